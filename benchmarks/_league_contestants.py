@@ -332,7 +332,8 @@ def faithful(cell):
         time_limit=FAITHFUL_SECONDS,
         random_state=cell.split,
     )
-    return {0: _pruned_forest(model.fit(cell.X, cell.y))}
+    model.fit(cell.X, cell.y)
+    return {0: Fitted(model.predict, model.n_leaves_, model.n_trees_)}
 
 
 def feature_budget(cell):
@@ -344,14 +345,9 @@ def feature_budget(cell):
         budget="50%",
         random_state=cell.split,
     )
-    return {0: _pruned_forest(model.fit(cell.X, cell.y))}
-
-
-def _pruned_forest(model):
-    from ensemble_simplify.reading.forest import read_forest
-
-    kept = read_forest(model)
-    return Fitted(model.predict, int(np.sum(kept.left < 0)), kept.n_trees)
+    trees = model.fit(cell.X, cell.y).pruned_estimator_.estimators_
+    leaves = sum(tree.get_n_leaves() for tree in trees)
+    return {0: Fitted(model.predict, leaves, len(model.voting_trees_))}
 
 
 # ------------------------------------------------------------------- the list

@@ -35,8 +35,11 @@ FIRST_SEED = 8100
 CART = "CART of sharp splits, tuned"  # over its own pruning path, 5 shuffled folds
 SMALL = {"max_leaf_nodes": 15, "max_options": 5}
 TREES = {
-    "whole": {},
-    "whole, 5 options": {"max_options": 5},
+    "whole": {"ccp_alpha": 0},
+    "whole, 5 options": {"ccp_alpha": 0, "max_options": 5},
+    "whole, refitted": {"ccp_alpha": 0, "leaf_values": "refit"},
+    "default": {},
+    "default, 5 options": {"max_options": 5},
     "depth 4": {"max_depth": 4},
     "depth 4, 5 options": {"max_depth": 4, "max_options": 5},
     "15 leaves": {"max_leaf_nodes": 15},

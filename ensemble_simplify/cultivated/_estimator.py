@@ -48,10 +48,10 @@ ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
 CV_FOLDS = 5  # of ccp_alpha="cv"
 CV_ALPHAS = 50  # most values that it compares
 REFIT_ROWS = 200_000  # most rows to which leaves are refitted, drawn from all
-# Of a leaf, for ccp_alpha="auto": divided by the square root of the number of rows, but at least.
-PRICE, LEAST_PRICE = 0.005, 2e-5
+PRICE = 0.005  # of a leaf, for ccp_alpha="auto": divided by the square root of the number of rows
 # A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
 FINER = 8.0
+FINEST = 1e-5  # after this it is grown whole
 MIN_WORK = 1_000_000  # rows times features; below this the whole tree is grown at once
 
 # Versions that the paper compares.
@@ -120,11 +120,11 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
     ccp_alpha : float, "auto" or "cv", default="auto"
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
-        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``max(2e-5, 0.005 /
-        sqrt(n_samples))``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
-        grows with their number, so that many rows do not give a tree of many thousand leaves.
-        "cv" takes the value with the best accuracy in five shuffled, stratified folds (with class
-        shares in the leaves), of equal ones the largest.
+        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``0.005 /
+        sqrt(n_samples)``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
+        grows with their number, so that many rows give a smaller part of the whole tree. "cv" takes
+        the value with the best accuracy in five shuffled, stratified folds (with class shares in
+        the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
         What a leaf answers: the shares of the classes in its mass, as in the paper, or
         probabilities whose averages over the leaves of each training row come nearest to its label
@@ -437,7 +437,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
             if found or timed_out or least == 0:
                 return tree, timed_out
-            least = least / FINER if least > LEAST_PRICE else 0.0
+            least = least / FINER if least > FINEST else 0.0
 
     def _refitted(self, tree, X, y, weight, deadline):
         """The tree with refitted leaves, and whether time was out: it is then as it was."""
@@ -992,7 +992,7 @@ def _shares_of_leaves(router, X, leaves):
 
 def _price_of_a_leaf(n_rows):
     """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity."""
-    return max(LEAST_PRICE, PRICE / n_rows**0.5)
+    return PRICE / n_rows**0.5
 
 
 def _quarter_of_sqrt(mass):

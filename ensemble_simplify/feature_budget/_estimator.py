@@ -168,15 +168,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         as well: forests, bagged trees, extra trees and trees of the kind that the ensemble holds,
         on smaller and smaller sets of features, and :class:`BudgetForestClassifier` with shared
         purchases. Features with the least gain for their price are left out first, groups at
-        once; further sets of the same prices are those that L1 penalties choose. One set fills
-        the budget. All ensembles are bootstrapped, tried with a quarter of
-        their trees (at least 25), grown in full if they are among the best for some budget, and
-        pruned along their whole path by out-of-bag errors. Of the prunings within the budget
-        whose out-of-bag votes are less than a standard error behind the best, one that costs
-        nearly the most is taken: the features were chosen on the same rows, which flatters small
-        sets. (An ensemble without bootstrapping is judged by cross-validation.) This tries 30 to
-        130 ensembles; with more than a million rows times trees 5 to 40, of trees of the given
-        kind.
+        once; at the same prices, L1 penalties choose further sets. One set fills the budget. All
+        ensembles are bootstrapped, tried with a quarter of their trees (at least 25), grown in
+        full if they are among the best for some budget, and pruned along their whole path by
+        out-of-bag errors. Of the prunings within the budget whose out-of-bag votes are less than
+        a standard error behind the best, the one that costs most is taken: the features were
+        chosen on the same rows, which flatters small sets. (An ensemble without bootstrapping is
+        judged by cross-validation.) This tries 30 to 130 ensembles; with more than a million rows
+        times trees 5 to 40, of trees of the given kind.
         False: only the ensemble as given is pruned. The same holds without a budget, with other
         solvers than "min_cut", and with ``sharing="tree"``.
     time_limit : float or None, default=None

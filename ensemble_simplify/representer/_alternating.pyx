@@ -73,7 +73,7 @@ cdef cppclass Room:
     vector[double] bins         # sums of the rows of each code of a column; all 0 between columns
     vector[uint8_t] is_met      # which codes rows have; all 0 between columns
     vector[int32_t] met         # these
-    vector[double] sums, left, right
+    vector[double] sums, left, right, with_missing
     vector[Part] stack
     vector[intp_t] visited      # nodes of a pass, parents first
     vector[uint8_t] is_moved    # nodes whose rows are others than in the last pass
@@ -112,27 +112,27 @@ cdef inline double loss(const Rows *r, const Nodes *t, intp_t leaf, intp_t row) 
 
 cdef intp_t divide(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
     """Put the rows of a node that go left before the others, and return where these begin."""
-    cdef intp_t i, middle = part.begin, n_right = 0
+    cdef intp_t i, boundary = part.begin, n_right = 0
     cdef int32_t row
     for i in range(part.begin, part.end):
         row = room.rows[i]
         if goes_left(r, t, part.node, row):
-            room.rows[middle] = row
-            middle += 1
+            room.rows[boundary] = row
+            boundary += 1
         else:
             room.spare[n_right] = row
             n_right += 1
     for i in range(n_right):
-        room.rows[middle + i] = room.spare[i]
-    return middle
+        room.rows[boundary + i] = room.spare[i]
+    return boundary
 
 
 cdef void push_children(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
-    cdef intp_t middle = divide(r, t, part, room)
+    cdef intp_t boundary = divide(r, t, part, room)
     cdef Part child
-    child.node, child.begin, child.end = t.right[part.node], middle, part.end
+    child.node, child.begin, child.end = t.right[part.node], boundary, part.end
     room.stack.push_back(child)
-    child.node, child.begin, child.end = t.left[part.node], part.begin, middle
+    child.node, child.begin, child.end = t.left[part.node], part.begin, boundary
     room.stack.push_back(child)
 
 
@@ -230,7 +230,9 @@ cdef inline void take(
         best.missing_left, best.is_swapped = missing_left, is_swapped
 
 
-cdef void find_between(const Rows *r, const Nodes *t, Part part, Room &room, Split *best) noexcept nogil:
+cdef void find_between(
+    const Rows *r, const Nodes *t, Part part, Room &room, Split *best
+) noexcept nogil:
     """The split that costs least, with the two branches below it as they are.
 
     `best` is the present split, with a score of 0; the score is what is gained over it.
@@ -309,7 +311,9 @@ cdef inline double score_both(
     )
 
 
-cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split *best) noexcept nogil:
+cdef void find_stump(
+    const Rows *r, Part part, int criterion, Room &room, Split *best
+) noexcept nogil:
     """The split into two leaves whose answers are free; its score must be above that of `best`."""
     cdef intp_t i, j, b, k, width = r.n_outputs + 1
     cdef double scale
@@ -318,13 +322,17 @@ cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split 
     cdef double *missing
     cdef double *left = room.left.data()
     cdef double *right = room.right.data()
+    cdef double *with_missing = room.with_missing.data()
     cdef const double *sums
     add_rows(r, part, room)
     sums = room.sums.data()
-    scale = sums[r.n_outputs] if r.label != NULL else max(abs(best.score), 1e-300)
+    scale = sums[r.n_outputs]
+    if r.label == NULL:
+        scale = 0.0
+        for i in range(part.begin, part.end):
+            for k in range(room.rows[i] * r.n_outputs, (room.rows[i] + 1) * r.n_outputs):
+                scale += r.weight[room.rows[i]] * r.value[k] * r.value[k]
     for j in range(r.n_columns):
-        if r.n_cuts[j] == 0:
-            continue
         codes = r.codes + j * r.n_rows
         meet_codes(
             codes, room.rows.data() + part.begin, part.end - part.begin, r.n_cuts[j] + 2, room
@@ -346,28 +354,26 @@ cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split 
                  False)
             if missing[r.n_outputs] > 0.0:
                 for k in range(width):
-                    left[k] += missing[k]
-                take(best, score_both(left, right, sums, r.n_outputs, criterion), scale, j, b,
-                     True, False)
-                for k in range(width):
-                    left[k] -= missing[k]
+                    with_missing[k] = left[k] + missing[k]
+                take(best, score_both(with_missing, right, sums, r.n_outputs, criterion), scale, j,
+                     b, True, False)
         forget_codes(room, width)
     room.n_read += r.n_columns * (part.end - part.begin)
 
 
 cdef bint improve(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
     """Put the best split into a node; tells whether it is another one."""
-    cdef intp_t node = part.node, left = t.left[node], right = t.right[node], middle
+    cdef intp_t node = part.node, left = t.left[node], right = t.right[node], boundary
     cdef Split best
     cdef Part side
     cdef double score
     best.score, best.column, best.is_swapped = 0.0, -1, False
     if t.column[left] < 0 and t.column[right] < 0:
-        middle = divide(r, t, part, room)
-        side.node, side.begin, side.end = left, part.begin, middle
+        boundary = divide(r, t, part, room)
+        side.node, side.begin, side.end = left, part.begin, boundary
         add_rows(r, side, room)
         score = score_side(room.sums.data(), r.n_outputs, ERROR if r.label != NULL else SQUARES)
-        side.begin, side.end = middle, part.end
+        side.begin, side.end = boundary, part.end
         add_rows(r, side, room)
         best.score = score + score_side(
             room.sums.data(), r.n_outputs, ERROR if r.label != NULL else SQUARES
@@ -491,6 +497,7 @@ cdef class Alternating:
         self.room.sums.resize(r.n_outputs + 1)
         self.room.left.resize(r.n_outputs + 1)
         self.room.right.resize(r.n_outputs + 1)
+        self.room.with_missing.resize(r.n_outputs + 1)
         self.room.n_read = 0
 
     cdef Part everything(self) noexcept nogil:
@@ -567,7 +574,7 @@ cdef class Alternating:
         """
         cdef Rows *r = &self.rows
         cdef Nodes t
-        cdef intp_t k
+        cdef intp_t _pass
         cdef double cost, before
         t.column, t.cut, t.missing_left = &column[0], &cut[0], &missing_left[0]
         t.left, t.right, t.label, t.value = &left[0], &right[0], &label[0], &value[0, 0]
@@ -575,7 +582,7 @@ cdef class Alternating:
             self.room.is_moved.assign(column.shape[0], True)
             self.room.is_new.assign(column.shape[0], True)
             cost = cost_of(r, &t)
-            for k in range(most):
+            for _pass in range(most):
                 if not self.visit(&t):
                     break
                 before = cost

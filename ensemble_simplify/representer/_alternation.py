@@ -72,6 +72,7 @@ class Alternation:
             self._label = rows.answers.argmax(axis=1).astype(np.int32)
         else:
             value = rows.answers - self._centre
+            value[np.abs(value) <= _ROUNDING * np.abs(rows.answers)] = 0.0
         n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
         self._kernel = Alternating(codes, n_cuts, self._label, value, rows.weight)
 

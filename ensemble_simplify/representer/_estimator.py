@@ -658,7 +658,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         ]
         which, is_split = self._sized(trees)
         is_split, self.path_ = self._prune(*trees[which].collapsed(is_split), figures[which], aside)
-        if self.max_leaf_nodes is None or self.sampling_ == "per_node":
+        if self.max_leaf_nodes is None:
             tree, kept_nodes = trees[0].collapsed(is_split)
             trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
         levels = columns.levels(training.X)
@@ -947,7 +947,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _sized(self, trees):
         """Which of the trees has the size that is asked for, and with which of its splits."""
-        if self.sampling_ == "per_node" or self.max_leaf_nodes is None:
+        if self.max_leaf_nodes is None:
             return 0, ~trees[0].is_leaf
         return ExactPrunings(trees, self.max_leaf_nodes).best(self.max_leaf_nodes)
 
@@ -1259,9 +1259,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Parameters
         ----------
         n_leaves : int
-            Leaves of its tree, at least 2; at most `max_leaf_nodes`, or, where rows were drawn per
-            node or no size was given, the leaves of the fitted tree. There are fewer where more
-            would change no answer.
+            Leaves of its tree, at least 2; at most `max_leaf_nodes`, or, where no size was given,
+            the leaves of the fitted tree. There are fewer where more would change no answer.
 
         Returns
         -------

@@ -57,9 +57,14 @@ class _GrowingNode:
     candidates: tuple | None = None  # children that may join the tree
     children: tuple | None = None  # children that have
     n_rounds: int = 0  # of drawing rows
+    parent: _GrowingNode | None = None
+    n_different: int = 1  # leaves below, those that siblings with equal answers share counted once
 
     def __lt__(self, other):
         return self.priority < other.priority
+
+    def some_leaf(self):
+        return self if self.children is None else self.children[0].some_leaf()
 
 
 @dataclass(eq=False)
@@ -94,11 +99,12 @@ class Grower:
         self.seconds_each = 2 * (time.monotonic() - begin)
         open_nodes = [root] if root.split is not None else []
         n_leaves = 1
-        while open_nodes and n_leaves < self.max_leaf_nodes:
+        most = OVERGROWN * self.max_leaf_nodes
+        while open_nodes and n_leaves < most and not self._has_its_size(root):
             if open_nodes[0].candidates is None:
                 if self.out_of_time:
                     break
-                self._look_ahead(open_nodes, self.max_leaf_nodes - n_leaves)
+                self._look_ahead(open_nodes, max(self.max_leaf_nodes - root.n_different, 1))
                 self.report(
                     f"{n_leaves} leaves, {len(open_nodes)} nodes to split, "
                     f"{self.predictor.n_queries} rows labelled"
@@ -108,11 +114,29 @@ class Grower:
             node = heapq.heappop(open_nodes)
             node.children, node.candidates = node.candidates, None
             n_leaves += 1
+            self._count(node)
             for child in node.children:
                 if child.split is not None:
                     heapq.heappush(open_nodes, child)
+        return self._tree(root)
+
+    def _tree(self, root):
         is_label = self.predictor.target == "label"
         return _as_arrays(root, self.law.gaps, is_label, not self.out_of_time)
+
+    def _has_its_size(self, root):
+        """Whether so many leaves are left where no two siblings answer alike."""
+        most = self.max_leaf_nodes
+        return root.n_different >= most and self._tree(root).pruned(most).n_leaves == most
+
+    def _count(self, node):
+        """Count the leaves below a node, and those above it, in which siblings differ."""
+        while node is not None:
+            node.n_different = sum(child.n_different for child in node.children)
+            if node.n_different == 2 and self.predictor.target == "label":
+                left, right = (child.some_leaf().mean.argmax() for child in node.children)
+                node.n_different -= int(left == right)
+            node = node.parent
 
     def _look_ahead(self, open_nodes, n_wanted):
         """Make and evaluate the children of the nodes that are likely to be split next.
@@ -149,6 +173,7 @@ class Grower:
                 regions[side],
                 parent.rows[of_rows == left],
                 (*parent.path, side),
+                parent=parent,
             )
             if self.reuse:
                 child.draws = parent.draws[of_draws == left]
@@ -283,6 +308,11 @@ class Grower:
 
 
 def _as_arrays(root, gaps, is_label, is_complete):
+    """The grown tree, whose means and costs all come from the rows of its leaves.
+
+    So costs add up: no split makes them larger, and one above two equal answers leaves them as
+    they are.
+    """
     order, splits, stack = [], [], [root]
     while stack:
         node = stack.pop()
@@ -292,6 +322,18 @@ def _as_arrays(root, gaps, is_label, is_complete):
             split, children = _of_gaps(node.split, children, gaps)
             stack += children[::-1]
         splits.append(split)
+    for node in reversed(order):
+        if node.children is not None:
+            left, right = node.children
+            together = left.probability + right.probability
+            part = left.probability / together if together > 0.0 else 0.5
+            node.mean = part * left.mean + (1.0 - part) * right.mean
+            node.cost = left.cost + right.cost
+            if not is_label:
+                apart = np.square(left.mean - right.mean).sum()
+                node.cost += together * part * (1.0 - part) * apart
+            elif left.mean.argmax() != right.mean.argmax():
+                node.cost = together * (1.0 - node.mean.max())
     mean, cost, probability = (
         np.array([getattr(node, name) for node in order])
         for name in ("mean", "cost", "probability")

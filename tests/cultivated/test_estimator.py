@@ -702,7 +702,6 @@ def test_a_leaf_costs_more_rows_the_more_there_are():
         assert whole.ccp_alpha_ == 0
     assert price[1] == pytest.approx(4 * price[0])
     assert n_leaves[1] < 0.5 < n_leaves[0] < 1
-    assert _estimator._price_of_a_leaf(1e7) == 2e-5
     small = CultivatedForestClassifier(max_leaf_nodes=15).fit(X, y)
     assert (small.ccp_alpha_, small.n_leaves_) == (0, 15)
     assert CultivatedForestClassifier.preset("full").ccp_alpha == 0

@@ -192,13 +192,14 @@ def test_what_an_l1_penalty_lets_in_by_the_formula_for_orthogonal_columns():
     worth = sparse_worth(X[order], y[order], np.ones(32), classification=False)
     covariance = np.abs((X * (y - y.mean())[:, None]).mean(axis=0))
     levels = 3.0 * np.geomspace(1, 3e-3, 16)
-    for k in range(8):
+    for k in np.flatnonzero(worth):
         # At a level just below, the solver may stop before it joins.
         surely, perhaps = (levels[levels < part * covariance[k]] for part in (0.8, 1 - 1e-9))
         assert worth[k] <= (1.4 * perhaps[0] if len(perhaps) else 0)
         assert worth[k] >= (surely[0] if len(surely) else 0)
     assert np.argsort(-worth)[:6].tolist() == [1, 6, 3, 7, 4, 0]
-    assert worth[2] == 0
+    # One has no coefficient, and the last that would join is not asked for.
+    assert np.flatnonzero(worth == 0).tolist() == [2, 5]
     # Weights count as rows, and columns have no unit.
     twice = np.append(order, order[:16])
     weight = np.bincount(twice, minlength=32).astype(float)
@@ -305,7 +306,7 @@ def test_losses_of_votes(data):
 @pytest.mark.parametrize("sampled", [400, 2000])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
-    """Nearly the dearest of those less than a standard error of the difference behind the best."""
+    """The dearest of those less than a standard error of the difference behind the best."""
     set_effort(monkeypatch, _refit, max_sampled=sampled)
     rng = np.random.default_rng(seed)
     weight, candidates = rng.integers(0, 4, 600).astype(float), []
@@ -321,16 +322,16 @@ def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
                 None if k == 2 else "an ensemble",
                 np.arange(k + 1),
                 np.array([-1, 0, 1, 2, 3]),
-                rng.uniform(2, 8, 5),
+                rng.permutation(9)[:5].astype(float) + 1,
                 np.zeros(5),
                 np.array(scores),
                 of_rows[:, _refit.sampled_rows(600)],
             )
         )
-    points, n_dearer, n_cheaper = PruningChoices(candidates, weight), 0, 0
+    points, n_dearer = PruningChoices(candidates, weight), 0
     sample = _refit.sampled_rows(600)
     assert len(sample) == min(sampled, 600)
-    for budget in np.arange(2, 9, 0.25):
+    for budget in range(1, 11):
         for unpruned in (False, True):
             every = [
                 (one, i, one.of_rows[i])
@@ -348,17 +349,13 @@ def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
                 spread = np.sqrt(np.sum((w * (d - np.average(d, weights=w))) ** 2)) / w.sum()
                 spread *= np.sqrt(len(sample) / 600)
                 if one.scores[i] - first[0].scores[first[1]] <= spread * (1 + 1e-9):
-                    near.append((one.scores[i], -one.costs[i]))
-            dearest = max(-minus for _, minus in near)
-            near = [(score, minus) for score, minus in near if -minus >= 0.9 * dearest]
+                    near.append((-one.costs[i], one.scores[i]))
             chosen = points.choice(budget, unpruned=unpruned)
-            assert (points.scores[chosen], -points.costs[chosen]) == min(near)
-            n_cheaper += points.costs[chosen] < dearest
+            assert (-points.costs[chosen], points.scores[chosen]) == min(near)
             assert not unpruned or points.index[chosen] == -1
             assert unpruned or points.lowest(budget) == first[0].scores[first[1]]
             n_dearer += points.costs[chosen] > first[0].costs[first[1]]
     assert n_dearer
-    assert n_cheaper
 
 
 def test_lower_envelope_by_comparing_all_pairs():

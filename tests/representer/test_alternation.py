@@ -225,3 +225,34 @@ def test_large_trees_stay_as_they_are_grown():
     ).fit(X)
     assert len(representer._grown.trees) == 1 + 5  # up to 64
     assert replace(representer._grown.trees[0].tree).n_leaves == 240
+
+
+def test_a_predictor_that_is_constant_up_to_rounding_gives_a_leaf():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    values = [1e6 / 3, np.nextafter(1e6 / 3, np.inf)]
+    representer = RepresenterTree(
+        lambda rows: np.where(rows[:, 0] > 0, *values),
+        target="value",
+        max_leaf_nodes=8,
+        sampler="copula",
+    ).fit(X)
+    assert representer.n_leaves_ == 1
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_gaps_alone_can_be_split_off(labels):
+    X = np.where(np.arange(40) % 4 == 0, np.nan, 1.0)[:, None]
+    answers = np.where(np.isnan(X), [0.0, 1.0], [1.0, 0.0])
+    rows = Bunch(
+        X=X,
+        answers=answers,
+        weight=np.ones(40),
+        gaps=Bunch(seen=np.array([True])),
+        is_complete=True,
+    )
+    found = Alternation(rows, labels)
+    tree = found.grown(4)
+    assert tree.n_leaves == 2
+    np.testing.assert_array_equal(tree.mean[tree.leaves(X)], answers)
+    same = found.optimised(tree)
+    np.testing.assert_array_equal(same.mean[same.leaves(X)], answers)

@@ -157,7 +157,8 @@ def test_looking_ahead_does_not_change_the_tree(iris):
         tree, ahead = grow(X, forest.predict, classes=forest.classes_, max_leaf_nodes=n_leaves)
         ahead.__class__ = _OneAtATime
         assert same_trees(tree, ahead.grow())
-        assert tree.n_leaves == min(n_leaves, full.n_leaves)
+        # leaves that answer as their sibling does are not counted
+        assert tree.pruned(n_leaves).n_leaves == min(n_leaves, full.pruned(10_000).n_leaves)
     assert same_trees(tree, full)
 
 
@@ -282,11 +283,30 @@ def test_leaves_asked_for_are_given(sampling):
     noisy = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(200) > 0.3
     function = RandomForestClassifier(10, random_state=0).fit(X, noisy).predict
     # fresh rows in a node that the predictor answers alike end it, and with it the tree
-    for n in (2, 3, 8, 12, *([20, 40] if sampling == "one_shot" else [])):
+    for n in (2, 3, 8, *([12, 20, 40] if sampling == "one_shot" else [])):
         tree = RepresenterTree(
             function, target="label", sampling=sampling, max_leaf_nodes=n, random_state=0
         ).fit(X)
         assert tree.get_n_leaves() == tree.n_leaves_ == n
+
+
+@pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
+@pytest.mark.parametrize(("max_leaf_nodes", "least"), [(6, 5), (15, 14), (None, 2)])
+def test_siblings_never_answer_alike(sampling, max_leaf_nodes, least):
+    X, y = make_classification(500, 5, n_informative=3, n_redundant=0, flip_y=0.2, random_state=1)
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=0).fit(X, y))
+    for seed in range(3):
+        tree = RepresenterTree(
+            forest, sampling=sampling, max_leaf_nodes=max_leaf_nodes, random_state=seed
+        ).fit(X)
+        # one leaf less where no such tree has the size
+        assert least <= tree.n_leaves_ <= (max_leaf_nodes or 500)
+        nodes = tree.decision_tree_.tree_
+        label = nodes.value[:, 0].argmax(axis=1)
+        is_leaf = nodes.children_left < 0
+        for left, right in zip(nodes.children_left, nodes.children_right, strict=True):
+            if left >= 0 and is_leaf[left] and is_leaf[right]:
+                assert label[left] != label[right]
 
 
 def test_a_forbidden_split_is_passed_over_or_ends_the_branch(iris):
@@ -302,7 +322,7 @@ def test_a_forbidden_split_is_passed_over_or_ends_the_branch(iris):
     stopped, grower = grow(X, function, allowed_splits_only=False, **options)
     passed, _ = grow(X, function, **options)
     assert stopped.n_leaves < 12
-    assert passed.n_leaves == 12
+    assert passed.pruned(12).n_leaves == 12
     for tree in (stopped, passed):
         counts = tree.errors(X, np.zeros((80, 3)), np.ones(80), "label") * 80
         assert counts.min() >= 1

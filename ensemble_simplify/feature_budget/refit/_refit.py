@@ -382,13 +382,15 @@ class CandidateSearch:
 
     def _grow_all(self, ensembles, features):
         """Trials of every kind on some features; what these are worth to the first kind."""
-        worth = np.zeros(len(features))
-        for name, ensemble in ensembles.items():
+        worth = None
+        for k, (name, ensemble) in enumerate(ensembles.items()):
+            # The first leads the way; the others go along where there is time.
             if monotonic() >= self.deadline:
                 self.is_complete = False
                 return None
             model = self._try(name, ensemble, features)
-            worth += importances(model, features)
+            if k == 0:
+                worth = importances(model, features)
         return worth
 
     def _try(self, name, ensemble, features):
@@ -569,8 +571,7 @@ class PruningChoices:
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
         judged: the lowest of many scores is too good to be true, the more so the smaller the set of
         features. Scores that are less than a standard error of their difference apart are taken as
-        equal, and more features bought as the better guess: of those that cost nearly as much as
-        the dearest, the lowest score is taken. With `unpruned`, only ensembles that
+        equal, and more features bought as the better guess. With `unpruned`, only ensembles that
         are not pruned count, if any of them is within the budget.
         """
         fits = self.costs <= budget * (1 + ROUNDING)
@@ -579,8 +580,7 @@ class PruningChoices:
         within = np.flatnonzero(fits)
         best = within[np.lexsort((self.costs[within], self.scores[within]))[0]]
         equal = within[self._ties(best)[within]]
-        dear = equal[self.costs[equal] >= _NEARLY * self.costs[equal].max()]
-        return int(dear[np.lexsort((-self.costs[dear], self.scores[dear]))[0]])
+        return int(equal[np.lexsort((self.scores[equal], -self.costs[equal]))[0]])
 
     def _ties(self, best):
         """Mask of the points whose scores are no further off than the rows tell."""
@@ -599,8 +599,6 @@ class PruningChoices:
 
 # Standard errors that scores must be apart to count as different.
 _TIE = 1.0
-# Costs from this share of the dearest on count as equal.
-_NEARLY = 0.9
 
 
 def lower_envelope(costs, errors):
