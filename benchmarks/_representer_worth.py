@@ -7,6 +7,7 @@ forest's out-of-bag answers, and an earlier version.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -74,7 +75,9 @@ def answers_before(python, *task):
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "given"), Path(folder, "found")
         given.write_bytes(pickle.dumps(task))
-        subprocess.run([python, "-c", _BEFORE, given, found], check=True, cwd=folder)
+        # without this checkout on its path
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run([python, "-c", _BEFORE, given, found], check=True, cwd=folder, env=own)
         return pickle.loads(found.read_bytes())
 
 
