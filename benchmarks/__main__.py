@@ -53,7 +53,8 @@ TABLES = {
         "born_again_sizes smaller", "What a domain, pruning and merging save.", 5, DATA
     ),
     "born_again_near.new": Table(
-        "born_again_near new", "Agreement on new rows beside surrogates of the same size.", 15, DATA
+        "born_again_near new --sets iris wine seeds glass parkinsons sonar vertebral heart_statlog",
+        "Agreement on new rows beside surrogates of the same size.", 15, DATA
     ),
     "born_again_near.faithful": Table(
         "born_again_near faithful", "Default forests near their training rows.", 15, DATA

@@ -35,7 +35,8 @@ MOST_ROWS = 3000
 SETTINGS = {"all rows": 0.6, "own rows": 1.0}
 TREES = ("ours", "before", "rows", "plain", "plain_oob")
 
-# What an earlier version is asked for, in an interpreter of its own.
+# What an earlier version is asked for, in an interpreter of its own: a fit of each size, since
+# version 0.2.0 has no `at`.
 _BEFORE = """
 import pickle, sys, time, warnings
 warnings.filterwarnings("ignore")
@@ -43,12 +44,14 @@ from sklearn.frozen import FrozenEstimator
 from ensemble_simplify import RepresenterTree
 with open(sys.argv[1], "rb") as file:
     model, X, y, X_test, leaves, seed = pickle.load(file)
-tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=max(leaves), random_state=seed)
-begin = time.process_time()
-tree.fit(X, y)
-cpu = time.process_time() - begin
+trees, cpu = [], []
+for n in leaves:
+    tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=n, random_state=seed)
+    begin = time.process_time()
+    trees.append(tree.fit(X, y))
+    cpu.append(time.process_time() - begin)
 with open(sys.argv[2], "wb") as file:
-    pickle.dump((cpu, [tree.at(n).predict(X_test) for n in leaves]), file)
+    pickle.dump((cpu[-1], [tree.predict(X_test) for tree in trees]), file)
 """
 
 
@@ -164,14 +167,14 @@ def cells(options):
                 yield done[key]
 
 
-def row(label, gains):
+def row(label, gains, sign=""):
     """Means over tables and their standard errors, one a size; a table is the mean of its splits.
 
     `gains` are pairs of a table's name and its gains.
     """
     names = sorted({name for name, _ in gains})
     means = np.array([np.mean([g for n, g in gains if n == name], axis=0) for name in names])
-    cells = [f"{mean:+.2f}" for mean in means.mean(axis=0)]
+    cells = [f"{mean:{sign}.2f}" for mean in means.mean(axis=0)]
     if len(names) > 1:
         errors = means.std(axis=0, ddof=1) / np.sqrt(len(names))
         cells = [f"{cell} +- {error:.2f}" for cell, error in zip(cells, errors, strict=True)]
@@ -205,6 +208,7 @@ def worth(options):
                 row(
                     f"ours - {other.replace('_', ' ')}",
                     [(name, one - two) for (name, one), (_, two) in pairs],
+                    "+",
                 )
     sound = [r for r in found if "error" not in r]
     print("\n| CPU seconds, ours | of all | median ratio | largest ratio |\n|---|---|---|---|")

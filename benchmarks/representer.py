@@ -174,7 +174,7 @@ def box_of_probability(law, X, labels, target):
         if tree.children_left[node] >= 0:
             split = _Split(int(tree.feature[node]), float(tree.threshold[node]))
             for left, child in ((True, tree.children_left), (False, tree.children_right)):
-                part = law.part(region, split, left)
+                part = law.parts(region, split)[0 if left else 1]
                 stack.append((child[node], part, [*splits, (split, left)]))
     return best[1], best[2]
 

@@ -49,7 +49,7 @@ print(small.export_text(max_options=1, ranges=True))
 # Is it better than a plain tree?
 # -------------------------------
 # The table has the means of eight random splits of the data. "limited" is a cultivated forest of 8
-# leaves with at most 5 features in a node, "default" one without limits.
+# leaves with at most 5 features in a node, "default" one with no parameter set.
 
 models = {
     "plain tree, 8 leaves": DecisionTreeClassifier(max_leaf_nodes=8, random_state=0),

@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import telling_trees
-from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows, leaves_of_cells
 from ensemble_simplify.proof import Lines, n_near, points_apart
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
@@ -27,7 +27,7 @@ OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
 HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
 # Votes of trees for classes, at rows, that are held at once: for out-of-bag answers, and in `said`.
-HELD, SAID = 1 << 23, 1 << 20
+HELD, SAID = 1 << 21, 1 << 20
 # The least lead of an out-of-bag answer that is asked for, as a share of all trees' largest votes:
 # rows that are all but tied say nothing.
 OWN_LEAD = 1e-6
@@ -227,15 +227,19 @@ class NearRows:
         rows = np.repeat(np.arange(len(cells)), cells.shape[1] - 1)
         return rows, (cells[:, 1:] + self.whole.first[1:-1]).ravel()
 
+    @property
+    def _in_time(self):
+        """Rows for whose demands there is time, at least one."""
+        a_row = DEMAND_SECONDS * len(self.whole.trees) * self.votes.forest.n_classes
+        return max(OWN_SHARE * (self.deadline - monotonic()) / a_row, 1.0)
+
     @cached_property
     def own(self):
         """At each row, the demand that trees of equal weights meet least; no two equal.
 
         With a deadline, at as many rows, evenly spread, as there is time for.
         """
-        a_row = DEMAND_SECONDS * len(self.whole.trees) * self.votes.forest.n_classes
-        most = OWN_SHARE * (self.deadline - monotonic()) / a_row
-        step = int(np.ceil(len(self.cells) / max(most, 1.0)))
+        step = int(np.ceil(len(self.cells) / self._in_time))
         demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
@@ -249,6 +253,7 @@ class NearRows:
         """
         trees, votes = self.whole.trees, self.votes
         some = self._spread(len(cells), HELD)
+        some = slice(None, None, max(some.step, int(np.ceil(len(cells) / self._in_time))))
         cells, held_out = np.ascontiguousarray(cells[some]), held_out[:, some]
         leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
         leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
@@ -275,7 +280,7 @@ class NearRows:
         leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
         return self.votes.value[leaves].reshape(len(trees), -1)
 
-    def least_lead(self, weights):
+    def least_lead(self, weights, deadline=np.inf):
         """By how much the answers to the rows lead at least, with trees of these weights."""
         trees, votes = self.whole.trees, self.votes
         n_classes = votes.value.shape[1]
@@ -284,6 +289,8 @@ class NearRows:
         least = np.inf
         step = max(HELD // (len(trees) * n_classes), 1)
         for i in range(0, len(self.cells), step):
+            if monotonic() >= deadline:
+                raise Stopped
             cells = self.cells[i : i + step]
             leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
             leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)

@@ -421,7 +421,7 @@ class WeightSearch:
         found = found * (np.count_nonzero(kept) / found.sum())
         for share in EVEN:
             weights = share * kept + (1.0 - share) * found
-            lead = self.promise.least_lead(weights)
+            lead = self.promise.least_lead(weights, self.deadline)
             if lead > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest:
                 self.weights = weights
                 return

@@ -113,7 +113,7 @@ _MOST_CHOOSING = 10_000
 
 # Without `max_leaf_nodes`: fresh rows for each manufactured row of the one sample,
 # and the training rows and fresh rows by which a leaf must lower the cost.
-_FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 2.0
+_FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
 
 # With a time limit: the share of it for growing; the shares of what is left for new rows to choose
 # a size, and again to measure it, with so many in any case; the share for the copula, and the
@@ -205,7 +205,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         fixed. They start from a tree that was grown by the Gini impurity and from one by entropy;
         the cheapest is taken. Without `max_leaf_nodes` the tree is grown to the end, and half as
         many fresh rows prune it: a leaf must lower the cost on them by a tenth of a training row,
-        and by two fresh rows. "per_node" draws fresh rows in every node. "auto" takes one sample,
+        and by one fresh row. "per_node" draws fresh rows in every node. "auto" takes one sample,
         but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`, `split_confidence`,
         `min_cost` or `categorical_features` is given. These work with "per_node" only, and are an
         error with "one_shot".

@@ -127,7 +127,9 @@ class Grower:
     def _has_its_size(self, root):
         """Whether so many leaves are left where no two siblings answer alike."""
         most = self.max_leaf_nodes
-        return root.n_different >= most and self._tree(root).pruned(most).n_leaves == most
+        if root.n_different < most:
+            return False
+        return np.count_nonzero(self._tree(root).prunings(most).best(most)) + 1 == most
 
     def _count(self, node):
         """Count the leaves below a node, and those above it, in which siblings differ."""

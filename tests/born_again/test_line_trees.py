@@ -125,6 +125,7 @@ def test_trees_bounds_and_proofs(seed, max_changes):
     for some in (points, points[::2], points[:1]):  # a part of a fooling set is one
         beside = leaves_beside_cuts(some, np.cumsum(forced), first)
         parted = np.ptp(np.cumsum(forced)[some[:, :-1] + first], axis=0).sum()
+        assert type(beside) is int
         assert len(some) + forced.sum() - parted <= beside <= best
     for one, two in combinations(points, 2):
         box = tuple(

@@ -23,7 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ensemble_simplify import FaithfulPruner
+from ensemble_simplify.faithful_pruning._nearest import nearest_first
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading import held_out, out_of_bag
 from ensemble_simplify.reading.forest import read_forest
@@ -249,6 +251,39 @@ def test_weights_are_as_equal_as_the_promise_allows(cancer):
     kept = pruner.weights_[pruner.weights_ > 0]
     assert 1 < len(kept) < 100
     np.testing.assert_allclose(kept, 100 / len(kept))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_least_leads_are_those_of_the_votes(seed):
+    X, y = load_wine(return_X_y=True)
+    forest = RandomForestClassifier(9, max_depth=3, random_state=seed).fit(X, y)
+    read = read_forest(forest)
+    axes = Axes.of(read)
+    cells = axes.encode_rows(X.astype(np.float32)).T
+    promise = NearRows(Votes(read), axes, None, cells, 0)
+    weights = np.random.default_rng(seed).uniform(size=9)
+    votes = np.array([tree.predict_proba(X) for tree in forest.estimators_])
+    votes = np.einsum("t,tnc->nc", weights, votes)
+    answers = forest.predict(X)
+    own = votes[np.arange(len(X)), answers]
+    votes[np.arange(len(X)), answers] = -np.inf
+    assert promise.least_lead(weights) == pytest.approx((own - votes.max(axis=1)).min())
+    with pytest.raises(Stopped):
+        promise.least_lead(weights, -np.inf)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_by_votes_are_those_of_plain_sums(seed):
+    rng = np.random.default_rng(seed)
+    votes = rng.random((12, 40))
+    usable = rng.random(12) < 0.8
+    target, total, left = votes.mean(axis=0), np.zeros(40), list(np.flatnonzero(usable))
+    for n, t in enumerate(nearest_first(votes, usable), start=1):
+        far = [np.square((total + votes[other]) / n - target).sum() for other in left]
+        assert left[int(np.argmin(far))] == t
+        left.remove(t)
+        total += votes[t]
+    assert not left
 
 
 def test_rows_of_weight_zero_ask_for_nothing():

@@ -561,7 +561,7 @@ def leaves_beside_cuts(points, before, first):
                     some = np.count_nonzero(side) - int(np.ptp(all_points[side], axis=0).sum())
                     if some > least:
                         least, counted, shrinks = some, all_points[side], True
-    return int(before[-1]) + least
+    return int(before[-1] + least)
 
 
 def row_weights(near, share):
