@@ -484,7 +484,7 @@ def verdicts(results, sets):
                         clear = abs(gap[0]) > 2 * gap[1]
                         sides[int(np.sign(gap[0])) if clear else 0].append(other)
                 if any(sides.values()):
-                    lists = [", ".join(map(bold, sides[side])) or "none" for side in (1, 0, -1)]
+                    lists = ["; ".join(map(bold, sides[side])) or "none" for side in (1, 0, -1)]
                     yield [bold(one), figure, str(size), *lists]
 
 
@@ -570,7 +570,9 @@ def report(store, options):
     if not classes:
         print("Nothing is stored.")
         return
-    splits = len({split for _, split in results.of(BASE, SIZES[0])})
+    both = results.of(BASE, SIZES[0]).keys()
+    both &= results.of(SIZED[0], SIZES[0]).keys() or both
+    splits = len({split for _, split in both})
     plain = {
         kind: " / ".join(
             f"{100 * results.mean(kind, BASE, size, 'own rows', classes):.1f} %" for size in SIZES
