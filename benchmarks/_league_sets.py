@@ -7,6 +7,7 @@ part in choosing a default. Columns that give the target away are dropped. Other
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def make_cell(path, name, split, setting, data):
         out_of_bag(forest, X) if setting == "own rows" else (answers, np.ones(len(X), bool))
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.npz")
+    part = path.with_suffix(f".{os.getpid()}.npz")  # another run may write it, too
     np.savez_compressed(
         part, X=X, y=y, X_test=X_test, y_test=y_test, seen=seen, answers=answers,
         answers_test=forest.predict(X_test), oob=oob, voted=voted,
