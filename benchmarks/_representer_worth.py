@@ -214,14 +214,16 @@ def worth(options):
                     "+",
                 )
     sound = [r for r in found if "error" not in r]
-    print("\n| CPU seconds, ours | of all | median ratio | largest ratio |\n|---|---|---|---|")
+    print("\n| CPU seconds, ours | cells | of all | median ratio | largest ratio |")
+    print("|---|---|---|---|---|")
     for other in ("before", "plain"):
-        if sound and all(other in r["cpu"] for r in sound):
-            one, two = (np.array([r["cpu"][name] for r in sound]) for name in ("ours", other))
+        timed = [r["cpu"] for r in sound if other in r["cpu"]]
+        if timed:
+            one, two = (np.array([cpu[name] for cpu in timed]) for name in ("ours", other))
             ratios = one / np.maximum(two, 1e-3)
             print(
-                f"| to {other} | {one.sum() / two.sum():.2f} | {np.median(ratios):.2f} "
-                f"| {ratios.max():.2f} |"
+                f"| to {other} | {len(timed)} | {one.sum() / two.sum():.2f} "
+                f"| {np.median(ratios):.2f} | {ratios.max():.2f} |"
             )
     laws = [f"{r['law']}, {r['keep_rows']:g}" for r in sound]
     print("\n| law, share of training rows | cells |\n|---|---|")
