@@ -376,7 +376,8 @@ def difference(gap, n_sets):
     if gap is None:
         return ""
     mean, error, n = gap
-    return f"{mean:+.1f} ± {error:.1f}" + (f" ({n} sets)" if n < n_sets else "")
+    of = f" ({n} set{'s' if n > 1 else ''})" if n < n_sets else ""
+    return f"{mean:+.1f}" + (f" ± {error:.1f}" if n > 1 else "") + of
 
 
 def percent(value, scale=100):
