@@ -48,7 +48,8 @@ ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
 CV_FOLDS = 5  # of ccp_alpha="cv"
 CV_ALPHAS = 50  # most values that it compares
 REFIT_ROWS = 200_000  # most rows to which leaves are refitted, drawn from all
-PRICE = 0.005  # of a leaf, for ccp_alpha="auto": divided by the square root of the number of rows
+# Of a leaf, for ccp_alpha="auto" and equally large classes: divided by the square root of the rows.
+PRICE = 0.005
 # A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
 FINER = 8.0
 FINEST = 1e-5  # after this it is grown whole
@@ -122,7 +123,9 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``0.005 /
         sqrt(n_samples)``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
-        grows with their number, so that many rows give a smaller part of the whole tree. "cv" takes
+        grows with their number, so that many rows give a smaller part of the whole tree. It is less
+        where a class is rare, by the square of the impurity of all rows, as a share of that of
+        equally large classes. "cv" takes
         the value with the best accuracy in five shuffled, stratified folds (with class shares in
         the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
@@ -345,7 +348,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         self._min_fraction = float(self.min_fraction)
         self.ccp_alpha_ = self.ccp_alpha
         if self.ccp_alpha == "auto":
-            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else _price_of_a_leaf(weight.sum())
+            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else _price_of_a_leaf(y, weight)
         least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
         tree, timed_out = self._tree(X, y, weight, deadline, least_price)
         if self.ccp_alpha == "cv":
@@ -990,9 +993,17 @@ def _shares_of_leaves(router, X, leaves):
     return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
 
 
-def _price_of_a_leaf(n_rows):
-    """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity."""
-    return PRICE / n_rows**0.5
+def _price_of_a_leaf(y, weight):
+    """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity.
+
+    Where a class is rare, there is less impurity that a leaf could save.
+    """
+    share = np.bincount(y, weight) / weight.sum()
+    n_classes = np.count_nonzero(share)
+    if n_classes < 2:
+        return 0.0
+    impurity = (1.0 - np.square(share).sum()) / (1.0 - 1.0 / n_classes)
+    return float(PRICE / weight.sum() ** 0.5 * impurity**2)
 
 
 def _quarter_of_sqrt(mass):

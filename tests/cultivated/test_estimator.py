@@ -695,8 +695,10 @@ def test_a_leaf_costs_more_rows_the_more_there_are():
         X, y = hills(n_rows)
         clf = CultivatedForestClassifier().fit(X, y)
         whole = CultivatedForestClassifier(ccp_alpha=0).fit(X, y)
-        assert clf.ccp_alpha_ == pytest.approx(0.005 / n_rows**0.5)
-        price.append(clf.ccp_alpha_ * n_rows)
+        share = np.bincount(y) / n_rows
+        unequal = (2 * (1 - np.square(share).sum())) ** 2
+        assert clf.ccp_alpha_ == pytest.approx(0.005 / n_rows**0.5 * unequal)
+        price.append(clf.ccp_alpha_ * n_rows / unequal)
         n_leaves.append(clf.n_leaves_ / whole.n_leaves_)
         assert clf.n_leaves_ == whole.modules_.pruned(clf.ccp_alpha_).n_leaves
         assert whole.ccp_alpha_ == 0
@@ -704,6 +706,20 @@ def test_a_leaf_costs_more_rows_the_more_there_are():
     assert n_leaves[1] < 0.5 < n_leaves[0] < 1
     small = CultivatedForestClassifier(max_leaf_nodes=15).fit(X, y)
     assert (small.ccp_alpha_, small.n_leaves_) == (0, 15)
+
+
+def test_a_leaf_costs_less_where_a_class_is_rare():
+    X, y = make_classification(
+        1500, 20, n_informative=6, weights=[0.97], flip_y=0.03, class_sep=0.7, random_state=1
+    )
+    clf = CultivatedForestClassifier().fit(X, y)
+    at_price_of_equal = CultivatedForestClassifier(ccp_alpha=0.005 / 1500**0.5).fit(X, y)
+    assert clf.n_leaves_ > 20 > 5 > at_price_of_equal.n_leaves_
+    weight = np.where(y == 1, (y == 0).sum() / (y == 1).sum(), 1.0)
+    equal = CultivatedForestClassifier().fit(X, y, sample_weight=weight)
+    assert equal.ccp_alpha_ == pytest.approx(0.005 / weight.sum() ** 0.5)
+    alone = CultivatedForestClassifier().fit(X, np.zeros(1500))
+    assert (alone.ccp_alpha_, alone.n_leaves_) == (0, 1)
     assert CultivatedForestClassifier.preset("full").ccp_alpha == 0
 
 

@@ -607,7 +607,7 @@ def test_text_of_a_table_by_hand():
         'if port in {"S", unknown} and age is not missing then died (75 %, 2 rows)\n'
         'if port in {"S", unknown} and age is missing then lived (100 %, 3 rows)\n'
     )
-    holder = GenesimClassifier()
+    holder = GenesimClassifier(shrinkage=0)
     holder.decision_tree_, holder._table = tree, tree._table
     assert holder.export_text() == (
         '|--- port in {"C", "Q"}\n'
