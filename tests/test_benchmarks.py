@@ -94,6 +94,7 @@ def test_page_of_the_documentation_holds_the_recorded_table(name):
     lines = recorded.partition("\n\n|")[2].partition("\n\n")[0].splitlines()
     rows = [line.strip().strip("|").split("|") for i, line in enumerate(lines) if i != 1]
     assert len({len(row) for row in rows}) == 1
+    page = page.replace("\N{NO-BREAK SPACE}", " ")  # a figure and its error stay on one line
     written = re.findall(r"^   [* ] -(.*)$", page, re.MULTILINE)
     assert [cell.strip() for cell in written] == [cell.strip() for row in rows for cell in row]
 
