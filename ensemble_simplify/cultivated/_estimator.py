@@ -125,9 +125,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         sqrt(n_samples)``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
         grows with their number, so that many rows give a smaller part of the whole tree. It is less
         where a class is rare, by the square of the impurity of all rows, as a share of that of
-        equally large classes. "cv" takes
-        the value with the best accuracy in five shuffled, stratified folds (with class shares in
-        the leaves), of equal ones the largest.
+        equally large classes. "cv" takes the value with the best accuracy in five shuffled,
+        stratified folds (with class shares in the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
         What a leaf answers: the shares of the classes in its mass, as in the paper, or
         probabilities whose averages over the leaves of each training row come nearest to its label

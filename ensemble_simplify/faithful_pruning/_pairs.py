@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.grid import FREE, Stopped, leaves_of_cells
+from ensemble_simplify.grid import FREE, Stopped
 
 LABELS = 1 << 24  # Cells that one round looks at, at most.
 PAIRS = 1 << 13  # Pairs of cells whose trees are compared in one round, at most.
@@ -85,11 +85,8 @@ def _differing(value, trees, before, after):
     found = np.empty((len(before), n_trees), dtype=bool)
     step = max(1, COMPARED // n_trees)
     for i in range(0, len(before), step):
-        leaves = np.empty((2, n_trees, len(before[i : i + step])), dtype=np.intp)
-        for cells, at in zip((before, after), leaves, strict=True):
-            some = np.ascontiguousarray(cells[i : i + step])
-            leaves_of_cells(trees.nodes, trees.offsets, some, at)
-        found[i : i + step] = (value[leaves[0]] != value[leaves[1]]).any(axis=2).T
+        one, other = (value[trees.leaves(cells[i : i + step])] for cells in (before, after))
+        found[i : i + step] = (one != other).any(axis=2).T
     return found
 
 

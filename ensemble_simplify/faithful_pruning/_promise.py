@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import telling_trees
-from ensemble_simplify.grid import FREE, Stopped, distinct_rows, leaves_of_cells
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows
 from ensemble_simplify.proof import Lines, n_near, points_apart
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
@@ -254,9 +254,8 @@ class NearRows:
         trees, votes = self.whole.trees, self.votes
         some = self._spread(len(cells), HELD)
         some = slice(None, None, max(some.step, int(np.ceil(len(cells) / self._in_time))))
-        cells, held_out = np.ascontiguousarray(cells[some]), held_out[:, some]
-        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
-        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        cells, held_out = cells[some], held_out[:, some]
+        leaves = trees.leaves(cells)
         total = np.zeros((len(cells), votes.value.shape[1]))
         for leaf, counts in zip(leaves, held_out, strict=True):
             total += np.where(counts[:, None], votes.value[leaf], 0.0)
@@ -275,9 +274,7 @@ class NearRows:
     def said(self):
         """Votes of each tree at rows, evenly spread: float64 of shape (n_trees, n)."""
         trees = self.whole.trees
-        cells = np.ascontiguousarray(self.cells[self._spread(len(self.cells), SAID)])
-        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
-        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        leaves = trees.leaves(self.cells[self._spread(len(self.cells), SAID)])
         return self.votes.value[leaves].reshape(len(trees), -1)
 
     def least_lead(self, weights, deadline=np.inf):
@@ -292,8 +289,7 @@ class NearRows:
             if monotonic() >= deadline:
                 raise Stopped
             cells = self.cells[i : i + step]
-            leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
-            leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+            leaves = trees.leaves(cells)
             answer = votes.forest.decide_at(leaves)[:, None]
             total = product(weights, votes.value[leaves].reshape(len(trees), -1))
             total = total.reshape(len(cells), n_classes) + votes.start
@@ -401,8 +397,7 @@ class NearRows:
         """Demands at some cells, one for each class but the answer; and each one's cell number."""
         votes, trees = self.votes, self.whole.trees
         n_classes = votes.value.shape[1]
-        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
-        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        leaves = trees.leaves(cells)
         answer = votes.forest.decide_at(leaves)
         own = np.take_along_axis(votes.value[leaves], answer[None, :, None], axis=2)[:, :, 0]
         on_grid = votes.on_grid[leaves].all(axis=0)

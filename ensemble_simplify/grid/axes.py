@@ -14,7 +14,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.grid._cells import Stopped
-from ensemble_simplify.grid._regions import encode_trees, with_sizes
+from ensemble_simplify.grid._regions import encode_trees, leaves_of_cells, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
@@ -51,6 +51,12 @@ class CodedTrees:
         if not 0 <= t < len(self):
             raise IndexError(t)
         return self.nodes[self.offsets[t] : self.offsets[t + 1]]
+
+    def leaves(self, cells):
+        """The leaf of each cell, int32 of shape (n, n_axes), in each tree: (n_trees, n) ids."""
+        found = np.empty((len(self), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.nodes, self.offsets, np.ascontiguousarray(cells), found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

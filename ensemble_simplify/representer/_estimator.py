@@ -626,10 +626,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         trial = self._choose_law(training, columns, gaps, law_seed, deadline)
         self.sampler_ = trial.law
-        if trial.made is None:
-            law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
-        else:
-            (law, base), self._law_arguments = trial.made
+        made = trial.made
+        if made is None:
+            made = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        law, base, self._law_arguments = made
         self.smearing_, self.keep_rows_ = (
             self._law_arguments[name] for name in ("smearing", "keep_rows")
         )
@@ -850,13 +850,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
 
     def _make_law(self, options, training, columns, gaps, seed, deadline):
-        """The law of some options, kept for `sample`, and the rows that it is made of."""
+        """The law of some options, the rows that it is made of, and what makes it anew."""
         most = np.inf
         if options["sampler"] in ("copula", "leaves"):
             a_row = _LAW_SECONDS * training.X.shape[1]
             most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
         base = _taken(training, some_rows(len(training.X), most, [seed, 5]))
-        self._law_arguments = {
+        arguments = {
             **options,
             "X": gaps.fill(base.X) if gaps.seen.any() else base.X,
             "gaps": gaps if gaps.seen.any() else None,
@@ -866,7 +866,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             "decaying": self.neighbor_weights == "decaying",
             "seed": seed,
         }
-        return make_law(**self._law_arguments), base
+        return make_law(**arguments), base, arguments
 
     def _grow(self, law, columns, training, base, seeds, deadline):
         """Trees, a large one first, and the one sample that they are grown on, if it is one."""
@@ -1015,12 +1015,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             return Bunch(law=name, options=options[name], made=None)
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = _taken(training, places)
-        made = {}
-        for name, own in options.items():
-            law = self._make_law(own, rows, columns, gaps, seed, deadline)
-            made[name] = law, self._law_arguments
+        made = {
+            name: self._make_law(own, rows, columns, gaps, seed, deadline)
+            for name, own in options.items()
+        }
         trial = choose_law(
-            {name: law for name, (law, _) in made.items()},
+            {name: (law, base) for name, (law, base, _) in made.items()},
             rows,
             self._predictor,
             trial_sizes(self.max_leaf_nodes, self._n_classes(training)),

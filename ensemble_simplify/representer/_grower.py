@@ -129,7 +129,7 @@ class Grower:
         most = self.max_leaf_nodes
         if root.n_different < most:
             return False
-        return np.count_nonzero(self._tree(root).prunings(most).best(most)) + 1 == most
+        return self._tree(root).prunings(most).pruned(most).n_leaves == most
 
     def _count(self, node):
         """Count the leaves below a node, and those above it, in which siblings differ."""

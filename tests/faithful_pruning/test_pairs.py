@@ -18,13 +18,11 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import FaithfulPruner
-from ensemble_simplify.faithful_pruning import _pairs
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._pairs import least_price, telling_trees
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.grid import leaves_of_cells
-from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.grid.axes import Axes, CodedTrees
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.reading.forest import read_forest
 
@@ -102,13 +100,13 @@ def test_pairs_are_near_rows_and_inside_the_domain(kind, monkeypatch):
     axes = Axes.of(forest)
     rows = axes.encode_rows(X).T
     promise = NearRows(Votes(forest), axes, domain.outside(axes), rows, 1)
-    lines, asked = promise.whole, []
+    lines, asked, leaves = promise.whole, [], CodedTrees.leaves
 
-    def noted(nodes, offsets, cells, leaves):
+    def noted(trees, cells):
         asked.append(cells)
-        leaves_of_cells(nodes, offsets, cells, leaves)
+        return leaves(trees, cells)
 
-    monkeypatch.setattr(_pairs, "leaves_of_cells", noted)
+    monkeypatch.setattr(CodedTrees, "leaves", noted)
     sets = promise.telling_trees()
     before, after = asked
     assert len(sets)
