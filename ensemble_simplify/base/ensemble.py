@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -17,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base._scikit_learn import (
+    HasMethods,
     _get_feature_names,
     _is_fitted,
     safe_indexing,
@@ -32,11 +35,27 @@ from ensemble_simplify.base.rows import (
 )
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
+    is_booster,
     is_plain,
     n_features_of,
     readable,
     unwrap,
 )
+
+
+class Fittable(HasMethods):
+    """The constraint of a parameter that is fitted, or comes fitted as a native booster does."""
+
+    def __init__(self):
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val):
+        return is_booster(val) or super().is_satisfied_by(val)
+
+
+def comes_fitted(estimator):
+    """Whether an estimator is used as it is: a ``FrozenEstimator``, or a native booster."""
+    return isinstance(estimator, FrozenEstimator) or is_booster(estimator)
 
 
 def fit_or_unwrap(
@@ -45,7 +64,8 @@ def fit_or_unwrap(
     """Return a fitted ensemble, leaving the user's object as it was.
 
     An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
-    is unwrapped and used as it is; ``None`` means `default`.
+    is unwrapped and used as it is, as is what stands for a native booster; ``None`` means
+    `default`.
 
     Parameters
     ----------
@@ -69,7 +89,7 @@ def fit_or_unwrap(
         If a frozen estimator was fitted on another number of features or on other names, or
         `sample_weight` is given and the ensemble cannot use it.
     """
-    if isinstance(estimator, FrozenEstimator):
+    if comes_fitted(estimator):
         fitted = unwrap(estimator)
         try:
             check_is_fitted(fitted)
@@ -132,7 +152,7 @@ def check_readable(estimator):
     They may be text, which the first transformer would turn into numbers; an error about the rows
     would lead astray.
     """
-    inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
+    inner = readable(estimator) if comes_fitted(estimator) else None
     if isinstance(inner, Pipeline) and _is_fitted(inner):
         n_features_of(inner)
 
@@ -161,7 +181,10 @@ def encoded(estimator, model, rows, X):
 
     `rows` are as the ensemble was fitted on them, `X` is what `checked_table` answered.
     """
-    table = estimator._table = model.table
+    table, names = model.table, getattr(estimator, "feature_names_in_", None)
+    if table.names is not None and names is not None:
+        table = replace(table, names=names)  # LightGBM's have underscores for spaces
+    estimator._table = table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator)
     if table.is_plain and is_plain(X):
