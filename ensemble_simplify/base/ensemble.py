@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -33,12 +33,16 @@ from ensemble_simplify.base.rows import (
     fitted_rows,
     same_names,
 )
+from ensemble_simplify.base.tables import ordered_table
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
+    TableCodes,
     is_booster,
     is_plain,
     n_features_of,
+    on_codes,
     readable,
+    takes_numbers_alone,
     unwrap,
 )
 
@@ -65,7 +69,8 @@ def fit_or_unwrap(
 
     An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
     is unwrapped and used as it is, as is what stands for a native booster; ``None`` means
-    `default`.
+    `default`. An ensemble that takes numbers alone is fitted on the codes of a table, and stands
+    behind the step that makes them (`on_codes`).
 
     Parameters
     ----------
@@ -125,10 +130,22 @@ def fit_or_unwrap(
             "sklearn.base.clone first."
         )
     fitted = clone(default if estimator is None else estimator)
+    codes = None
+    if takes_numbers_alone(fitted) and not is_plain(X):
+        complete = not get_tags(fitted).input_tags.allow_nan
+        table = ordered_table(X, y, sample_weight, by_class=is_classifier(fitted))
+        codes = TableCodes(table, complete)
+        X = codes.transform(X)
     if random is not None:
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
+    fitted = _fitted(fitted, X, y, sample_weight, name)
+    return fitted if codes is None else on_codes(codes, fitted)
+
+
+def _fitted(fitted, X, y, sample_weight, name):
+    """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:
         return unwrap(fitted.fit(X, y))
     if isinstance(fitted, Pipeline):
@@ -162,7 +179,7 @@ def checked_table(estimator, X, y):
 
     These are for an ensemble that takes such tables; `encoded` makes numbers of them.
     """
-    if is_plain(X) or estimator.estimator is None:
+    if is_plain(X):
         return validate_data(
             estimator,
             X,
@@ -186,7 +203,7 @@ def encoded(estimator, model, rows, X):
         table = replace(table, names=names)  # LightGBM's have underscores for spaces
     estimator._table = table
     # asked for at every prediction
-    estimator._takes_missing = takes_missing(estimator.estimator)
+    estimator._takes_missing = takes_missing(estimator.estimator_)
     if table.is_plain and is_plain(X):
         return X
     return table.read(X if table.is_plain else rows, [np.float64, np.float32])
