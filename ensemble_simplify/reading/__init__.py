@@ -4,7 +4,7 @@
 and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
-codes into thresholds.
+codes into thresholds. `node_fields` has the fields of scikit-learn's nodes, by version.
 `level_order` puts levels in the order of a model's answers.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
@@ -15,6 +15,13 @@ from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
+from ensemble_simplify.reading.node_fields import (
+    LEAF,
+    OF_THRESHOLD,
+    TREE_FIELDS,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
 from ensemble_simplify.reading.pipelines import unwrap
