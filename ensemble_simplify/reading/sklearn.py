@@ -162,9 +162,9 @@ def is_known_by_its_trees(estimator):
     """Whether no setting but those that are read can change what a model answers.
 
     So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
-    Of versions that came later, and of what came with them, that is not known.
+    Of versions that came later, that is not known, but of trees that this package wrote.
     """
-    if is_untested():
+    if is_untested() and not _is_ours(unwrap(estimator)):
         return False
     while isinstance(last := readable(estimator), Pipeline):
         estimator = last.steps[-1][1]
