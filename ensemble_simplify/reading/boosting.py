@@ -15,6 +15,12 @@ import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.node_fields import (
+    HIST_FIELDS,
+    HIST_NOTES,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
@@ -24,22 +30,11 @@ from ensemble_simplify.reading.trees import (
     constant_tree,
     name_of,
     set_of,
+    sides_of,
     spread,
 )
 
 # ------------------------------------------------------------------- HistGradientBoosting
-
-_NODE_FIELDS = {
-    "value",
-    "feature_idx",
-    "num_threshold",
-    "missing_go_to_left",
-    "left",
-    "right",
-    "is_leaf",
-    "is_categorical",
-    "bitset_idx",
-}
 
 
 def read_hist_gradient_boosting(estimator, within):
@@ -57,12 +52,14 @@ def read_hist_gradient_boosting(estimator, within):
         stages = estimator._predictors
         init = np.array(estimator._baseline_prediction, dtype=np.float64).ravel()
         seen, categories = _categories_of_hist(estimator)
-        layouts = [set(p.nodes.dtype.names) for stage in stages for p in stage]
+        nodes = [p.nodes for stage in stages for p in stage]
         bitsets = [p.raw_left_cat_bitsets for stage in stages for p in stage]
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise _unknown_layout(estimator) from error
     words = [b.dtype == np.uint32 and b.ndim == 2 and b.shape[1] == 8 for b in bitsets]
-    if not all(names >= _NODE_FIELDS for names in layouts) or not all(words):
+    lacking = any(HIST_FIELDS - set(own.dtype.names) for own in nodes)
+    further = any(unknown_fields(own, HIST_FIELDS | HIST_NOTES) for own in nodes)
+    if lacking or further or not all(words):
         raise _unknown_layout(estimator)
     n_scores = len(init)
     if not stages or any(len(stage) != n_scores for stage in stages):
@@ -70,7 +67,8 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    codes, table = _codes_of_hist(estimator, seen, categories)
+    names = getattr(estimator, "feature_names_in_", None)
+    codes, table = codes_and_table(seen, categories, names)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -84,13 +82,8 @@ def read_hist_gradient_boosting(estimator, within):
 
 
 def _unknown_layout(estimator):
-    import sklearn
-
-    return ValueError(
-        f"{name_of(estimator)} keeps its trees in a layout that is not known (scikit-learn "
-        f"{sklearn.__version__} is installed). Fit it again with the installed version; versions "
-        "from 1.6 to 1.9 are supported."
-    )
+    found = f"{name_of(estimator)} keeps its trees in a layout that is not known"
+    return ValueError(not_known(found))
 
 
 def _categories_of_hist(estimator):
@@ -113,7 +106,7 @@ def _categories_of_hist(estimator):
     return seen.astype(np.intp), [plain_levels(own)[0] for own in found]
 
 
-def _codes_of_hist(estimator, seen, categories):
+def codes_and_table(seen, categories, names):
     """What stands for the categories, and the table: see `Reading`.
 
     Codes, one array of int64 for each of the first columns that the trees see, are the categories
@@ -123,7 +116,6 @@ def _codes_of_hist(estimator, seen, categories):
         return [], None
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
-    names = getattr(estimator, "feature_names_in_", None)
     if all(_are_codes(own) for own in categories):
         return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
     levels = [None] * len(seen)
@@ -169,15 +161,12 @@ def _hist_tree(estimator, predictor, codes):
                 f"{name_of(estimator)} holds a damaged tree: node {node} splits categories of a "
                 "feature that has none. Fit it again."
             )
-        # unknown categories take the side of missing values
-        known, lost_left = codes[feature], bool(tree.missing_left[node])
-        goes_left = np.full(known.max(initial=-1) + 2, lost_left)
-        goes_left[known] = _bits(predictor.raw_left_cat_bitsets[row])[: len(known)]
-        sets[node] = goes_left
+        inside = bits_of(predictor.raw_left_cat_bitsets[row])
+        sets[node] = sides_of(codes[feature], inside, bool(tree.missing_left[node]))
     return tree, sets
 
 
-def _bits(words):
+def bits_of(words):
     """The bits of some 32-bit words, the lowest first."""
     return np.unpackbits(
         np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little"
@@ -719,6 +708,6 @@ def _lightgbm_tree(estimator, part):
                 f"{name_of(estimator)} holds a damaged tree: node {node} splits categories, but "
                 "names none. Fit it again."
             )
-        codes = np.flatnonzero(_bits(words[ends[row] : ends[row + 1]]))
+        codes = np.flatnonzero(bits_of(words[ends[row] : ends[row + 1]]))
         sets[node] = set_of(codes, True, estimator)
     return tree, sets

@@ -117,11 +117,6 @@ class NamedTree:
                 f"{name}={name_of(tree)}(...) was fitted on y with {tree.n_outputs_} outputs; only "
                 "one output can be exported. Fit one tree for each column of y."
             )
-        if np.any(getattr(tree, "is_categorical_", False)):
-            raise ValueError(
-                f"{name}={name_of(tree)}(...) has categorical splits, which cannot be exported. "
-                "Encode the categories as numbers."
-            )
         contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
         nodes = contents.nodes
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
