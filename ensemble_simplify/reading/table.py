@@ -178,7 +178,10 @@ class Table:
         """
         if isinstance(X, Table):
             self._check_width(len(X), "X")
-            return replace(self, frame=X.frame, dtypes=X.dtypes)
+            # the dtype of levels is none for their codes, which one of the two may hold
+            kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
+            dtypes = tuple(kind if alike else None for kind, alike in kinds)
+            return replace(self, frame=X.frame, dtypes=dtypes if any(dtypes) else None)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
             self._check_width(len(kinds), "X")
