@@ -80,7 +80,7 @@ def fit_or_unwrap(
                 "fitted here."
             ) from error
         try:
-            expected = fitted.n_features_in_
+            expected = fitted.n_features_in_ or X.shape[1]  # CatBoost's copies do not tell
         except (AttributeError, IndexError):  # not told, or no members: the reader says so
             expected = X.shape[1]
         if expected != X.shape[1]:

@@ -17,6 +17,7 @@ from ensemble_simplify.reading.pipelines import _numbers, unwrap
 from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
+from ensemble_simplify.reading.trees import classes_of
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
@@ -46,7 +47,7 @@ class Model:
     def __init__(self, estimator, table=None, forest=None, voting="estimator"):
         self.estimator, self.name = estimator, type(estimator).__name__
         self._voting = voting
-        self.is_classifier = hasattr(estimator, "classes_")
+        self.is_classifier = classes_of(estimator) is not None
         self.table, self.forest = table, forest
         self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
@@ -71,6 +72,9 @@ class Model:
         table = table_of(estimator, forest)
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
+        if rows is not None and table.hashed:
+            table = table.named_by(rows)
+            forest = replace(forest, table=table)
         model = cls(estimator, table, forest, voting)
         if check and voting == "estimator":
             check_sample(model)

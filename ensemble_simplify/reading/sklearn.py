@@ -38,6 +38,7 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
+from ensemble_simplify.reading.catboost import names_of, read_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
@@ -71,7 +72,9 @@ def read(estimator, *, within=None, rows=None):
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
-        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        alone = within is None and (
+            isinstance(estimator, _CLASSES_ARE_NAMES) or family is read_catboost
+        )
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
 
@@ -141,7 +144,7 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
@@ -170,7 +173,8 @@ def n_features_of(estimator):
         return _transformers(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
-    return int(estimator.n_features_in_)
+    # CatBoost forgets it in copies, and in models from files
+    return int(estimator.n_features_in_) or len(getattr(estimator, "feature_names_", ()))
 
 
 def own_table(estimator):
@@ -278,9 +282,14 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
+def _has_categories(reading):
+    """Whether an ensemble splits categories itself."""
+    return reading.table is not None and bool(reading.table.categorical.any())
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.table is not None for reading in readings):
+    if any(map(_has_categories, readings)):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -609,7 +618,7 @@ def _read_pipeline(estimator, within, rows=None):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.table is not None:
+    if _has_categories(reading):
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -714,14 +723,17 @@ _FOREIGN_FAMILIES = {
     ("xgboost", "XGBRegressor"): read_xgboost,
     ("lightgbm", "LGBMClassifier"): read_lightgbm,
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
+    ("catboost", "CatBoostClassifier"): read_catboost,
+    ("catboost", "CatBoostRegressor"): read_catboost,
+    ("catboost", "CatBoost"): read_catboost,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
-    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
-    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
+    "regressors, VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends "
+    "in one of these, a fitted GridSearchCV over one of these, and this package's estimators that "
+    "hold a tree or an ensemble; to compare, OnnxModel and TreeliteModel"
 )
 
 
