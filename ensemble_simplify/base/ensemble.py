@@ -104,7 +104,7 @@ def fit_or_unwrap(
             "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
             "sklearn.base.clone first."
         )
-    fitted = clone(default if estimator is None else estimator)
+    fitted = _copied(default if estimator is None else estimator)
     if random is not None:
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
@@ -124,6 +124,16 @@ def fit_or_unwrap(
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def _copied(estimator):
+    """An unfitted copy of an estimator.
+
+    CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
+    """
+    if type(estimator).__module__.partition(".")[0] == "catboost":
+        return type(estimator)(**estimator.get_params())
+    return clone(estimator)
 
 
 def check_readable(estimator):
