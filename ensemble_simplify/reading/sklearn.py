@@ -41,7 +41,7 @@ from ensemble_simplify.reading.boosting import (
 from ensemble_simplify.reading.catboost import names_of, read_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
-from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
+from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
     Reading,
@@ -201,9 +201,6 @@ def table_of(estimator, forest=None):
 
 def _table_of_pipeline(estimator):
     """What a pipeline takes, where some columns have levels and it says which; or None."""
-    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
-    if isinstance(known, Table):
-        return known
     try:
         return _transformers(estimator)[0].table
     except TypeError:  # it can be asked, though not read
@@ -765,6 +762,35 @@ def _encodes_categories(found):
         (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
         for kind in found.__mro__
     )
+
+
+def takes_numbers_alone(estimator):
+    """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
+    if isinstance(estimator, SEARCHES):
+        return takes_numbers_alone(estimator.estimator)
+    if type(estimator).__module__.partition(".")[0] == "catboost":
+        # which of its columns are none of numbers is told beforehand
+        given = estimator.get_params()
+        return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
+    kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
+    if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
+        return False
+    return all(
+        takes_numbers_alone(value)
+        for value in estimator.get_params().values()
+        if hasattr(value, "fit")
+    )
+
+
+# Readers whose ensembles take arrays of numbers, unless a member of theirs makes such.
+_OF_NUMBERS = (
+    _read_tree,
+    _read_forest,
+    _read_bagging,
+    _read_adaboost,
+    _read_gradient_boosting,
+    _read_voting,
+)
 
 
 def _candidates(found):
