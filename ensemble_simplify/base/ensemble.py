@@ -323,6 +323,13 @@ def check_missing(inside, model):
             "no tree on these columns can do. Fit on rows in which they are known, and leave them "
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
         )
+    complete = [j for j in model.table.hashed if inside.missing[j]]
+    if complete:
+        raise ValueError(
+            f"The features {complete} may be missing, but {model.name} does not take missing "
+            "values in columns of categories. Leave them out of Domain(missing=...), and give "
+            "what is missing a level of its own."
+        )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:
         model.answers(row)

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.level_hash import stand_in
@@ -40,9 +41,8 @@ def read_catboost(estimator, within):
     """CatBoost: raw sums in float64, a tie goes to the first class."""
     saved = saved_model(estimator)
     info, features = saved["model_info"], saved["features_info"]
-    names = names_of(estimator)
     width = len(estimator.feature_names_)
-    _check_features(estimator, saved)
+    _check_statistics(estimator, features)
     loss = _loss_of(info)
     # without this mark it answers sums, whatever its loss
     is_classifier = getattr(estimator, "_estimator_type", None) == "classifier"
@@ -52,8 +52,8 @@ def read_catboost(estimator, within):
     n_scores = len(bias)
     _check_answers(estimator, loss, info, classes, scale)
     is_symmetric = "oblivious_trees" in saved
-    table = _table(estimator, features, names, width)
-    splits = _Splits(estimator, features, table)
+    table = _table(estimator, features)
+    splits = _Splits(estimator, features)
     trees = Trees(estimator)
     for part in saved["oblivious_trees" if is_symmetric else "trees"]:
         grow = _symmetric if is_symmetric else _binary
@@ -95,15 +95,30 @@ def read_catboost(estimator, within):
     return Reading(trees, vote, classes, table)
 
 
+def table_of_catboost(estimator):
+    """The table that a fitted model takes, also one whose trees are not read."""
+    return _table(estimator, saved_model(estimator)["features_info"])
+
+
 def saved_model(estimator):
     """What CatBoost saves of a fitted model as JSON."""
+    if not estimator.is_fitted():
+        raise NotFittedError(f"{name_of(estimator)} is not fitted. Fit it first.")
+    for kind in ("text", "embedding"):
+        found = getattr(estimator, f"get_{kind}_feature_indices")()
+        if len(found):
+            where = _listed([estimator.feature_names_[j] for j in found])
+            raise TypeError(
+                f"{name_of(estimator)} was fitted with {kind} features ({where}), which are not "
+                "supported. Leave them out, or make columns of numbers of them before."
+            )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         estimator.save_model(str(path), format="json")
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def names_of(estimator):
+def _names_of(estimator):
     """Names of the columns of a frame that a CatBoost model was fitted on; None: of an array."""
     names = list(estimator.feature_names_)
     if names == [str(j) for j in range(len(names))]:
@@ -145,17 +160,9 @@ def _check_answers(estimator, loss, info, classes, scale):
         )
 
 
-def _check_features(estimator, saved):
-    """Refuse features that a model computes from others."""
-    features = saved["features_info"]
+def _check_statistics(estimator, features):
+    """Refuse columns that a model computes from levels and targets."""
     names = estimator.feature_names_
-    for kind in ("text", "embedding"):
-        if features.get(f"{kind}_features"):
-            where = [names[one["flat_feature_index"]] for one in features[f"{kind}_features"]]
-            raise ValueError(
-                f"{name_of(estimator)} was fitted with {kind} features ({_listed(where)}), which "
-                "are not supported. Leave them out, or turn them into columns of numbers before."
-            )
     if features.get("ctrs"):
         flat = {
             one["feature_index"]: one["flat_feature_index"]
@@ -167,7 +174,7 @@ def _check_features(estimator, saved):
             for part in ctr["elements"]
             if "cat_feature_index" in part
         }
-        raise ValueError(
+        raise TypeError(
             f"{name_of(estimator)} splits on target statistics (ctr) of the columns "
             f"{_listed(sorted(used))}, which are not supported. Fit it with one_hot_max_size of at "
             "least the number of levels of each, or encode these columns in a Pipeline before it."
@@ -189,14 +196,13 @@ def _threshold(estimator):
     return -math.log(1.0 / share - 1.0) + 0.0
 
 
-def _table(estimator, features, names, width):
+def _table(estimator, features):
     """The table of a model: its columns of categories have as levels what its splits ask for.
 
     These are stand-ins for their names, which the model does not keep: see `Table.named_by`.
     """
+    names, width = _names_of(estimator), len(estimator.feature_names_)
     columns = tuple(int(j) for j in estimator.get_cat_feature_indices())
-    if not columns:
-        return None if names is None else Table.of_numbers(width, names)
     asked = {
         one["flat_feature_index"]: one.get("values", ())
         for one in features.get("categorical_features", ())
@@ -211,7 +217,7 @@ def _table(estimator, features, names, width):
 class _Splits:
     """All distinct splits of a model, by number."""
 
-    def __init__(self, estimator, features, table):
+    def __init__(self, estimator, features):
         self.estimator = estimator
         numbers = features.get("float_features", ())
         categories = features.get("categorical_features", ())

@@ -48,9 +48,9 @@ def level_hash(value):
     return low - (1 << 32) if low >> 31 else low
 
 
-def is_stand_in(text):
-    """Whether a text was made by `stand_in`."""
-    return len(text) == 16 and text.endswith(_END.decode())
+def is_stand_in(level):
+    """Whether a level is a text that `stand_in` made."""
+    return isinstance(level, str) and len(level) == 16 and level.endswith(_END.decode())
 
 
 @lru_cache(4096)

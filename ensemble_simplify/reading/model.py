@@ -72,10 +72,9 @@ class Model:
         table = table_of(estimator, forest)
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
-        if rows is not None and table.hashed:
-            table = table.named_by(rows)
-            forest = replace(forest, table=table)
         model = cls(estimator, table, forest, voting)
+        if rows is not None:
+            model.name_levels(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -115,6 +114,12 @@ class Model:
         if self.forest is not None and not self.forest.table.same_dtypes(rows):
             self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
         return self
+
+    def name_levels(self, rows):
+        """Know levels, where the model keeps but hashes of them, by the names in some rows."""
+        if self.table.hashed:
+            self.table = self.table.named_by(rows)
+            self.forest = replace(self.forest, table=self.table)
 
     def follow(self, table):
         """Take rows of numbers in the codes of another table of the same columns.
@@ -231,6 +236,8 @@ def common_table(models, X=None):
     if asked:
         # what only can be asked takes the words of the other, where it has none itself
         for i, model in enumerate(models):
+            if model.forest is None and model.table.hashed:
+                model.table = model.table.named_by(table)
             if on_codes[i] or not model.table.knows_kinds_of(table):
                 model.table, on_codes[i] = table, False
     if X is None:

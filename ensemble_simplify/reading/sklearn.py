@@ -38,7 +38,7 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
-from ensemble_simplify.reading.catboost import names_of, read_catboost
+from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
@@ -64,7 +64,8 @@ def read(estimator, *, within=None, rows=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+    # the first cannot be fitted, the second says so itself
+    if not isinstance(estimator, _EXCHANGE) and family is not read_catboost:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
@@ -173,8 +174,13 @@ def n_features_of(estimator):
         return _transformers(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
-    # CatBoost forgets it in copies, and in models from files
-    return int(estimator.n_features_in_) or len(getattr(estimator, "feature_names_", ()))
+    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+        return len(estimator.feature_names_ or ())
+    return int(estimator.n_features_in_)
+
+
+def _is_catboost(estimator):
+    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -193,6 +199,8 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
+    elif _is_catboost(estimator):
+        table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)):
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
@@ -768,7 +776,7 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
-    if type(estimator).__module__.partition(".")[0] == "catboost":
+    if _is_catboost(estimator):
         # which of its columns are none of numbers is told beforehand
         given = estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))

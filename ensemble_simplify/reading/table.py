@@ -309,7 +309,7 @@ class Table:
         every = dict.fromkeys(level for levels in known for level in levels)
         if any(j in table.hashed for table in coded):
             by_hash = {}
-            for level in sorted(every, key=lambda level: isinstance(level, str) and is_stand_in(level)):
+            for level in sorted(every, key=is_stand_in):
                 by_hash.setdefault(level_hash(level), level)
             every = dict.fromkeys(by_hash[key] for key in map(level_hash, every))
         for table in coded:
