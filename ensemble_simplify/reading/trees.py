@@ -194,3 +194,13 @@ def set_of(codes, goes_left, estimator):
     sides = np.full(codes.max(initial=-1) + 2, not goes_left)
     sides[codes] = goes_left
     return sides
+
+
+def sides_of(known, inside, lost_left):
+    """Where each code goes, if those `known`, in their order, go left where they are `inside`.
+
+    Codes that are not known take the side of missing values, `lost_left`.
+    """
+    sides = np.full(known.max(initial=-1) + 2, lost_left)
+    sides[known] = inside[: len(known)]
+    return sides
