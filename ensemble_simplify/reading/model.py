@@ -117,8 +117,10 @@ class Model:
 
     def name_levels(self, rows):
         """Know levels, where the model keeps but hashes of them, by the names in some rows."""
-        if self.table.hashed:
-            self.table = self.table.named_by(rows)
+        if not self.table.hashed:
+            return
+        self.table = self.table.named_by(rows)
+        if self.forest is not None:
             self.forest = replace(self.forest, table=self.table)
 
     def follow(self, table):
@@ -226,6 +228,9 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
+    if X is not None:
+        for model in models:
+            model.name_levels(X)
     asked = any(model.forest is None for model in models)
     # the larger forest stays as it is
     order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
@@ -236,8 +241,8 @@ def common_table(models, X=None):
     if asked:
         # what only can be asked takes the words of the other, where it has none itself
         for i, model in enumerate(models):
-            if model.forest is None and model.table.hashed:
-                model.table = model.table.named_by(table)
+            if model.forest is None:
+                model.name_levels(table)
             if on_codes[i] or not model.table.knows_kinds_of(table):
                 model.table, on_codes[i] = table, False
     if X is None:

@@ -136,6 +136,7 @@ class Table:
             self._check_width(len(X), "X")
             told = X.levels
         else:
+            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
             self._check_width(X.shape[1], "X")
             told = [X[name] for name in X.columns] if hasattr(X, "columns") else list(X.T)
         levels = list(self.levels)
