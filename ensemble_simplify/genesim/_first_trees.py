@@ -319,7 +319,7 @@ def read_models(model, estimators, X, given, y, weight, rows, deadline):
 
 def _read_model(name, estimator, X, y, weight, train, names):
     """Fit or unwrap one of the user's models, which must know the columns by these names."""
-    if isinstance(estimator, type) or not hasattr(unwrap(estimator), "fit"):
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") or comes_fitted(estimator)):
         raise TypeError(
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )
