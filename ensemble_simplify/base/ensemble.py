@@ -105,7 +105,7 @@ def fit_or_unwrap(
                 "fitted here."
             ) from error
         try:
-            expected = fitted.n_features_in_
+            expected = fitted.n_features_in_ or X.shape[1]  # CatBoost's copies do not tell
         except (AttributeError, IndexError):  # not told, or no members: the reader says so
             expected = X.shape[1]
         if expected != X.shape[1]:
@@ -129,7 +129,7 @@ def fit_or_unwrap(
             "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
             "sklearn.base.clone first."
         )
-    fitted = clone(default if estimator is None else estimator)
+    fitted = _copied(default if estimator is None else estimator)
     codes = None
     if takes_numbers_alone(fitted) and not is_plain(X):
         complete = not get_tags(fitted).input_tags.allow_nan
@@ -161,6 +161,16 @@ def _fitted(fitted, X, y, sample_weight, name):
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def _copied(estimator):
+    """An unfitted copy of an estimator.
+
+    CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
+    """
+    if type(estimator).__module__.partition(".")[0] == "catboost":
+        return type(estimator)(**estimator.get_params())
+    return clone(estimator)
 
 
 def check_readable(estimator):
@@ -335,6 +345,13 @@ def check_missing(inside, model):
             f"missing, but {model.name} fills them in from other features, which "
             "no tree on these columns can do. Fit on rows in which they are known, and leave them "
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
+        )
+    complete = [j for j in model.table.hashed if inside.missing[j]]
+    if complete:
+        raise ValueError(
+            f"The features {complete} may be missing, but {model.name} does not take missing "
+            "values in columns of categories. Leave them out of Domain(missing=...), and give "
+            "what is missing a level of its own."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:

@@ -40,6 +40,7 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
+from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
 from ensemble_simplify.reading.node_fields import (
@@ -78,7 +79,8 @@ def read(estimator, *, within=None, rows=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+    # the first cannot be fitted, the second says so itself
+    if not isinstance(estimator, _EXCHANGE) and family is not read_catboost:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
@@ -86,7 +88,9 @@ def read(estimator, *, within=None, rows=None):
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
-        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        alone = within is None and (
+            isinstance(estimator, _CLASSES_ARE_NAMES) or family is read_catboost
+        )
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
 
@@ -156,7 +160,7 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
@@ -188,7 +192,13 @@ def n_features_of(estimator):
         return _transformers(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
+    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+        return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
+
+
+def _is_catboost(estimator):
+    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -207,6 +217,8 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
+    elif _is_catboost(estimator):
+        table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
@@ -293,9 +305,14 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
+def _has_categories(reading):
+    """Whether an ensemble splits categories itself."""
+    return reading.table is not None and bool(reading.table.categorical.any())
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.table is not None for reading in readings):
+    if any(map(_has_categories, readings)):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -691,7 +708,7 @@ def _read_pipeline(estimator, within, rows=None):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.table is not None:
+    if _has_categories(reading):
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -798,15 +815,18 @@ _FOREIGN_FAMILIES = {
     ("xgboost", "XGBRegressor"): read_xgboost,
     ("lightgbm", "LGBMClassifier"): read_lightgbm,
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
+    ("catboost", "CatBoostClassifier"): read_catboost,
+    ("catboost", "CatBoostRegressor"): read_catboost,
+    ("catboost", "CatBoost"): read_catboost,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "xgboost.Booster and lightgbm.Booster, "
-    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
-    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
-    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
+    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, a Pipeline of "
+    "scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV over one of "
+    "these, and this package's estimators that hold a tree or an ensemble; to compare, OnnxModel "
+    "and TreeliteModel"
 )
 
 
@@ -850,6 +870,10 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
+    if _is_catboost(estimator):
+        # which of its columns are none of numbers is told beforehand
+        given = estimator.get_params()
+        return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
     kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
     if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
         return False
