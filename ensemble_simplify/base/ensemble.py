@@ -47,6 +47,10 @@ from ensemble_simplify.reading import (
 )
 
 
+# What scikit-learn's `validate_data` takes in place of labels where there are none to check.
+NOT_GIVEN = "no_validation"
+
+
 class Fittable(HasMethods):
     """The constraint of a parameter that is fitted, or comes fitted as a native booster does."""
 
@@ -184,21 +188,29 @@ def check_readable(estimator):
         n_features_of(inner)
 
 
-def checked_table(estimator, X, y):
-    """Training rows and labels, checked; rows that are not all numbers stay as they are.
+def checked_table(
+    estimator, X, y=NOT_GIVEN, *, dtype=(np.float64, np.float32), regression=False, reset=True
+):
+    """Rows and, if given, their labels, checked; rows that are not all numbers stay as they are.
 
-    These are for an ensemble that takes such tables; `encoded` makes numbers of them.
+    These are for an ensemble that takes such tables; `encoded` makes numbers of them. Other rows
+    keep one of the `dtype`, or get the first. With `reset` they are training rows, else such as
+    these were.
     """
     if is_plain(X):
         return validate_data(
             estimator,
             X,
             y,
-            dtype=[np.float64, np.float32],
+            reset=reset,
+            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
             ensure_all_finite=finiteness(estimator),
+            **({} if y is NOT_GIVEN else {"y_numeric": regression}),
         )
-    validate_data(estimator, X, y, skip_check_array=True)
-    y = column_or_1d(y, warn=True)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if y is NOT_GIVEN:
+        return X
+    y = column_or_1d(y, dtype=np.float64 if regression else None, warn=True)
     check_consistent_length(X, y)
     return X, y
 

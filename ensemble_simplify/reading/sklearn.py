@@ -124,6 +124,7 @@ def _predicts_as_we_do(kind):
 
 
 _PACKAGE = __name__.partition(".")[0]
+_OURS = f"{_PACKAGE}."
 
 
 def has_own_methods(estimator):
@@ -137,12 +138,11 @@ def has_own_methods(estimator):
         if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
             return False
         kinds.add(type(one))
-        if _is_ours(one):
-            todo += [getattr(one, name) for name in _WRAPPED if hasattr(one, name)]
-        elif isinstance(one, Pipeline):
-            todo += [step for _, step in one.steps]
-        else:
-            todo += _parts(one)
+        wrapped = _WRAPPED if _is_ours(one) else ()
+        inner = [getattr(one, name) for name in wrapped if hasattr(one, name)]
+        if isinstance(one, Pipeline):
+            inner = [step for _, step in one.steps]
+        todo += inner or _parts(one)
     return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
 
 
@@ -189,7 +189,7 @@ def _parts(estimator):
 def n_features_of(estimator):
     """Number of features that a fitted ensemble takes; as `readable` answers it."""
     if isinstance(estimator, Pipeline):
-        return _transformers(estimator)[0].n_features
+        return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
     if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
@@ -228,7 +228,7 @@ def table_of(estimator, forest=None):
 def _table_of_pipeline(estimator):
     """What a pipeline takes, where some columns have levels and it says which; or None."""
     try:
-        return _transformers(estimator)[0].table
+        return transformers_of(estimator)[0].table
     except TypeError:  # it can be asked, though not read
         return None
 
@@ -432,6 +432,8 @@ def widen_members(estimator, features, n_features, names=None):
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = names
+        if (table := own_table(estimator)) is not None:
+            estimator._table = replace(table, names=np.asarray(names, dtype=object))
 
 
 # ------------------------------------------------------------------- scikit-learn's ensembles
@@ -501,7 +503,10 @@ def _read_bagging(estimator, within, rows=None):
     for reading, subset in zip(readings, _feature_subsets(estimator), strict=True):
         if reading.filled is not None:
             filled[subset[reading.filled]] = True
-    return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+    table = own_table(estimator)
+    if table is not None and not table.coded.any():
+        table = None
+    return Reading(trees, vote, classes, table, filled if filled.any() else None)
 
 
 def _as_array(rows):
@@ -684,8 +689,11 @@ def _weights_of_voting(estimator):
 # ------------------------------------------------------------------- pipelines
 
 
-def _transformers(estimator, rows=None):
-    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+def transformers_of(estimator, rows=None):
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step.
+
+    `rows` are as of `read`. TypeError if a transformer is not known.
+    """
     steps, last = [], estimator
     names = getattr(estimator, "feature_names_in_", None)
     while isinstance(last, Pipeline):
@@ -698,7 +706,7 @@ def _transformers(estimator, rows=None):
 
 def _read_pipeline(estimator, within, rows=None):
     """Pipeline: the tests of its last step, in terms of the rows it is given."""
-    transformers, last = _transformers(estimator, rows)
+    transformers, last = transformers_of(estimator, rows)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
     _check_width(last, len(transformers.source))
@@ -834,9 +842,10 @@ def _family_of(estimator):
     """The function that reads an estimator."""
     for kind, methods, family in _candidates(type(estimator)):
         for method in methods:
-            if owner_of(type(estimator), method) is not owner_of(kind, method) or (
-                method in vars(estimator)
-            ):
+            owner = owner_of(type(estimator), method)
+            # this package's own forest makes numbers of its rows, and answers as its kind does
+            is_known = owner is owner_of(kind, method) or owner.__module__.startswith(_OURS)
+            if not is_known or method in vars(estimator):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."

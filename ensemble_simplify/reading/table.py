@@ -474,7 +474,7 @@ class Table:
         columns = {}
         for j, name in enumerate(given):
             values = X[name] if named else table[:, j]
-            columns[name] = self._numbers(j, name, values)
+            columns[name] = self.numbers_of(j, values, name)
         if named:
             return type(X)(columns)
         return np.column_stack(list(columns.values())) if columns else np.empty(table.shape)
@@ -495,7 +495,8 @@ class Table:
                 "the columns it was fitted on."
             )
 
-    def _numbers(self, j, name, values):
+    def numbers_of(self, j, values, name):
+        """Numbers for entries of column j, which errors call by `name`."""
         levels = self.levels[j]
         values = np.asarray(values, dtype=None if levels is None else object)
         if levels is None:
