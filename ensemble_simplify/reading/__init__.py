@@ -2,7 +2,8 @@
 
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
 and asks the model itself; `sample` checks that both answer alike.
-`sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `native` stands for
+`sklearn`, `boosting`, `catboost` and `onnx_treelite` know where ensembles keep their trees,
+`level_hash` by what CatBoost knows the levels of a column, `native` stands for
 boosters without a wrapper, and `pipelines` knows what transformers do before. All answer with
 `trees`, in which `_category_splits` turns tests of sets of codes into thresholds.
 `level_order` puts levels in the order of a model's answers; `codes` is the step of a pipeline that

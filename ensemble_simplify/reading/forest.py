@@ -360,9 +360,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
-    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
-    the label relies on the package using the same one.
+    Sums of XGBoost, LightGBM and CatBoost are reproduced bit for bit. CatBoost compares them; the
+    exponential of the others' sigmoid or softmax is the C library's, so for scores within 1e-5
+    (XGBoost) or 1e-13 (LightGBM) of a tie the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
     dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
     `Forest.in_doubles` is faithful on all doubles, where no pipeline comes before. Columns that
@@ -390,7 +390,7 @@ def tree_estimators(estimator):
     if any(tree.estimator is None for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
+            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
         )
     if any(tree.folded for tree in trees):
         raise TypeError(
