@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -30,11 +30,15 @@ from ensemble_simplify.base.rows import (
     fitted_rows,
     same_names,
 )
+from ensemble_simplify.base.tables import ordered_table
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
+    TableCodes,
     is_plain,
     n_features_of,
+    on_codes,
     readable,
+    takes_numbers_alone,
     unwrap,
 )
 
@@ -45,7 +49,8 @@ def fit_or_unwrap(
     """Return a fitted ensemble, leaving the user's object as it was.
 
     An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
-    is unwrapped and used as it is; ``None`` means `default`.
+    is unwrapped and used as it is; ``None`` means `default`. An ensemble that takes numbers alone
+    is fitted on the codes of a table, and stands behind the step that makes them (`on_codes`).
 
     Parameters
     ----------
@@ -105,10 +110,22 @@ def fit_or_unwrap(
             "sklearn.base.clone first."
         )
     fitted = clone(default if estimator is None else estimator)
+    codes = None
+    if takes_numbers_alone(fitted) and not is_plain(X):
+        complete = not get_tags(fitted).input_tags.allow_nan
+        table = ordered_table(X, y, sample_weight, by_class=is_classifier(fitted))
+        codes = TableCodes(table, complete)
+        X = codes.transform(X)
     if random is not None:
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
+    fitted = _fitted(fitted, X, y, sample_weight, name)
+    return fitted if codes is None else on_codes(codes, fitted)
+
+
+def _fitted(fitted, X, y, sample_weight, name):
+    """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:
         return unwrap(fitted.fit(X, y))
     if isinstance(fitted, Pipeline):
@@ -142,7 +159,7 @@ def checked_table(estimator, X, y):
 
     These are for an ensemble that takes such tables; `encoded` makes numbers of them.
     """
-    if is_plain(X) or estimator.estimator is None:
+    if is_plain(X):
         return validate_data(
             estimator,
             X,
@@ -163,7 +180,7 @@ def encoded(estimator, model, rows, X):
     """
     table = estimator._table = model.table
     # asked for at every prediction
-    estimator._takes_missing = takes_missing(estimator.estimator)
+    estimator._takes_missing = takes_missing(estimator.estimator_)
     if table.is_plain and is_plain(X):
         return X
     return table.read(X if table.is_plain else rows, [np.float64, np.float32])

@@ -29,7 +29,6 @@ from ensemble_simplify.base import (
     class_index,
     deadline_after,
     encoded,
-    finiteness,
     fit_context,
     fit_or_unwrap,
     named_rows,
@@ -642,7 +641,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             self._table.encode(X),
             reset=False,
             dtype=[np.float64, np.float32],
-            ensure_all_finite=finiteness(self),
+            ensure_all_finite="allow-nan" if self._takes_missing else True,
         )
         return named_rows(X, checked) if self._table.is_plain else X
 

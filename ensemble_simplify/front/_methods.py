@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
@@ -19,10 +18,10 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import read_trees, size_of
-from ensemble_simplify.front._table_tree import TableCodes, TableTree
+from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.reading import Model, Table
+from ensemble_simplify.reading import Model, Table, TableCodes, on_codes
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.writing import percent
 
@@ -81,7 +80,7 @@ class Task:
     @cached_property
     def numbers(self):
         """The rows as numbers."""
-        return self.table.encode(self.X)
+        return self.table.read(self.X) if self.table.coded.any() else self.X
 
     @cached_property
     def _trees(self):
@@ -172,7 +171,7 @@ class Task:
 
     def on_table(self, fitted):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
-        return fitted if self.table.is_plain else make_pipeline(TableCodes(self.table), fitted)
+        return fitted if self.table.is_plain else on_codes(TableCodes(self.table), fitted)
 
 
 @dataclass(frozen=True)

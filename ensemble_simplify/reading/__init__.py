@@ -5,12 +5,14 @@ and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds. `node_fields` has the fields of scikit-learn's nodes, by version.
-`level_order` puts levels in the order of a model's answers.
+`level_order` puts levels in the order of a model's answers; `codes` is the step of a pipeline that
+numbers the levels of a table for ensembles that take numbers alone.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
 """
 
+from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
@@ -30,6 +32,7 @@ from ensemble_simplify.reading.sklearn import (
     n_features_of,
     readable,
     table_of,
+    takes_numbers_alone,
     widen_members,
 )
 from ensemble_simplify.reading.sums import Sums, tree_shares

@@ -37,7 +37,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from ensemble_simplify.grid import FLOAT32_MAX, last_float32
+from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
+from ensemble_simplify.reading.codes import TableCodes
 from ensemble_simplify.reading.table import Table, is_missing, plain_levels
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -106,11 +107,13 @@ class Transformers:
         for name, step in self._steps:
             made = self._made(name, step, *made)
         self.source, state = made
-        self.rescaled = state == _SCALED
+        self.rescaled, self._same = state == _SCALED, state == _PLAIN
         self.table = None
         # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
-        if any(own is not None for own in self._levels):
+        if self._steps and isinstance(self._steps[0][1], TableCodes):
+            self.table = self._steps[0][1].table
+        elif any(own is not None for own in self._levels):
             unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
             self.table = Table(
                 names,
@@ -145,6 +148,10 @@ class Transformers:
             return source, state
         if _is_identity(step):
             return source, state
+        if isinstance(step, TableCodes):
+            if self._steps[0][1] is not step:
+                raise refused(name, step, "is not the first one")
+            return source, np.where(step.table.coded, _ENCODED, state)
         kind = next((kind for kind in _KNOWN if isinstance(step, kind)), None)
         if kind is None:
             raise refused(name, step, "is not known to look at one column at a time, in order")
@@ -292,6 +299,10 @@ class Transformers:
             not all(map(np.array_equal, missing, other._at_missing(*tests))) for other in others
         )
         folded = np.full(n_tests, np.inf)
+        # where finite numbers come out as they went in, a test is the same, of float32 numbers
+        same = numbers & self._same[feature]
+        folded[same] = float32_floor(threshold[same])
+        numbers &= ~same
         order = np.flatnonzero(numbers)
         order = order[np.argsort(source[order], kind="stable")]
         first = np.searchsorted(source[order], np.arange(self.n_features))
@@ -477,7 +488,7 @@ def _columns_of_imputer(name, step, width):
 
 
 # Their predict is that of their best_estimator_; a subclass may have one of its own.
-_SEARCHES = (GridSearchCV, RandomizedSearchCV)
+SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 
 def unwrap(estimator):
@@ -492,7 +503,7 @@ def unwrap(estimator):
             estimator = estimator.estimator
         elif "_stands_for" in vars(type(estimator)) and "predict_proba" not in vars(estimator):
             estimator = getattr(estimator, estimator._stands_for)
-        elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
+        elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
             break

@@ -51,7 +51,7 @@ from ensemble_simplify.reading.node_fields import (
     unknown_fields,
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
-from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
+from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
@@ -214,9 +214,6 @@ def table_of(estimator, forest=None):
 
 def _table_of_pipeline(estimator):
     """What a pipeline takes, where some columns have levels and it says which; or None."""
-    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
-    if isinstance(known, Table):
-        return known
     try:
         return _transformers(estimator)[0].table
     except TypeError:  # it can be asked, though not read
@@ -837,6 +834,31 @@ def _encodes_categories(found):
         (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
         for kind in found.__mro__
     )
+
+
+def takes_numbers_alone(estimator):
+    """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
+    if isinstance(estimator, SEARCHES):
+        return takes_numbers_alone(estimator.estimator)
+    kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
+    if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
+        return False
+    return all(
+        takes_numbers_alone(value)
+        for value in estimator.get_params().values()
+        if hasattr(value, "fit")
+    )
+
+
+# Readers whose ensembles take arrays of numbers, unless a member of theirs makes such.
+_OF_NUMBERS = (
+    _read_tree,
+    _read_forest,
+    _read_bagging,
+    _read_adaboost,
+    _read_gradient_boosting,
+    _read_voting,
+)
 
 
 def _candidates(found):

@@ -728,7 +728,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if not (hasattr(X, "dtype") or hasattr(X, "columns")):
             X = _as_table(X)
-        is_table = not is_plain(X) and self.estimator is not None
+        is_table = not is_plain(X)
         if is_table:
             if y is not None:
                 y = validate_data(self, y=y, y_numeric=target == "value")
