@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -17,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base._scikit_learn import (
+    HasMethods,
     _get_feature_names,
     _is_fitted,
     safe_indexing,
@@ -34,6 +37,7 @@ from ensemble_simplify.base.tables import ordered_table
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
+    is_booster,
     is_plain,
     n_features_of,
     on_codes,
@@ -43,14 +47,30 @@ from ensemble_simplify.reading import (
 )
 
 
+class Fittable(HasMethods):
+    """The constraint of a parameter that is fitted, or comes fitted as a native booster does."""
+
+    def __init__(self):
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val):
+        return is_booster(val) or super().is_satisfied_by(val)
+
+
+def comes_fitted(estimator):
+    """Whether an estimator is used as it is: a ``FrozenEstimator``, or a native booster."""
+    return isinstance(estimator, FrozenEstimator) or is_booster(estimator)
+
+
 def fit_or_unwrap(
     estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
 ):
     """Return a fitted ensemble, leaving the user's object as it was.
 
     An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
-    is unwrapped and used as it is; ``None`` means `default`. An ensemble that takes numbers alone
-    is fitted on the codes of a table, and stands behind the step that makes them (`on_codes`).
+    is unwrapped and used as it is, as is what stands for a native booster; ``None`` means
+    `default`. An ensemble that takes numbers alone is fitted on the codes of a table, and stands
+    behind the step that makes them (`on_codes`).
 
     Parameters
     ----------
@@ -74,7 +94,7 @@ def fit_or_unwrap(
         If a frozen estimator was fitted on another number of features or on other names, or
         `sample_weight` is given and the ensemble cannot use it.
     """
-    if isinstance(estimator, FrozenEstimator):
+    if comes_fitted(estimator):
         fitted = unwrap(estimator)
         try:
             check_is_fitted(fitted)
@@ -149,7 +169,7 @@ def check_readable(estimator):
     They may be text, which the first transformer would turn into numbers; an error about the rows
     would lead astray.
     """
-    inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
+    inner = readable(estimator) if comes_fitted(estimator) else None
     if isinstance(inner, Pipeline) and _is_fitted(inner):
         n_features_of(inner)
 
@@ -178,7 +198,10 @@ def encoded(estimator, model, rows, X):
 
     `rows` are as the ensemble was fitted on them, `X` is what `checked_table` answered.
     """
-    table = estimator._table = model.table
+    table, names = model.table, getattr(estimator, "feature_names_in_", None)
+    if table.names is not None and names is not None:
+        table = replace(table, names=names)  # LightGBM's have underscores for spaces
+    estimator._table = table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator_)
     if table.is_plain and is_plain(X):

@@ -15,6 +15,7 @@ from ensemble_simplify.base._scikit_learn import (
     _check_sample_weight,
     _get_feature_names,
 )
+from ensemble_simplify.reading import LightGBMBooster
 
 
 def same_names(estimator, names):
@@ -52,7 +53,7 @@ def _names_kept(estimator, names):
     """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
     modules = {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
     names = np.asarray(names, dtype=object)
-    if "lightgbm" not in modules:
+    if "lightgbm" not in modules and not isinstance(estimator, LightGBMBooster):
         return names
     return np.array([name.replace(" ", "_") for name in names], dtype=object)
 

@@ -21,7 +21,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
@@ -31,7 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     Interval,
     Options,
     StrOptions,
@@ -39,6 +38,7 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_weights,
     class_index,
+    comes_fitted,
     deadline_after,
     finiteness,
     fit_context,
@@ -274,7 +274,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
         "group_costs": [Interval(Real, 0, None, closed="left"), dict, None],
@@ -341,14 +341,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.estimator is not None and is_regressor(self.estimator):
+        if self.estimator is not None and is_regressor(unwrap(self.estimator)):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         else:
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags()
             if self.estimator is not None:
-                multi_class = get_tags(self.estimator).classifier_tags
+                multi_class = get_tags(unwrap(self.estimator)).classifier_tags
                 tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
         return tags
 
@@ -378,7 +378,7 @@ y : array-like of shape (n_samples,)
         {fitted}
         """
         self._check_options()
-        regression = self.estimator is not None and is_regressor(self.estimator)
+        regression = self.estimator is not None and is_regressor(unwrap(self.estimator))
         given = X
         X, y = validate_data(
             self,
@@ -417,7 +417,7 @@ y : array-like of shape (n_samples,)
         return (
             self.refit == "auto"
             and self.budget is not None
-            and not isinstance(self.estimator, FrozenEstimator)
+            and not comes_fitted(self.estimator)
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )
@@ -524,7 +524,7 @@ y : array-like of shape (n_samples,)
 
     def _check_type(self):
         estimator = self.estimator
-        if isinstance(estimator, FrozenEstimator):
+        if comes_fitted(estimator):
             estimator = readable(estimator)
         if estimator is None or isinstance(estimator, _AVERAGING):
             return

@@ -21,7 +21,7 @@ from ensemble_simplify.front._inputs import read_trees, size_of
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.reading import Model, Table, TableCodes, on_codes
+from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.writing import percent
 
@@ -78,11 +78,6 @@ class Task:
         return Table.of_rows(self.X)
 
     @cached_property
-    def numbers(self):
-        """The rows as numbers."""
-        return self.table.read(self.X) if self.table.coded.any() else self.X
-
-    @cached_property
     def _trees(self):
         return read_trees(self.model)
 
@@ -122,7 +117,7 @@ class Task:
         vars(other).update({k: v for k, v in vars(self).items() if k in self._KEPT})
         return other
 
-    _KEPT = ("table", "numbers", "_trees")
+    _KEPT = ("table", "_trees")
 
     @property
     def has_missing(self):
@@ -168,10 +163,6 @@ class Task:
         drawn = np.sort(np.random.RandomState(self.seed).permutation(n_rows)[:NEAR_ROWS])
         whose = f"one of {NEAR_ROWS:,} training rows"
         return safe_indexing(self.X, drawn), self.answers[drawn], whose
-
-    def on_table(self, fitted):
-        """What was fitted on numbers, behind the step that makes numbers of a table."""
-        return fitted if self.table.is_plain else on_codes(TableCodes(self.table), fitted)
 
 
 @dataclass(frozen=True)
@@ -356,8 +347,8 @@ def cultivated(task, seconds):
         max_options=5,
         time_limit=seconds,
         random_state=task.seed,
-    ).fit(task.numbers, task.answers)
-    return [MethodResult("cultivated", task.on_table(fitted), (int(fitted.n_leaves_), 1))]
+    ).fit(task.X, task.answers)
+    return [MethodResult("cultivated", fitted, (int(fitted.n_leaves_), 1))]
 
 
 # ------------------------------------------------------------------- smaller ensembles

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
@@ -219,7 +219,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             StrOptions({"auto", "paper"}),
             list,
             tuple,
-            HasMethods(["fit", "predict"]),
+            Fittable(),
         ],
         "n_bootstraps": [Interval(Integral, 0, None, closed="left")],
         "boosting": ["boolean"],

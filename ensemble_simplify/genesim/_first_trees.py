@@ -15,11 +15,11 @@ from joblib import effective_n_jobs
 from scipy import stats
 from sklearn import config_context
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import (
     check_weights,
+    comes_fitted,
     fit_or_unwrap,
     report,
     safe_indexing,
@@ -302,7 +302,7 @@ def read_models(model, estimators, X, given, y, weight, rows, deadline):
     names = getattr(model, "feature_names_in_", None)
     forests, frozen = [], []
     for i, estimator in enumerate(estimators):
-        is_frozen = isinstance(estimator, FrozenEstimator)
+        is_frozen = comes_fitted(estimator)
         if forests and not is_frozen and time.monotonic() >= deadline:
             continue
         forests.append(
@@ -319,7 +319,7 @@ def read_models(model, estimators, X, given, y, weight, rows, deadline):
 
 def _read_model(name, estimator, X, y, weight, train, names):
     """Fit or unwrap one of the user's models, which must know the columns by these names."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+    if isinstance(estimator, type) or not hasattr(unwrap(estimator), "fit"):
         raise TypeError(
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )

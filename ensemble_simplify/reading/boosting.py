@@ -175,10 +175,14 @@ def bits_of(words):
 
 # ------------------------------------------------------------------- XGBoost
 
+# What makes probabilities of margins; and whether these, and not the margins, decide.
 _XGBOOST_LINKS = {
-    "binary:logistic": "sigmoid",
-    "reg:logistic": "sigmoid",
-    "multi:softprob": "softmax",
+    "binary:logistic": ("sigmoid", True),
+    "binary:logitraw": ("sigmoid", False),
+    "binary:hinge": ("unknown", False),
+    "reg:logistic": ("sigmoid", True),
+    "multi:softprob": ("softmax", True),
+    "multi:softmax": ("softmax", False),
 }
 # Where a tree of XGBoost keeps sets of codes: nodes, first places and numbers of codes, and codes.
 _XGBOOST_SETS = ("categories_nodes", "categories_segments", "categories_sizes", "categories")
@@ -216,7 +220,7 @@ def read_xgboost(estimator, within):
         booster = estimator.get_booster()
     learner = json.loads(bytes(booster.save_raw(raw_format="json")))["learner"]
     classes = getattr(estimator, "classes_", None)
-    link, n_scores = _link_of_xgboost(estimator, learner, classes)
+    link, n_scores, by_probability = _link_of_xgboost(estimator, learner, classes)
     boosting = learner["gradient_booster"]
     shares = boosting.get("weight_drop")
     model = boosting.get("gbtree", boosting)["model"]
@@ -257,7 +261,7 @@ def read_xgboost(estimator, within):
         n_scores,
         init=init,
         link=link,
-        by_probability=link is not None,
+        by_probability=by_probability,
         dtype="float32",
     )
     table = _table_of_xgboost(estimator, learner, model, categorical)
@@ -265,19 +269,22 @@ def read_xgboost(estimator, within):
 
 
 def _link_of_xgboost(estimator, learner, classes):
-    """What turns scores into probabilities, and the number of scores."""
-    objective = learner["objective"]["name"]
+    """What turns scores into probabilities, the number of scores, and whether the former decide."""
+    objective, model = learner["objective"]["name"], learner["learner_model_param"]
+    link, by_probability = None, False
     if classes is None:
         if objective not in _XGBOOST_IDENTITY:
             raise ValueError(
                 f"{name_of(estimator)} has objective={objective!r}, which is not supported. Use "
                 "objective='reg:squarederror' or another whose predictions are sums of leaves."
             )
-        link, n_scores = None, int(learner["learner_model_param"].get("num_target", 1))
+        n_scores = int(model.get("num_target", 1))
     else:
-        n_scores = 1 if len(classes) == 2 else len(classes)
-        link = _XGBOOST_LINKS.get(objective)
-        if link != link_of(n_scores):
+        n_scores = max(1, int(model["num_class"]))
+        link, by_probability = _XGBOOST_LINKS.get(objective, (None, False))
+        # the wrapper takes what these answer for probabilities
+        raw = objective in ("binary:logitraw", "binary:hinge") and hasattr(estimator, "objective")
+        if raw or not _goes_with(link, n_scores, len(classes)):
             raise ValueError(
                 f"{name_of(estimator)} has {len(classes)} classes and objective={objective!r}, "
                 "which is not supported. Fit it on at least two classes with its default objective."
@@ -287,7 +294,14 @@ def _link_of_xgboost(estimator, learner, classes):
             f"{name_of(estimator)} was fitted on y with {n_scores} outputs; only one output is "
             "supported. Fit one ensemble for each column of y."
         )
-    return link, n_scores
+    return link, n_scores, by_probability
+
+
+def _goes_with(link, n_scores, n_classes):
+    """Whether so many scores, and this link, are those of so many classes."""
+    if link is None or (link == "softmax") != (n_scores > 1):
+        return False
+    return n_scores == n_classes or (n_scores == 1 and n_classes == 2)
 
 
 def _xgboost_tree(estimator, saved):
@@ -534,7 +548,8 @@ def read_lightgbm(estimator, within):
     classes = getattr(estimator, "classes_", None)
     objective = re.search(r"^objective=(.*)$", head, re.M)
     objective = objective[1].split() if objective else ["none"]
-    link, slope, n_scores = _link_of_lightgbm(estimator, objective, classes)
+    n_scores = int(re.search(r"^num_tree_per_iteration=(\d+)$", head, re.M)[1])
+    link, slope = _link_of_lightgbm(estimator, objective, classes, n_scores)
     width = int(estimator.n_features_in_)
     categorical = np.zeros(width, dtype=bool)
     named = re.search(r"^\[categorical_feature: ([\d,]*)\]$", text, re.M)
@@ -605,10 +620,16 @@ def _is_on(option):
     return f"={option}".split()[0].lower() in ("=true", "=+")
 
 
-def _link_of_lightgbm(estimator, objective, classes):
-    """What turns scores into probabilities, the slope of the sigmoid, and the number of scores."""
+def _link_of_lightgbm(estimator, objective, classes, n_scores):
+    """What turns scores into probabilities, and the slope of the sigmoid."""
     kind, *options = objective
     slope = 1.0
+    if kind == "none":
+        raise ValueError(
+            f"{name_of(estimator)} was trained with a function as its objective, and its trees do "
+            "not tell what becomes of their sums. Use one of LightGBM's objectives, such as "
+            "objective='binary'."
+        )
     if classes is None:
         if kind not in _LIGHTGBM_IDENTITY or "sqrt" in options:
             raise ValueError(
@@ -616,14 +637,13 @@ def _link_of_lightgbm(estimator, objective, classes):
                 "supported. Use objective='regression' or another whose predictions are sums of "
                 "leaves."
             )
-        return None, slope, 1
-    n_scores = 1 if len(classes) == 2 else len(classes)
+        return None, slope
     link = {
         "binary": "sigmoid",
         "cross_entropy": "sigmoid",
         "multiclass": "softmax",
     }.get(kind)
-    if link != link_of(n_scores):
+    if not _goes_with(link, n_scores, len(classes)):
         kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes and the objective {kind!r}, which is "
@@ -632,7 +652,7 @@ def _link_of_lightgbm(estimator, objective, classes):
     for option in options:
         if option.startswith("sigmoid:"):
             slope = float(option.partition(":")[2])
-    return link, slope, n_scores
+    return link, slope
 
 
 def _lightgbm_tree(estimator, part):

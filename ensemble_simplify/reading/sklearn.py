@@ -41,6 +41,7 @@ from ensemble_simplify.reading.boosting import (
     read_xgboost,
 )
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
+from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
 from ensemble_simplify.reading.node_fields import (
     OF_HASH,
     OF_SET,
@@ -784,6 +785,8 @@ _FAMILIES = (
     ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
+    ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
+    ((LightGBMBooster,), ("predict", "predict_proba"), read_lightgbm),
 )
 
 # Readers whose ensembles pass rows on in the dtypes in which they come.
@@ -800,6 +803,7 @@ _FOREIGN_FAMILIES = {
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
+    "xgboost.Booster and lightgbm.Booster, "
     "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
     "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
     "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
@@ -828,7 +832,13 @@ def _family_of(estimator):
 
 def _encodes_categories(found):
     """Whether ensembles of a type can be fitted on tables with categories."""
-    if issubclass(found, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+    own = (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        XGBoostBooster,
+        LightGBMBooster,
+    )
+    if issubclass(found, own):
         return True
     return any(
         (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
