@@ -54,7 +54,7 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
-from ensemble_simplify.reading.table import Table, plain_levels
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
     Reading,
@@ -374,16 +374,14 @@ def _tree_of_categories(estimator):
     tree.estimator = None  # whose nodes are others
     categorical = _is_categorical(estimator)
     columns = np.flatnonzero(categorical)
-    levels = [plain_levels(own) for own in estimator._categorical_encoder.categories_]
-    wrong = next((own for own, has_none, _ in levels if has_none or len(own) >= MAX_CODE), None)
-    if wrong is not None:
+    categories = estimator._categorical_encoder.categories_
+    if (most := max(map(len, categories))) >= MAX_CODE:
         raise ValueError(
-            f"{name_of(estimator)} has a column with the category None, or with {MAX_CODE:,} or "
-            f"more categories, which is not supported: it has {len(wrong)}. Use NaN, or fewer."
+            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
+            "are supported. Put rare ones together."
         )
     seen = np.concatenate([columns, np.flatnonzero(~categorical)])
-    names = getattr(estimator, "feature_names_in_", None)
-    codes, table = codes_and_table(seen, [own for own, *_ in levels], names)
+    codes, table = codes_and_table(estimator, seen, categories)
     splits = np.flatnonzero(tree.left != -1)
     of_category = splits[np.isin(tree.feature[splits], columns)]
     kinds = np.full(len(nodes), OF_THRESHOLD)
