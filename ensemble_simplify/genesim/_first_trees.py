@@ -326,7 +326,7 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
 
     Its trees are read over the codes of a table.
     """
-    if isinstance(estimator, type) or not hasattr(unwrap(estimator), "fit"):
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") or comes_fitted(estimator)):
         raise TypeError(
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )
