@@ -386,12 +386,7 @@ def tree_estimators(estimator):
     Each comes with the indices of the features it was fitted on (None: all of them). TypeError if
     the trees are none of scikit-learn's, or split transformed columns.
     """
-    trees = read(estimator).trees
-    if any(tree.estimator is None for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
-        )
+    trees = _sklearn_trees(estimator)
     if any(tree.folded for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
@@ -399,6 +394,29 @@ def tree_estimators(estimator):
             "and transformed rows."
         )
     return [(tree.estimator, tree.columns) for tree in trees]
+
+
+def tree_origins(estimator):
+    """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
+
+    Each comes with the ids in it of the nodes that `read_forest` makes of it; None: it is read as
+    it is. TypeError if the trees are none of scikit-learn's.
+    """
+    found = []
+    for tree in _sklearn_trees(estimator):
+        origin = np.arange(len(tree.left)) if tree.origin is None else tree.origin
+        found.append((tree.estimator, origin if tree.folded else None))
+    return found
+
+
+def _sklearn_trees(estimator):
+    trees = read(estimator).trees
+    if any(tree.estimator is None for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
+        )
+    return trees
 
 
 def _count_labels(reading, estimator):

@@ -761,7 +761,7 @@ def _fold_tests(tree, nodes, folded, begin):
             sets[node] = np.where(absent, to_left[node], passes)
     if sets:
         *arrays, origin = as_thresholds(*arrays, sets)
-        tree.value = tree.value[origin]
+        tree.value, tree.origin = tree.value[origin], origin
     tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
     tree.folded, tree.by_dtype = True, folded.by_dtype
 

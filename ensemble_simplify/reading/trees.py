@@ -24,10 +24,11 @@ class Tree:
     A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
-    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide for float32 numbers as the tree does; `rescaled`: for other numbers, some decide
-    otherwise, even once these are rounded; `by_dtype`: for those of the other of float32 and
-    float64, some decide otherwise.
+    `estimator` is the scikit-learn tree, if it is one, and `origin` which of its nodes each node is
+    (None: the same; of splits, the one whose test it has a part in).
+    `folded`: thresholds are float32 numbers that decide for float32 numbers as the tree does;
+    `rescaled`: for other numbers, some decide otherwise, even once these are rounded; `by_dtype`:
+    for those of the other of float32 and float64, some decide otherwise.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Tree:
     rescaled: bool = False
     by_dtype: bool = False
     missing_left: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
 
 @dataclass(eq=False)
