@@ -420,7 +420,7 @@ METHODS = {
     "cultivated": Method(1.0, cultivated, "classes answers"),
     "born_again": Method(4.0, born_again, "classes trees", judged="never", by_default="small"),
     "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
-    "feature_budget": Method(3.0, feature_budget, "costs trees numbers complete", judged="once"),
+    "feature_budget": Method(3.0, feature_budget, "costs trees", judged="once"),
     "genesim": Method(
         3.0,
         genesim,
