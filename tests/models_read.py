@@ -46,6 +46,7 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
+from ensemble_simplify.reading import unwrap
 
 TABLE = Path(__file__).parents[1] / "doc" / "models.rst.inc"
 
@@ -93,8 +94,18 @@ def _onnx(X, y):
     return OnnxModel(skl2onnx.to_onnx(model, X[:1].astype(np.float32)))
 
 
+def _booster(X, y):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.train(
+        {"objective": "binary", "num_leaves": 4, "min_data_in_leaf": 5, "verbose": -1},
+        lightgbm.Dataset(X, y),
+        3,
+    )
+
+
 _XGB = dict(n_estimators=3, max_depth=2, n_jobs=1)
 _LGBM = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
+_CATBOOST = dict(iterations=3, depth=2, verbose=0, thread_count=1, allow_writing_files=False)
 
 # Name, what is fitted, and the rows that it is fitted on.
 KINDS = {
@@ -116,6 +127,8 @@ KINDS = {
     ),
     "``XGBClassifier``": (_own("xgboost", "XGBClassifier", **_XGB), numbers),
     "``LGBMClassifier``": (_own("lightgbm", "LGBMClassifier", **_LGBM), numbers),
+    "``CatBoostClassifier``": (_own("catboost", "CatBoostClassifier", **_CATBOOST), numbers),
+    "``xgboost.Booster``, ``lightgbm.Booster``": (_booster, numbers),
     "``GridSearchCV`` over one of these": (
         GridSearchCV(_FOREST, {"max_depth": [1, 2]}, cv=2),
         numbers,
@@ -154,7 +167,7 @@ def fitted(kind):
     """A fitted model of a kind, rows and labels."""
     made, rows = KINDS[kind]
     X, y = rows()
-    if made in (_treelite, _onnx):
+    if made in (_treelite, _onnx, _booster):
         return made(X, y), X, y
     model = made() if callable(made) else made
     with warnings.catch_warnings():
@@ -168,13 +181,18 @@ def fitted(kind):
 REMEDY = re.compile(r"\b([Ss]upported|[Uu]se|[Gg]ive|[Pp]ass|[Ff]it|[Mm]ake)\b")
 
 
+def _answers(model, X):
+    """Labels, or numbers: a native booster has probabilities."""
+    return np.asarray(unwrap(model).predict(X))
+
+
 def _same(estimator, model, X):
     """What an estimator answers is what the model does."""
-    np.testing.assert_array_equal(estimator.predict(X), np.asarray(model.predict(X)))
+    np.testing.assert_array_equal(estimator.predict(X), _answers(model, X))
 
 
 def _is_regressor(model):
-    return not hasattr(model, "classes_")
+    return not hasattr(unwrap(model), "classes_")
 
 
 def ask_verify(model, X, y):
@@ -198,14 +216,14 @@ def ask_audit(model, X, y):
 
 
 def ask_born_again(model, X, y):
-    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1).fit(X, model.predict(X))
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1).fit(X, _answers(model, X))
     _same(tree, model, X)
     assert tree.verify()
     assert export_tree(tree, "sql")
 
 
 def ask_faithful(model, X, y):
-    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, model.predict(X))
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, _answers(model, X))
     _same(pruner, model, X)
     assert pruner.n_trees_ >= 1
 

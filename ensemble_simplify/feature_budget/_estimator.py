@@ -21,7 +21,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
@@ -30,7 +29,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     Interval,
     Options,
     StrOptions,
@@ -39,6 +38,7 @@ from ensemble_simplify.base import (
     check_weights,
     checked_table,
     class_index,
+    comes_fitted,
     deadline_after,
     fit_context,
     fit_or_unwrap,
@@ -282,7 +282,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
         "group_costs": [Interval(Real, 0, None, closed="left"), dict, None],
@@ -349,14 +349,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.estimator is not None and is_regressor(self.estimator):
+        if self.estimator is not None and is_regressor(unwrap(self.estimator)):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         else:
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags()
             if self.estimator is not None:
-                multi_class = get_tags(self.estimator).classifier_tags
+                multi_class = get_tags(unwrap(self.estimator)).classifier_tags
                 tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
         return tags
 
@@ -386,7 +386,7 @@ y : array-like of shape (n_samples,)
         {fitted}
         """
         self._check_options()
-        regression = self.estimator is not None and is_regressor(self.estimator)
+        regression = self.estimator is not None and is_regressor(unwrap(self.estimator))
         given = X
         X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
         if not regression:
@@ -423,7 +423,7 @@ y : array-like of shape (n_samples,)
         return (
             self.refit == "auto"
             and self.budget is not None
-            and not isinstance(last_step(self.estimator), FrozenEstimator)
+            and not comes_fitted(last_step(self.estimator))
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )
@@ -554,7 +554,7 @@ y : array-like of shape (n_samples,)
         estimator, last = self.estimator, None
         while estimator is not last:
             last = last_step(estimator)
-            estimator = readable(last) if isinstance(last, FrozenEstimator) else last
+            estimator = readable(last) if comes_fitted(last) else last
         if estimator is None or isinstance(estimator, _AVERAGING):
             return
         name = type(estimator).__name__

@@ -39,6 +39,7 @@ from sklearn.preprocessing import (
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
+from ensemble_simplify.reading.native import is_booster, stand_in
 from ensemble_simplify.reading.table import Table, is_missing, plain_levels
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -512,7 +513,8 @@ def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
 
     So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
-    attribute whose answers it passes on; a subclass of it may answer otherwise.
+    attribute whose answers it passes on; a subclass of it may answer otherwise. A native booster
+    has its stand-in.
     """
     # a predict that was set by hand answers, and not what is inside
     while "predict" not in getattr(estimator, "__dict__", ()):
@@ -522,6 +524,8 @@ def unwrap(estimator):
             estimator = getattr(estimator, estimator._stands_for)
         elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
+        elif is_booster(estimator):
+            estimator = stand_in(estimator)
         else:
             break
     return estimator

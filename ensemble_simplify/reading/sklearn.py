@@ -34,20 +34,36 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.boosting import (
+    bits_of,
+    codes_and_table,
     read_hist_gradient_boosting,
     read_lightgbm,
     read_xgboost,
 )
+from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
+from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
+from ensemble_simplify.reading.node_fields import (
+    OF_HASH,
+    OF_SET,
+    OF_THRESHOLD,
+    TREE_FIELDS,
+    is_untested,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
-from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import (
+    MAX_CODE,
     Reading,
     Tree,
+    Trees,
     as_thresholds,
     constant_tree,
     name_of,
+    sides_of,
     spread,
 )
 
@@ -63,7 +79,8 @@ def read(estimator, *, within=None, rows=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+    # the first cannot be fitted, the second says so itself
+    if not isinstance(estimator, _EXCHANGE) and family is not read_catboost:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
@@ -71,7 +88,9 @@ def read(estimator, *, within=None, rows=None):
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
-        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        alone = within is None and (
+            isinstance(estimator, _CLASSES_ARE_NAMES) or family is read_catboost
+        )
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
 
@@ -141,14 +160,17 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
     """Whether no setting but those that are read can change what a model answers.
 
     So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
+    Of versions that came later, that is not known, but of trees that this package wrote.
     """
+    if is_untested() and not _is_ours(unwrap(estimator)):
+        return False
     while isinstance(last := readable(estimator), Pipeline):
         estimator = last.steps[-1][1]
     if type(last).__module__.partition(".")[0] != "sklearn":
@@ -170,7 +192,13 @@ def n_features_of(estimator):
         return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
+    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+        return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
+
+
+def _is_catboost(estimator):
+    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -189,7 +217,9 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
-    elif _encodes_categories(type(estimator)):
+    elif _is_catboost(estimator):
+        table = table_of_catboost(estimator)
+    elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
@@ -275,9 +305,14 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
+def _has_categories(reading):
+    """Whether an ensemble splits categories itself."""
+    return reading.table is not None and bool(reading.table.categorical.any())
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.table is not None for reading in readings):
+    if any(map(_has_categories, readings)):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -290,23 +325,30 @@ def _joined(readings, estimator):
 
 
 def _sklearn_tree(estimator, within):
-    """One scikit-learn tree."""
+    """One scikit-learn tree, all of whose splits are thresholds."""
     check_is_fitted(estimator)
     _check_width(estimator, within)
     _one_output(estimator)
-    if np.any(getattr(estimator, "is_categorical_", False)):
+    if _is_categorical(estimator).any():
         raise ValueError(_CATEGORICAL.format(name_of(estimator)))
-    tree = estimator.tree_
+    return _tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
+
+
+def _tree_of(estimator, nodes):
+    """A scikit-learn tree with one output, from the fields of its nodes."""
+    if unknown := unknown_fields(nodes, TREE_FIELDS):
+        found = f"{name_of(estimator)} has nodes with fields that are not known"
+        raise ValueError(not_known(f"{found}: {', '.join(unknown)}"))
     return Tree(
         name=name_of(estimator),
-        left=tree.children_left,
-        right=tree.children_right,
-        feature=tree.feature,
-        threshold=tree.threshold,
-        value=np.array(tree.value[:, 0, :], dtype=np.float64, order="C"),
+        left=nodes["left_child"],
+        right=nodes["right_child"],
+        feature=nodes["feature"],
+        threshold=nodes["threshold"],
+        value=np.array(estimator.tree_.value[:, 0, :], dtype=np.float64, order="C"),
         n_features=estimator.n_features_in_,
         estimator=estimator,
-        missing_left=tree.missing_go_to_left.astype(bool),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
     )
 
 
@@ -314,6 +356,61 @@ _CATEGORICAL = (
     "{} has categorical splits, which are not supported. Encode the categories as numbers or "
     "one-hot columns."
 )
+
+
+def _is_categorical(estimator):
+    """Which features a tree of scikit-learn 1.10 or later takes as categories."""
+    found = getattr(estimator, "is_categorical_", None)
+    return np.zeros(0, dtype=bool) if found is None else np.asarray(found, dtype=bool)
+
+
+def _tree_of_categories(estimator):
+    """One scikit-learn tree with splits of categories, and its table.
+
+    Its encoder counts the categories of each column; one that it does not know is missing.
+    """
+    nodes = estimator.tree_.__getstate__()["nodes"]
+    tree = _tree_of(estimator, nodes)
+    tree.estimator = None  # whose nodes are others
+    categorical = _is_categorical(estimator)
+    columns = np.flatnonzero(categorical)
+    levels = [plain_levels(own) for own in estimator._categorical_encoder.categories_]
+    wrong = next((own for own, has_none, _ in levels if has_none or len(own) >= MAX_CODE), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{name_of(estimator)} has a column with the category None, or with {MAX_CODE:,} or "
+            f"more categories, which is not supported: it has {len(wrong)}. Use NaN, or fewer."
+        )
+    seen = np.concatenate([columns, np.flatnonzero(~categorical)])
+    names = getattr(estimator, "feature_names_in_", None)
+    codes, table = codes_and_table(seen, [own for own, *_ in levels], names)
+    splits = np.flatnonzero(tree.left != -1)
+    of_category = splits[np.isin(tree.feature[splits], columns)]
+    kinds = np.full(len(nodes), OF_THRESHOLD)
+    if "split_kind" in nodes.dtype.names:
+        kinds = nodes["split_kind"].astype(np.int64)
+    else:
+        kinds[of_category] = OF_SET
+    tests_set = np.isin(kinds[splits], (OF_SET, OF_HASH))
+    if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
+        found = f"{name_of(estimator)} has kinds of splits that are not known"
+        raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
+    place, sets = {column: i for i, column in enumerate(columns.tolist())}, {}
+    for node in of_category.tolist():
+        known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
+        inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
+        sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
+    trees = Trees(estimator)
+    trees.add(tree, sets)
+    return trees, table
+
+
+def _hash(seed, n_categories):
+    """Whether a hash sends each category left: "lowbias32" of Chris Wellons, its lowest bit."""
+    x = np.arange(n_categories, dtype=np.uint32) ^ np.uint32(seed)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
+    return (x & np.uint32(1)).astype(bool)
 
 
 def keep_members(estimator, members):
@@ -344,14 +441,19 @@ def widen_members(estimator, features, n_features, names=None):
 
 def _read_tree(estimator, within):
     """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
-    tree = _sklearn_tree(estimator, within)
+    _one_output(estimator)
+    if _is_categorical(estimator).any():
+        trees, table = _tree_of_categories(estimator)
+    else:
+        trees, table = [_sklearn_tree(estimator, within)], None
+    tree = trees[0]
     classes = getattr(estimator, "classes_", None)
     if classes is not None and tree.value.shape[1] != len(classes):
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes_, but its tree_ holds "
             f"{tree.value.shape[1]} values a node. Fit it again."
         )
-    return Reading([tree], Vote("mean", 0, 1, tree.value.shape[1]), classes)
+    return Reading(trees, Vote("mean", 0, 1, tree.value.shape[1]), classes, table)
 
 
 def _read_forest(estimator, within):
@@ -614,7 +716,7 @@ def _read_pipeline(estimator, within, rows=None):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.table is not None:
+    if _has_categories(reading):
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -708,6 +810,8 @@ _FAMILIES = (
     ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
+    ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
+    ((LightGBMBooster,), ("predict", "predict_proba"), read_lightgbm),
 )
 
 # Readers whose ensembles pass rows on in the dtypes in which they come.
@@ -719,14 +823,18 @@ _FOREIGN_FAMILIES = {
     ("xgboost", "XGBRegressor"): read_xgboost,
     ("lightgbm", "LGBMClassifier"): read_lightgbm,
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
+    ("catboost", "CatBoostClassifier"): read_catboost,
+    ("catboost", "CatBoostRegressor"): read_catboost,
+    ("catboost", "CatBoost"): read_catboost,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
-    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
-    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
+    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, a Pipeline of "
+    "scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV over one of "
+    "these, and this package's estimators that hold a tree or an ensemble; to compare, OnnxModel "
+    "and TreeliteModel"
 )
 
 
@@ -753,7 +861,13 @@ def _family_of(estimator):
 
 def _encodes_categories(found):
     """Whether ensembles of a type can be fitted on tables with categories."""
-    if issubclass(found, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+    own = (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        XGBoostBooster,
+        LightGBMBooster,
+    )
+    if issubclass(found, own):
         return True
     return any(
         (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
@@ -765,6 +879,10 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
+    if _is_catboost(estimator):
+        # which of its columns are none of numbers is told beforehand
+        given = estimator.get_params()
+        return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
     kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
     if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
         return False

@@ -67,6 +67,12 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
+def classes_of(estimator):
+    """The classes of a fitted model; None of a regressor (CatBoost's have an empty list)."""
+    found = getattr(estimator, "classes_", None)
+    return None if found is None or not len(found) else np.asarray(found)
+
+
 def constant_tree(estimator, value, dtype="float32"):
     """A tree of one leaf that stands in for what an ensemble lacks."""
     none = np.array([-1])
@@ -187,4 +193,14 @@ def set_of(codes, goes_left, estimator):
         )
     sides = np.full(codes.max(initial=-1) + 2, not goes_left)
     sides[codes] = goes_left
+    return sides
+
+
+def sides_of(known, inside, lost_left):
+    """Where each code goes, if those `known`, in their order, go left where they are `inside`.
+
+    Codes that are not known take the side of missing values, `lost_left`.
+    """
+    sides = np.full(known.max(initial=-1) + 2, lost_left)
+    sides[known] = inside[: len(known)]
     return sides
