@@ -46,7 +46,6 @@ from ensemble_simplify.reading import (
     unwrap,
 )
 
-
 # What scikit-learn's `validate_data` takes in place of labels where there are none to check.
 NOT_GIVEN = "no_validation"
 
