@@ -35,6 +35,7 @@ from ensemble_simplify.reading.sklearn import (
     readable,
     table_of,
     takes_numbers_alone,
+    transformers_of,
     widen_members,
 )
 from ensemble_simplify.reading.sums import Sums, tree_shares

@@ -17,6 +17,7 @@ from ensemble_simplify.reading.pipelines import _numbers, unwrap
 from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
+from ensemble_simplify.reading.trees import classes_of
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
@@ -46,7 +47,7 @@ class Model:
     def __init__(self, estimator, table=None, forest=None, voting="estimator"):
         self.estimator, self.name = estimator, type(estimator).__name__
         self._voting = voting
-        self.is_classifier = hasattr(estimator, "classes_")
+        self.is_classifier = classes_of(estimator) is not None
         self.table, self.forest = table, forest
         self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
@@ -74,6 +75,8 @@ class Model:
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
+        if rows is not None:
+            model.name_levels(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -119,6 +122,16 @@ class Model:
         self.forest = read_forest(
             self.estimator, voting=self._voting, rows=_sample(rows), like=like
         )
+        if self.table.hashed:
+            self.forest = replace(self.forest, table=self.table)
+
+    def name_levels(self, rows):
+        """Know levels, where the model keeps but hashes of them, by the names in some rows."""
+        if not self.table.hashed:
+            return
+        self.table = self.table.named_by(rows)
+        if self.forest is not None:
+            self.forest = replace(self.forest, table=self.table)
 
     def follow(self, table):
         """Take rows of numbers in the codes of another table of the same columns.
@@ -128,6 +141,7 @@ class Model:
         if self.forest is not None:
             # sets of levels are written on these codes, rather than thresholds on other ones
             written = self.forest.table.coded
+            written[list(self.table.hashed)] = False  # more levels may be named than are in sets
             orders = [
                 order if coded else None
                 for order, coded in zip(self.table.orders_like(table), written, strict=True)
@@ -235,6 +249,9 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
+    if X is not None:
+        for model in models:
+            model.name_levels(X)
     asked = any(model.forest is None for model in models)
     # the larger forest stays as it is
     order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
@@ -245,6 +262,8 @@ def common_table(models, X=None):
     if asked:
         # what only can be asked takes the words of the other, where it has none itself
         for i, model in enumerate(models):
+            if model.forest is None:
+                model.name_levels(table)
             if on_codes[i] or not model.table.knows_kinds_of(table):
                 model.table, on_codes[i] = table, False
     if X is None:

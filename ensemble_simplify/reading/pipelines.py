@@ -235,6 +235,23 @@ class Transformers:
         rows = self._given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
 
+    def of_rows(self, X):
+        """What the steps make of rows as a user gives them, as float64; errors are theirs."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X has feature names, but")
+            for _, step in self._steps:
+                X = step.transform(X)
+        return _numbers(X)
+
+    def of_column(self, j, values, name):
+        """What the steps make of entries of one input column, of shape (n_rows, n_outputs).
+
+        Errors call the column by `name`.
+        """
+        rows = np.zeros((len(values), self.n_features))
+        rows[:, j] = self._given.numbers_of(j, values, name)
+        return self.transform(rows, finite=False)[:, self.source == j]
+
     def _through(self, X, finite):
         """What the steps make of rows as they come, as float64."""
         for name, step in self._steps:

@@ -40,6 +40,7 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
+from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
 from ensemble_simplify.reading.node_fields import (
@@ -78,7 +79,8 @@ def read(estimator, *, within=None, rows=None, like=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+    # the first cannot be fitted, the second says so itself
+    if not isinstance(estimator, _EXCHANGE) and family is not read_catboost:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
@@ -87,7 +89,9 @@ def read(estimator, *, within=None, rows=None, like=None):
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
-        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        alone = within is None and (
+            isinstance(estimator, _CLASSES_ARE_NAMES) or family is read_catboost
+        )
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
 
@@ -121,6 +125,7 @@ def _predicts_as_we_do(kind):
 
 
 _PACKAGE = __name__.partition(".")[0]
+_OURS = f"{_PACKAGE}."
 
 
 def has_own_methods(estimator):
@@ -134,12 +139,11 @@ def has_own_methods(estimator):
         if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
             return False
         kinds.add(type(one))
-        if _is_ours(one):
-            todo += [getattr(one, name) for name in _WRAPPED if hasattr(one, name)]
-        elif isinstance(one, Pipeline):
-            todo += [step for _, step in one.steps]
-        else:
-            todo += _parts(one)
+        wrapped = _WRAPPED if _is_ours(one) else ()
+        inner = [getattr(one, name) for name in wrapped if hasattr(one, name)]
+        if isinstance(one, Pipeline):
+            inner = [step for _, step in one.steps]
+        todo += inner or _parts(one)
     return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
 
 
@@ -157,7 +161,7 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
@@ -186,10 +190,16 @@ def _parts(estimator):
 def n_features_of(estimator):
     """Number of features that a fitted ensemble takes; as `readable` answers it."""
     if isinstance(estimator, Pipeline):
-        return _transformers(estimator)[0].n_features
+        return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
+    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+        return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
+
+
+def _is_catboost(estimator):
+    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -208,6 +218,8 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
+    elif _is_catboost(estimator):
+        table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
@@ -217,7 +229,7 @@ def table_of(estimator, forest=None):
 def _table_of_pipeline(estimator):
     """What a pipeline takes, where some columns have levels and it says which; or None."""
     try:
-        return _transformers(estimator)[0].table
+        return transformers_of(estimator)[0].table
     except TypeError:  # it can be asked, though not read
         return None
 
@@ -294,9 +306,14 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
+def _has_categories(reading):
+    """Whether an ensemble splits categories itself."""
+    return reading.table is not None and bool(reading.table.categorical.any())
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.table is not None for reading in readings):
+    if any(map(_has_categories, readings)):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -416,6 +433,8 @@ def widen_members(estimator, features, n_features, names=None):
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = names
+        if (table := own_table(estimator)) is not None:
+            estimator._table = replace(table, names=np.asarray(names, dtype=object))
 
 
 # ------------------------------------------------------------------- scikit-learn's ensembles
@@ -485,7 +504,10 @@ def _read_bagging(estimator, within, rows=None):
     for reading, subset in zip(readings, _feature_subsets(estimator), strict=True):
         if reading.filled is not None:
             filled[subset[reading.filled]] = True
-    return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+    table = own_table(estimator)
+    if table is not None and not table.coded.any():
+        table = None
+    return Reading(trees, vote, classes, table, filled if filled.any() else None)
 
 
 def _as_array(rows):
@@ -668,8 +690,11 @@ def _weights_of_voting(estimator):
 # ------------------------------------------------------------------- pipelines
 
 
-def _transformers(estimator, rows=None):
-    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+def transformers_of(estimator, rows=None):
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step.
+
+    `rows` are as of `read`. TypeError if a transformer is not known.
+    """
     steps, last = [], estimator
     names = getattr(estimator, "feature_names_in_", None)
     while isinstance(last, Pipeline):
@@ -682,7 +707,7 @@ def _transformers(estimator, rows=None):
 
 def _read_pipeline(estimator, within, rows=None):
     """Pipeline: the tests of its last step, in terms of the rows it is given."""
-    transformers, last = _transformers(estimator, rows)
+    transformers, last = transformers_of(estimator, rows)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
     _check_width(last, len(transformers.source))
@@ -692,7 +717,7 @@ def _read_pipeline(estimator, within, rows=None):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.table is not None:
+    if _has_categories(reading):
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -805,15 +830,18 @@ _FOREIGN_FAMILIES = {
     ("xgboost", "XGBRegressor"): read_xgboost,
     ("lightgbm", "LGBMClassifier"): read_lightgbm,
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
+    ("catboost", "CatBoostClassifier"): read_catboost,
+    ("catboost", "CatBoostRegressor"): read_catboost,
+    ("catboost", "CatBoost"): read_catboost,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "xgboost.Booster and lightgbm.Booster, "
-    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
-    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
-    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
+    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, a Pipeline of "
+    "scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV over one of "
+    "these, and this package's estimators that hold a tree or an ensemble; to compare, OnnxModel "
+    "and TreeliteModel"
 )
 
 
@@ -821,9 +849,10 @@ def _family_of(estimator):
     """The function that reads an estimator."""
     for kind, methods, family in _candidates(type(estimator)):
         for method in methods:
-            if owner_of(type(estimator), method) is not owner_of(kind, method) or (
-                method in vars(estimator)
-            ):
+            owner = owner_of(type(estimator), method)
+            # this package's own forest makes numbers of its rows, and answers as its kind does
+            is_known = owner is owner_of(kind, method) or owner.__module__.startswith(_OURS)
+            if not is_known or method in vars(estimator):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."
@@ -857,6 +886,10 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
+    if _is_catboost(estimator):
+        # which of its columns are none of numbers is told beforehand
+        given = estimator.get_params()
+        return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
     kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
     if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
         return False

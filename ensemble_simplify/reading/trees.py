@@ -76,6 +76,12 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
+def classes_of(estimator):
+    """The classes of a fitted model; None of a regressor (CatBoost's have an empty list)."""
+    found = getattr(estimator, "classes_", None)
+    return None if found is None or not len(found) else np.asarray(found)
+
+
 def constant_tree(estimator, value, dtype="float32"):
     """A tree of one leaf that stands in for what an ensemble lacks."""
     none = np.array([-1])

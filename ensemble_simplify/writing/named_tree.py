@@ -179,6 +179,11 @@ class NamedTree:
         numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
         text, or one has that of a missing value.
         """
+        if self.table.unnamed(j):
+            raise ValueError(
+                f"The column {self.shown(j)!r} has levels whose names are not known: the CatBoost "
+                "model keeps but hashes of them. Fit on rows with all levels that it was fitted on."
+            )
         levels = self.levels(j)
         are_texts = [isinstance(level, str) for level in levels]
         if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (

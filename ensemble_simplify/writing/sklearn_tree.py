@@ -340,6 +340,7 @@ def write_counted(
     feature_names=None,
     shrinkage=0.0,
     votes=None,
+    missing_go_to_left=None,
 ):
     """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
 
@@ -358,6 +359,8 @@ def write_counted(
         the fractions of the class weights.
     votes : ndarray of shape (n_leaves, n_classes), or None
         Further evidence of the classes in the leaves, in the unit of the class weights.
+    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
+        See `write_tree`.
     """
     weight = class_weights.sum(axis=1)
     fractions = class_weights / weight[:, None]
@@ -375,6 +378,7 @@ def write_counted(
         n_features=n_features,
         classes=classes,
         feature_names=feature_names,
+        missing_go_to_left=missing_go_to_left,
     )
 
 
