@@ -191,11 +191,29 @@ class Table:
         `orders` has, for each column, the places that its levels have now in their new order, or
         None for a column that stays. Rows of codes are carried over by `recoded`.
         """
+        if all(order is None for order in orders):
+            return self
         levels = tuple(
             own if order is None else own[order]
             for own, order in zip(self.levels, orders, strict=True)
         )
         return replace(self, levels=levels, categories=self.categories or self.levels)
+
+    def orders_like(self, other):
+        """For `reordered`, the order in which another table has the levels; its lacking ones last.
+
+        None for a column that is in this order, or without levels in either.
+        """
+        orders = []
+        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
+            order, key = None, self._key_of(j)
+            if own is not None and levels is not None:
+                place = {key(level): i for i, level in enumerate(levels.tolist())}
+                places = [place.get(key(level), len(place)) for level in own.tolist()]
+                order = np.argsort(places, kind="stable")
+                order = None if np.array_equal(order, np.arange(len(own))) else order
+            orders.append(order)
+        return orders
 
     def recoded(self, rows, orders):
         """Rows of codes of this table, in those of `reordered`."""
@@ -567,8 +585,10 @@ class Table:
 
         if self.as_category:
             values = [
-                column if own is None else pandas.Categorical(column, categories=own)
-                for column, own in zip(values, self.categories or self.levels, strict=True)
+                column
+                if own is None
+                else pandas.Categorical(column, categories=self._categories(j))
+                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
         # text stays as it is, whatever pandas would make of it
         values = [
@@ -616,6 +636,14 @@ class Table:
         table[:] = [*levels.tolist(), other, absent]
         place = np.where(np.isnan(codes), len(levels) + 1, np.nan_to_num(codes)).astype(np.intp)
         return table[place] if text else table[place].astype(np.float64)
+
+    def _categories(self, j):
+        """Levels of a column in the order that the model wants, then others that are known."""
+        own = self.levels[j]
+        wanted = own if self.categories is None else self.categories[j]
+        if len(wanted) == len(own):
+            return wanted
+        return list(dict.fromkeys([*wanted.tolist(), *own.tolist()]))
 
     def _builds_pandas(self):
         return self.frame is None or hasattr(self.frame, "iloc")
