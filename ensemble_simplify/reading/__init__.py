@@ -19,7 +19,7 @@ from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,
     n_features_of,
