@@ -29,7 +29,7 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,
     n_features_of,
