@@ -31,7 +31,8 @@ def reweighted_catboost(estimator, weights):
     # what it reads from JSON can be off in the last bit
     n_scores = len(np.atleast_1d(estimator.get_scale_and_bias()[1]))
     written.set_leaf_values(_in_order_of(written.get_leaf_values(), exact, n_scores))
-    written.set_scale_and_bias(*estimator.get_scale_and_bias())
+    if written.get_scale_and_bias() != estimator.get_scale_and_bias():
+        written.set_scale_and_bias(*estimator.get_scale_and_bias())
     return written
 
 
