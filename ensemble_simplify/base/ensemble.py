@@ -38,6 +38,7 @@ from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
+    is_catboost,
     is_plain,
     n_features_of,
     on_codes,
@@ -172,7 +173,7 @@ def _copied(estimator):
 
     CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
     """
-    if type(estimator).__module__.partition(".")[0] == "catboost":
+    if is_catboost(estimator):
         return type(estimator)(**estimator.get_params())
     return clone(estimator)
 
