@@ -36,6 +36,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
@@ -529,6 +530,17 @@ def unwrap(estimator):
         else:
             break
     return estimator
+
+
+def says_it_takes_gaps(estimator):
+    """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
+
+    A pipeline's tags do not tell: its steps refuse missing values themselves.
+    """
+    inner = unwrap(estimator)
+    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
+        return None
+    return bool(get_tags(inner).input_tags.allow_nan)
 
 
 def owner_of(kind, method):

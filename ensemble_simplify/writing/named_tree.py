@@ -110,11 +110,8 @@ class NamedTree:
         if not hasattr(outer, "fit"):
             raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
         check_is_fitted(outer)
-        codes, inner = behind_codes(outer)
-        if codes is None or codes.complete:
-            tree, known = readable(outer), vars(outer).get("_table")
-        else:
-            tree, known = readable(inner), codes.table
+        codes, tree = behind_codes(readable(outer))
+        tree = readable(tree)
         if not isinstance(tree, BaseDecisionTree):
             raise TypeError(
                 f"{name}={name_of(outer)}(...) is not one tree. Make one of it first: "
@@ -130,13 +127,18 @@ class NamedTree:
         contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
         nodes = contents.nodes
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
-        tables = (t for t in (known, vars(tree).get("_table")) if t is not None)
-        table = next((t for t in tables if not t.is_plain), None)
+        own = vars(outer).get("_table") if codes is None else codes.table
+        if codes is not None and codes.complete:
+            # a number stands for what is missing
+            to_left = codes.table.gaps.stand_in[tree.tree_.feature] <= tree.tree_.threshold
+        tables = (own, vars(tree).get("_table"))
+        # one whose columns have levels
+        table = next((t for t in tables if t is not None and not t.is_plain), None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
-        gaps = getattr(known, "gaps", None)
+        gaps = getattr(own, "gaps", None)
         if gaps is not None:
             told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True

@@ -166,7 +166,8 @@ def test_the_predictor_sees_gaps_and_levels_as_they_were(sampler, sampling):
     seen = pd.concat([rows for rows in model.seen_ if len(rows) > 1])
     for name in ("sex", "port", "age"):
         known = set(table[name].dropna())
-        assert set(seen[name].dropna()) <= known
+        # a kernel smooths numbers, with gaps or without
+        assert (set(seen[name].dropna()) <= known) == ((sampler, name) != ("kernel", "age"))
         assert seen[name].isna().any() == table[name].isna().any()
     assert abs(seen["age"].isna().mean() - table["age"].isna().mean()) < 0.15
     np.testing.assert_array_equal(tree.predict(table), model.predict(table))
