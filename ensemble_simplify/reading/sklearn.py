@@ -647,10 +647,11 @@ def _fold_tests(tree, nodes, folded, begin):
     left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
     arrays = left, right, tree.feature, threshold, goes_left != turned
     sets = {}
-    for i, node in enumerate(nodes.tolist()):
-        if begin + i in folded.sets:
-            passes, absent = folded.sets[begin + i]
-            sets[node] = np.where(absent, to_left[node], passes)
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
     if sets:
         *arrays, origin = as_thresholds(*arrays, sets)
         tree.value = tree.value[origin]
