@@ -20,10 +20,12 @@ from ensemble_simplify.base._scikit_learn import (
 )
 from ensemble_simplify.base.docs import SharesDocs, fill_docs, shared_text
 from ensemble_simplify.base.ensemble import (
+    Fittable,
     answers_to_finer_rows,
     check_missing,
     check_readable,
     checked_table,
+    comes_fitted,
     encoded,
     finiteness,
     fit_or_unwrap,
@@ -60,7 +62,7 @@ from ensemble_simplify.base.rows import (
     same_names,
 )
 from ensemble_simplify.base.shares import binomial_interval
-from ensemble_simplify.base.tables import learned_rows, with_gaps
+from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     Interval,
     StrOptions,
     TakesWhatItsEstimatorTakes,
@@ -225,7 +225,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "domain": [Domain, dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="left")],

@@ -40,6 +40,7 @@ from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
+from ensemble_simplify.reading.native import is_booster, stand_in
 from ensemble_simplify.reading.table import Table, is_missing, plain_levels
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -234,6 +235,23 @@ class Transformers:
         """
         rows = self._given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
+
+    def of_rows(self, X):
+        """What the steps make of rows as a user gives them, as float64; errors are theirs."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X has feature names, but")
+            for _, step in self._steps:
+                X = step.transform(X)
+        return _numbers(X)
+
+    def of_column(self, j, values, name):
+        """What the steps make of entries of one input column, of shape (n_rows, n_outputs).
+
+        Errors call the column by `name`.
+        """
+        rows = np.zeros((len(values), self.n_features))
+        rows[:, j] = self._given.numbers_of(j, values, name)
+        return self.transform(rows, finite=False)[:, self.source == j]
 
     def _through(self, X, finite):
         """What the steps make of rows as they come, as float64."""
@@ -517,7 +535,8 @@ def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
 
     So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
-    attribute whose answers it passes on; a subclass of it may answer otherwise.
+    attribute whose answers it passes on; a subclass of it may answer otherwise. A native booster
+    has its stand-in.
     """
     # a predict that was set by hand answers, and not what is inside
     while "predict" not in getattr(estimator, "__dict__", ()):
@@ -527,6 +546,8 @@ def unwrap(estimator):
             estimator = getattr(estimator, estimator._stands_for)
         elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
+        elif is_booster(estimator):
+            estimator = stand_in(estimator)
         else:
             break
     return estimator

@@ -86,6 +86,7 @@ def _rows(forest, table):
     lacking = rng.random((N_LACKING, forest.n_features)) < 0.25
     if forest.filled is not None:
         lacking &= ~forest.filled
+    lacking[:, list(table.hashed)] = False
     rows[-N_LACKING:][lacking] = np.nan
     return rows
 

@@ -16,6 +16,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify.reading.level_hash import is_stand_in, level_hash, text_of
+
 # What stands for a level that a model never saw, where it takes such.
 UNKNOWN = "<unknown>"
 # Entries, such as dates, that are no numbers and have an order of themselves.
@@ -57,6 +59,10 @@ class Table:
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
         What the table lacked when it was seen.
+    hashed : tuple of int
+        Columns with levels that the model (CatBoost) knows by a hash of their text alone, by which
+        entries are looked up, and in which nothing is ever missing. A level whose name nobody told
+        is a text with its hash: see `named_by`.
     categories : tuple of (ndarray or None), or None
         Levels in the order of pandas' categories that the model wants, where that of the codes is
         another; None: it is the same.
@@ -78,6 +84,7 @@ class Table:
     as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
+    hashed: tuple = ()
     categories: tuple | None = None
     whole: tuple | None = None
 
@@ -104,7 +111,8 @@ class Table:
         n_columns = X.shape[1]
         known = known or cls.of_numbers(n_columns)
         known._check_width(n_columns, "X")
-        levels, as_objects, as_none = (None,) * n_columns, not is_plain(X), known.as_none
+        levels, as_none = (None,) * n_columns, known.as_none
+        as_objects = not is_plain(X) or bool(known.hashed)
         if as_objects:
             columns = [X[name] for name in names] if named else list(X.T)
             levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
@@ -121,8 +129,48 @@ class Table:
         ).like(X)
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
 
+    def named_by(self, X):
+        """The table with the names that levels which it knows by their hashes have in some rows.
+
+        Levels that only the rows have come after its own.
+        """
+        if isinstance(X, Table):
+            self._check_width(len(X), "X")
+            told = X.levels
+        else:
+            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+            self._check_width(X.shape[1], "X")
+            told = [X[name] for name in X.columns] if hasattr(X, "columns") else list(X.T)
+        levels = list(self.levels)
+        for j in self.hashed:
+            levels[j] = self._named(j, () if told[j] is None else told[j])
+        return replace(self, levels=tuple(levels))
+
+    def _named(self, j, entries):
+        """Levels of a column that is known by hashes, with the names that some entries have."""
+        name_of = {level_hash(level): level for level in self.levels[j].tolist()}
+        texts = {text_of(e) for e in np.asarray(entries).tolist() if not is_missing(e)}
+        for text in sorted(texts, key=lambda text: (is_stand_in(text), text)):
+            if is_stand_in(name_of.setdefault(level_hash(text), text)):
+                name_of[level_hash(text)] = text
+        levels = np.empty(len(name_of), dtype=object)
+        levels[:] = list(name_of.values())
+        return levels
+
+    def unnamed(self, j):
+        """Whether the names of some levels of column j are not known."""
+        return j in self.hashed and any(map(is_stand_in, self.levels[j].tolist()))
+
+    def _key_of(self, j):
+        """What entries of a column are looked up by, as a function."""
+        if j in self.hashed:
+            return level_hash
+        return str if j in self.as_text else _itself
+
     def _joined(self, j, column):
         """Levels of a column: those of this table, then others of the rows; None: it has none."""
+        if j in self.hashed:
+            return self._named(j, column)
         known = self.levels[j]
         if known is None:
             own = None if self.categorical[j] else _levels(column)
@@ -145,11 +193,29 @@ class Table:
         `orders` has, for each column, the places that its levels have now in their new order, or
         None for a column that stays. Rows of codes are carried over by `recoded`.
         """
+        if all(order is None for order in orders):
+            return self
         levels = tuple(
             own if order is None else own[order]
             for own, order in zip(self.levels, orders, strict=True)
         )
         return replace(self, levels=levels, categories=self.categories or self.levels)
+
+    def orders_like(self, other):
+        """For `reordered`, the order in which another table has the levels; its lacking ones last.
+
+        None for a column that is in this order, or without levels in either.
+        """
+        orders = []
+        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
+            order, key = None, self._key_of(j)
+            if own is not None and levels is not None:
+                place = {key(level): i for i, level in enumerate(levels.tolist())}
+                places = [place.get(key(level), len(place)) for level in own.tolist()]
+                order = np.argsort(places, kind="stable")
+                order = None if np.array_equal(order, np.arange(len(own))) else order
+            orders.append(order)
+        return orders
 
     def recoded(self, rows, orders):
         """Rows of codes of this table, in those of `reordered`."""
@@ -183,7 +249,10 @@ class Table:
         """
         if isinstance(X, Table):
             self._check_width(len(X), "X")
-            return replace(self, frame=X.frame, dtypes=X.dtypes)
+            # the dtype of levels is none for their codes, which one of the two may hold
+            kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
+            dtypes = tuple(kind if alike else None for kind, alike in kinds)
+            return replace(self, frame=X.frame, dtypes=dtypes if any(dtypes) else None)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
             self._check_width(len(kinds), "X")
@@ -194,8 +263,12 @@ class Table:
         )
         # integers have no place for gaps, nor for levels that nobody knows
         dtypes = tuple(
-            next(narrow) if own is None else None if getattr(kind, "kind", "O") in "biu" else kind
-            for own, kind in zip(self.levels, kinds, strict=True)
+            next(narrow)
+            if own is None
+            else None
+            if getattr(kind, "kind", "O") in ("biuf" if j in self.hashed else "biu")
+            else kind
+            for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
         )
         return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
 
@@ -244,7 +317,11 @@ class Table:
         for table in tables:
             of_numbers = np.array([own is None for own in table.levels], dtype=bool)
             codes |= table.categorical & of_numbers
-        return replace(first, levels=levels, unknown=unknown, codes=codes)
+        # where others know other things than text, 1 and "1" stay two levels
+        hashed = {j for table in merged for j in table.hashed if _are_texts(levels[j])}
+        return replace(
+            first, levels=levels, unknown=unknown, codes=codes, hashed=tuple(sorted(hashed))
+        )
 
     @staticmethod
     def _merged(j, tables, any_levels):
@@ -267,6 +344,11 @@ class Table:
         if all(levels == known[0] for levels in known):
             return coded[0].levels[j]
         every = dict.fromkeys(level for levels in known for level in levels)
+        if any(j in table.hashed for table in coded):
+            by_hash = {}
+            for level in sorted(every, key=is_stand_in):
+                by_hash.setdefault(level_hash(level), level)
+            every = dict.fromkeys(by_hash[key] for key in map(level_hash, every))
         for table in coded:
             if table.unknown[j] != "refused":
                 continue
@@ -311,7 +393,8 @@ class Table:
                 values = levels.astype(np.float64)
                 found[j] = np.append(values, _number_outside(values)), None
                 continue
-            place = {level: code for code, level in enumerate(own.tolist())}
+            key_of = self._key_of(j)
+            place = {key_of(level): code for code, level in enumerate(own.tolist())}
             if levels is None:
                 points = np.array(own, dtype=np.float32)
                 ends = np.unique([np.nextafter(points, np.float32(-np.inf)), points])
@@ -319,7 +402,8 @@ class Table:
                 codes = [place.get(end, len(own)) for end in ends.tolist()]
                 found[j] = np.array([*codes, len(own)], dtype=np.float64), ends
                 continue
-            codes = np.array([place.get(level, len(own)) for level in levels.tolist()], dtype=float)
+            found_at = [place.get(key_of(level), len(own)) for level in levels.tolist()]
+            codes = np.array(found_at, dtype=np.float64)
             if other.unknown[j] == "code":
                 codes = np.append(codes, len(own))
             as_they_are = np.array_equal(codes, np.arange(len(codes)))
@@ -423,7 +507,7 @@ class Table:
         columns = {}
         for j, name in enumerate(given):
             values = X[name] if named else table[:, j]
-            columns[name] = self._numbers(j, name, values)
+            columns[name] = self.numbers_of(j, values, name)
         if named:
             return type(X)(columns)
         return np.column_stack(list(columns.values())) if columns else np.empty(table.shape)
@@ -444,7 +528,8 @@ class Table:
                 "the columns it was fitted on."
             )
 
-    def _numbers(self, j, name, values):
+    def numbers_of(self, j, values, name):
+        """Numbers for entries of column j, which errors call by `name`."""
         levels = self.levels[j]
         values = np.asarray(values, dtype=None if levels is None else object)
         if levels is None:
@@ -455,13 +540,14 @@ class Table:
                     f"The column {name!r} of X holds {values.dtype} where the ensemble was "
                     f"fitted on numbers ({error})."
                 ) from error
-        place = {level: float(code) for code, level in enumerate(levels.tolist())}
+        key_of = self._key_of(j)
+        place = {key_of(level): float(code) for code, level in enumerate(levels.tolist())}
         rest = {"code": float(len(levels)), "missing": np.nan, "refused": -1.0}[self.unknown[j]]
 
         def code(value):
             if is_missing(value) and self._means_missing(j, value):
                 return np.nan
-            return place.get(str(value) if j in self.as_text else value, rest)
+            return place.get(key_of(value), rest)
 
         entries = values.tolist()
         # each distinct entry is looked at once
@@ -523,10 +609,10 @@ class Table:
             values = [
                 column
                 if own is None
-                else pandas.Categorical(column, own, ordered=getattr(kind, "ordered", False))
-                for column, own, kind in zip(
-                    values, self.categories or self.levels, kinds, strict=True
+                else pandas.Categorical(
+                    column, self._categories(j), ordered=getattr(kinds[j], "ordered", False)
                 )
+                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
         # text stays as it is, whatever pandas would make of it
         values = [
@@ -580,6 +666,14 @@ class Table:
         table[:] = [*levels.tolist(), other, absent]
         place = np.where(np.isnan(codes), len(levels) + 1, np.nan_to_num(codes)).astype(np.intp)
         return table[place] if text else table[place].astype(np.float64)
+
+    def _categories(self, j):
+        """Levels of a column in the order that the model wants, then others that are known."""
+        own = self.levels[j]
+        wanted = own if self.categories is None else self.categories[j]
+        if len(wanted) == len(own):
+            return wanted
+        return list(dict.fromkeys([*wanted.tolist(), *own.tolist()]))
 
     def _builds_pandas(self):
         return self.frame is None or hasattr(self.frame, "iloc")
@@ -827,6 +921,14 @@ def _with_nan(values):
 def _doubles(rows):
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _are_texts(levels):
+    return levels is not None and all(isinstance(level, str) for level in levels.tolist())
+
+
+def _itself(entry):
+    return entry
 
 
 def _number_outside(levels):

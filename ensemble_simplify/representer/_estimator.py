@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     HoldsTree,
     Interval,
@@ -34,6 +33,7 @@ from ensemble_simplify.base import (
     all_or_nothing,
     binomial_interval,
     check_weights,
+    comes_fitted,
     deadline_after,
     fit_context,
     fit_or_unwrap,
@@ -157,8 +157,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
         The predictor to represent. An estimator is cloned and fitted; one inside a
-        ``FrozenEstimator`` is used as it is; a callable is given rows and returns labels,
-        probabilities or values (say which with `target`). None: a random forest classifier.
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        is given rows and returns labels, probabilities or values (say which with `target`). None:
+        a random forest classifier.
     target : {"auto", "label", "proba", "value"}, default="auto"
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
@@ -386,7 +387,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), callable, None],
+        "estimator": [Fittable(), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
         "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -509,7 +510,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return "synthetic rows" if drawn else ""
 
     def _is_fitted_before(self):
-        return self._is_function() or isinstance(self.estimator, FrozenEstimator)
+        return self._is_function() or comes_fitted(self.estimator)
 
     def _resolve_target(self):
         kind = self._type()
@@ -826,7 +827,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """The out-of-bag answers of a forest that was fitted on just these rows; None of others."""
         if self._is_function():
             return None
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        frozen = comes_fitted(self.estimator)
         seen = np.ones(seen.size, dtype=bool) if frozen else seen
         known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
         if known is None:
@@ -839,7 +840,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
         without_names = (
-            isinstance(self.estimator, FrozenEstimator)
+            comes_fitted(self.estimator)
             and not hasattr(model, "feature_names_in_")
             and self._table.is_plain
         )

@@ -24,4 +24,13 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_regressor,
     write_tree,
 )
-from ensemble_simplify.writing.words import in_drawing, number, one_line, percent, plain
+from ensemble_simplify.writing.words import (
+    in_drawing,
+    level_in_words,
+    number,
+    one_line,
+    percent,
+    plain,
+    set_in_words,
+    wrapped,
+)
