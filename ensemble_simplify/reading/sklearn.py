@@ -767,10 +767,11 @@ def _fold_tests(tree, nodes, folded, begin):
     tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
     sets = {}
-    for i, node in enumerate(nodes.tolist()):
-        if begin + i in folded.sets:
-            passes, absent = folded.sets[begin + i]
-            sets[node] = np.where(absent, to_left[node], passes)
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
     return sets
 
 
