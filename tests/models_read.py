@@ -105,6 +105,7 @@ def _booster(X, y):
 
 _XGB = dict(n_estimators=3, max_depth=2, n_jobs=1)
 _LGBM = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
+_CATBOOST = dict(iterations=3, depth=2, verbose=0, thread_count=1, allow_writing_files=False)
 
 # Name, what is fitted, and the rows that it is fitted on.
 KINDS = {
@@ -126,6 +127,7 @@ KINDS = {
     ),
     "``XGBClassifier``": (_own("xgboost", "XGBClassifier", **_XGB), numbers),
     "``LGBMClassifier``": (_own("lightgbm", "LGBMClassifier", **_LGBM), numbers),
+    "``CatBoostClassifier``": (_own("catboost", "CatBoostClassifier", **_CATBOOST), numbers),
     "``xgboost.Booster``, ``lightgbm.Booster``": (_booster, numbers),
     "``GridSearchCV`` over one of these": (
         GridSearchCV(_FOREST, {"max_depth": [1, 2]}, cv=2),

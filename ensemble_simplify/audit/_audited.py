@@ -34,6 +34,8 @@ class Audited:
             row = self._rows_of(row)
             if is_plain(row) or self.model.forest.table.by_dtype:
                 self.table = self.model.take(row).table
+            self.model.name_levels(row)
+            self.table = self.model.table
             self.given = self.table.read(row, [np.float64, np.float32], name="row")[0].copy()
             self.row = self.given.astype(np.float64)
         forest = self.model.finest

@@ -62,7 +62,7 @@ from ensemble_simplify.base.rows import (
     same_names,
 )
 from ensemble_simplify.base.shares import binomial_interval
-from ensemble_simplify.base.tables import learned_rows, with_gaps
+from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

@@ -38,13 +38,18 @@ from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
+    is_catboost,
     is_plain,
     n_features_of,
     on_codes,
     readable,
+    says_it_takes_gaps,
     takes_numbers_alone,
     unwrap,
 )
+
+# What scikit-learn's `validate_data` takes in place of labels where there are none to check.
+NOT_GIVEN = "no_validation"
 
 
 class Fittable(HasMethods):
@@ -105,7 +110,7 @@ def fit_or_unwrap(
                 "fitted here."
             ) from error
         try:
-            expected = fitted.n_features_in_
+            expected = fitted.n_features_in_ or X.shape[1]  # CatBoost's copies do not tell
         except (AttributeError, IndexError):  # not told, or no members: the reader says so
             expected = X.shape[1]
         if expected != X.shape[1]:
@@ -129,10 +134,10 @@ def fit_or_unwrap(
             "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
             "sklearn.base.clone first."
         )
-    fitted = clone(default if estimator is None else estimator)
+    fitted = _copied(default if estimator is None else estimator)
     codes = None
     if takes_numbers_alone(fitted) and not is_plain(X):
-        complete = not get_tags(fitted).input_tags.allow_nan
+        complete = not says_it_takes_gaps(fitted)
         table = ordered_table(X, y, sample_weight, by_class=is_classifier(fitted))
         codes = TableCodes(table, complete)
         X = codes.transform(X)
@@ -163,6 +168,16 @@ def _fitted(fitted, X, y, sample_weight, name):
     return fitted.fit(X, y, sample_weight=sample_weight)
 
 
+def _copied(estimator):
+    """An unfitted copy of an estimator.
+
+    CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
+    """
+    if is_catboost(estimator):
+        return type(estimator)(**estimator.get_params())
+    return clone(estimator)
+
+
 def check_readable(estimator):
     """Refuse (TypeError) a frozen pipeline that cannot be read before its rows are looked at.
 
@@ -174,21 +189,29 @@ def check_readable(estimator):
         n_features_of(inner)
 
 
-def checked_table(estimator, X, y):
-    """Training rows and labels, checked; rows that are not all numbers stay as they are.
+def checked_table(
+    estimator, X, y=NOT_GIVEN, *, dtype=(np.float64, np.float32), regression=False, reset=True
+):
+    """Rows and, if given, their labels, checked; rows that are not all numbers stay as they are.
 
-    These are for an ensemble that takes such tables; `encoded` makes numbers of them.
+    These are for an ensemble that takes such tables; `encoded` makes numbers of them. Other rows
+    keep one of the `dtype`, or get the first. With `reset` they are training rows, else such as
+    these were.
     """
     if is_plain(X):
         return validate_data(
             estimator,
             X,
             y,
-            dtype=[np.float64, np.float32],
+            reset=reset,
+            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
             ensure_all_finite=finiteness(estimator),
+            **({} if y is NOT_GIVEN else {"y_numeric": regression}),
         )
-    validate_data(estimator, X, y, skip_check_array=True)
-    y = column_or_1d(y, warn=True)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if y is NOT_GIVEN:
+        return X
+    y = column_or_1d(y, dtype=np.float64 if regression else None, warn=True)
     check_consistent_length(X, y)
     return X, y
 
@@ -304,9 +327,8 @@ def takes_missing(ensemble):
         )
     if ensemble is None:
         return True
-    tags = tags_of(ensemble)
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+    tags_of(ensemble)
+    return says_it_takes_gaps(ensemble) is not False
 
 
 def tags_of(estimator, name="estimator"):
@@ -335,6 +357,13 @@ def check_missing(inside, model):
             f"missing, but {model.name} fills them in from other features, which "
             "no tree on these columns can do. Fit on rows in which they are known, and leave them "
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
+        )
+    complete = [j for j in model.table.hashed if inside.missing[j]]
+    if complete:
+        raise ValueError(
+            f"The features {complete} may be missing, but {model.name} does not take missing "
+            "values in columns of categories. Leave them out of Domain(missing=...), and give "
+            "what is missing a level of its own."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:

@@ -15,7 +15,7 @@ from ensemble_simplify.base._scikit_learn import (
     _check_sample_weight,
     _get_feature_names,
 )
-from ensemble_simplify.reading import LightGBMBooster
+from ensemble_simplify.reading import LightGBMBooster, is_plain
 
 
 def same_names(estimator, names):
@@ -59,8 +59,8 @@ def _names_kept(estimator, names):
 
 
 def named_rows(given, X):
-    """The rows as the ensemble should see them: a frame as it came, else the checked array."""
-    return given if _get_feature_names(given) is not None else X
+    """The rows as the ensemble should see them: a table as it came, else the checked array."""
+    return X if _get_feature_names(given) is None and is_plain(given) else given
 
 
 def check_weights(sample_weight, X, *, mean_one=False):

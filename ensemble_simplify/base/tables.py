@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from ensemble_simplify.base.rows import check_weights
@@ -28,10 +29,12 @@ def learned_rows(estimator, X, y, sample_weight=None, *, dtype=np.float32, regre
         table = replace(table.like(given), gaps=Gaps.of(X.astype(np.float64)))
     else:
         y = validate_data(estimator, y=y, y_numeric=regression)
+        if not regression:
+            check_classification_targets(y)
         validate_data(estimator, X, skip_check_array=True)
         check_consistent_length(X, y)
-        if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+        if len(X.shape) != 2:
+            raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
         table = ordered_table(X, y, sample_weight, by_class=not regression)
         X = check_array(table.read(X), estimator=estimator, **numbers)
     estimator._table = table
@@ -41,23 +44,27 @@ def learned_rows(estimator, X, y, sample_weight=None, *, dtype=np.float32, regre
 
 
 def ordered_table(X, y, sample_weight=None, *, by_class):
-    """What rows hold, the codes of levels in the order of the mean label; new levels are gaps."""
+    """What rows hold, the codes of levels in the order of the mean label; new levels are gaps.
+
+    Rows of weight 0 have no say in the order.
+    """
     table = Table.of_rows(X, unknown="missing")
     if not table.coded.any():
         return table
     rows = table.read(X)
-    labels = np.asarray(y)
+    weight = check_weights(sample_weight, rows)
+    used = weight > 0
+    rows, labels, weight = rows[used], np.asarray(y)[used], weight[used]
     if by_class:
         labels = np.unique(labels, return_inverse=True)[1]
         labels = labels[:, None] == np.arange(labels.max() + 1)
     else:
         labels = labels[:, None]
-    weight = check_weights(sample_weight, rows)
     orders = level_orders(table, rows, labels.astype(np.float64), weight)
     return table.reordered(orders)
 
 
-def with_gaps(nodes, gaps, n_rows):
+def with_gaps(nodes, gaps, n_rows, below=None):
     """A tree that was grown on rows with numbers for their gaps, for rows with these gaps.
 
     Parameters
@@ -67,6 +74,9 @@ def with_gaps(nodes, gaps, n_rows):
         By which the rows were filled.
     n_rows : array-like of shape (n_nodes,)
         Rows, or their weight. What no row lacked goes to the side of more.
+    below : bool array of shape (n_nodes,) or None
+        Splits for which the gaps of their column are below all its numbers; for others, they are
+        above. None: the gaps were filled by `gaps`.
 
     Returns
     -------
@@ -79,12 +89,13 @@ def with_gaps(nodes, gaps, n_rows):
     left, right, threshold = (a.copy() for a in (nodes.left, nodes.right, nodes.threshold))
     inner, column = left >= 0, np.maximum(nodes.feature, 0)
     seen = inner & gaps.seen[column]
+    below = seen & (threshold >= gaps.stand_in[column] if below is None else below)
     # these tell gaps from numbers: an infinite threshold does, with the gaps on its right
-    apart = seen & (threshold >= gaps.stand_in[column]) & (threshold < gaps.low[column])
+    apart = below & (threshold < gaps.low[column])
     left[apart], right[apart] = right[apart], left[apart]
     threshold[apart] = np.inf
     n_rows = np.asarray(n_rows)
     missing_left = inner & (n_rows[left] > n_rows[right])
-    missing_left[seen] = (threshold >= gaps.stand_in[column])[seen] & ~apart[seen]
+    missing_left[seen] = (below & ~apart)[seen]
     nodes, order = preorder(left, right, nodes.feature, threshold)
     return nodes, order, missing_left[order]
