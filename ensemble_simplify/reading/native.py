@@ -66,12 +66,23 @@ class _StandIn(BaseEstimator):
     """
 
     n_features_in_: int
-    _objective: str
-    _n_classes: int | None
-    _names: list | None
 
     def __init__(self, model: Any):
         self.model = model
+
+    @property
+    def _objective(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _n_classes(self) -> Any:
+        """Number of classes; None for regression."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> Any:
+        """Names of the columns; None if there are none."""
+        raise NotImplementedError
 
     @property
     def classes_(self):
