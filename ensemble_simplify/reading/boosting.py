@@ -410,22 +410,26 @@ def _weigh(booster, trees, shares, init, estimator):
     some versions, for some kinds of rows, do not. The start itself may have been rounded when it
     was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
-    rows = _rows_of_leaves(trees[:200])
+    written = trees.on_codes()
+    rows = _rows_of_leaves(written[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in trees]
+    leaves = [_leaves_of(tree, rows) for tree in written]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
-        values = [tree.value.astype(np.float32) for tree in trees]
-        if back_and_forth:
-            values = [np.where(value != 0, value + start - start, value) for value in values]
-        values = [value * share for value, share in zip(values, shares, strict=True)]
+
+        def scaled(tree, share, start=start, back_and_forth=back_and_forth):
+            value = tree.value.astype(np.float32)
+            if back_and_forth:
+                value = np.where(value != 0, value + start - start, value)
+            return value * share
+
         total = np.tile(start, (len(rows), 1))
-        for value, leaf in zip(values, leaves, strict=True):
-            total += value[leaf]
+        for tree, share, leaf in zip(written, shares, leaves, strict=True):
+            total += scaled(tree, share)[leaf]
         if np.array_equal(total, truth):
-            for tree, value in zip(trees, values, strict=True):
-                tree.value = value.astype(np.float64)
+            for tree, share in zip(trees, shares, strict=True):
+                tree.value = scaled(tree, share).astype(np.float64)
             return start
     raise ValueError(
         f"The margins of {name_of(estimator)} with booster='dart' could not be reproduced from its "
@@ -456,7 +460,7 @@ def _base_margin(booster, trees, guess, n_first, estimator):
     leaves tell apart all starts that make a difference; with several trees an iteration, rows for
     many combinations of their leaves do.
     """
-    rows = _rows_of_leaves(trees[:20])
+    rows = _rows_of_leaves(trees.on_codes(20))
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
     # the margins after the first iteration, and after all

@@ -254,7 +254,7 @@ def test_codes_that_are_no_codes():
     X[X[:, 0] == 0, 0] = 1 << 22
     model = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
     columns = read(model).table
-    assert columns.levels[0][-1] == 1 << 22
+    assert columns.levels[0].max() == 1 << 22
 
 
 def test_limit(monkeypatch):
@@ -404,6 +404,7 @@ def test_saved_models(name):
     family = read_lightgbm if name.startswith("light") else read_xgboost
     model = Saved(saved)
     reading = family(model, None)
+    reading.write(reading.table)  # rows are in the codes of the model
     np.testing.assert_array_equal(reading.table.categorical, [True, False, True, False, True])
     forest = _assemble(reading, 5, model)
     rows = np.array(saved["rows"], dtype=float)
