@@ -163,7 +163,7 @@ class TestXGBoost:
 
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_dropout(self, n_classes):
-        """From XGBoost 3.4 on, "dart" is another name of trees with dropout; before, not dropped."""
+        """From XGBoost 3.4 on, "dart" is a name of trees with dropout; before, none drop out."""
         X, y = table(5, n_classes)
         model = self.xgboost.XGBClassifier(**self.options, rate_drop=0.5, one_drop=1)
         assert_same(model.fit(X, y), X)
