@@ -67,8 +67,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    names = getattr(estimator, "feature_names_in_", None)
-    codes, table = codes_and_table(seen, categories, names)
+    codes, table = codes_and_table(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -103,17 +102,24 @@ def _categories_of_hist(estimator):
     seen = np.concatenate([np.flatnonzero(is_categorical), np.flatnonzero(~is_categorical)])
     if len(found) != is_categorical.sum() or len(seen) != estimator.n_features_in_:
         raise KeyError(f"{len(found)} columns of categories")
-    return seen.astype(np.intp), [plain_levels(own)[0] for own in found]
+    return seen.astype(np.intp), found
 
 
-def codes_and_table(seen, categories, names):
-    """What stands for the categories, and the table: see `Reading`.
+def codes_and_table(estimator, seen, categories):
+    """What stands for the categories of encoders, and the table: see `Reading`.
 
-    Codes, one array of int64 for each of the first columns that the trees see, are the categories
-    themselves if all are whole numbers, else their positions.
+    `categories` are those of the first columns that the trees see. Codes, an array of int64 for
+    each, are the categories themselves if all are whole numbers, else their positions.
     """
     if seen is None:
         return [], None
+    plain = [plain_levels(own) for own in categories]
+    if any(has_none for _, has_none, _ in plain):
+        raise ValueError(
+            f"{name_of(estimator)} knows None as a category, and NaN as what is missing. Write "
+            "both as NaN, with X.fillna(numpy.nan), and fit it again."
+        )
+    categories, names = [own for own, *_ in plain], getattr(estimator, "feature_names_in_", None)
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
     if all(_are_codes(own) for own in categories):
@@ -403,22 +409,26 @@ def _weigh(booster, trees, shares, init, estimator):
     some versions, for some kinds of rows, do not. The start itself may have been rounded when it
     was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
-    rows = _rows_of_leaves(trees[:200])
+    written = trees.on_codes()
+    rows = _rows_of_leaves(written[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in trees]
+    leaves = [_leaves_of(tree, rows) for tree in written]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
-        values = [tree.value.astype(np.float32) for tree in trees]
-        if back_and_forth:
-            values = [np.where(value != 0, value + start - start, value) for value in values]
-        values = [value * share for value, share in zip(values, shares, strict=True)]
+
+        def scaled(tree, share, start=start, back_and_forth=back_and_forth):
+            value = tree.value.astype(np.float32)
+            if back_and_forth:
+                value = np.where(value != 0, value + start - start, value)
+            return value * share
+
         total = np.tile(start, (len(rows), 1))
-        for value, leaf in zip(values, leaves, strict=True):
-            total += value[leaf]
+        for tree, share, leaf in zip(written, shares, leaves, strict=True):
+            total += scaled(tree, share)[leaf]
         if np.array_equal(total, truth):
-            for tree, value in zip(trees, values, strict=True):
-                tree.value = value.astype(np.float64)
+            for tree, share in zip(trees, shares, strict=True):
+                tree.value = scaled(tree, share).astype(np.float64)
             return start
     raise ValueError(
         f"The margins of {name_of(estimator)} with booster='dart' could not be reproduced from its "
@@ -449,7 +459,7 @@ def _base_margin(booster, trees, guess, n_first, estimator):
     leaves tell apart all starts that make a difference; with several trees an iteration, rows for
     many combinations of their leaves do.
     """
-    rows = _rows_of_leaves(trees[:20])
+    rows = _rows_of_leaves(trees.on_codes(20))
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
     # the margins after the first iteration, and after all

@@ -18,7 +18,7 @@ from ensemble_simplify.grid import Stopped, float32_floor, last_double
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import n_features_of, read, readable
+from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
@@ -330,7 +330,7 @@ def _rows_of(X, dtype):
         return check_array(X, dtype=np.dtype(dtype), order="C", ensure_all_finite="allow-nan")
 
 
-def read_forest(estimator, *, voting="estimator", rows=None):
+def read_forest(estimator, *, voting="estimator", rows=None, like=None):
     """Read a fitted ensemble, which is left as it is, as a `Forest`.
 
     Parameters
@@ -346,6 +346,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     rows : array, frame or None, default=None
         Some rows as the ensemble is given them. A pipeline is read for their dtypes; None: for
         float64.
+    like : Table or None, default=None
+        A table in whose order the levels of columns get their codes; None: that of the table that
+        an estimator of this package was fitted on, or an order that suits the ensemble.
 
     Raises
     ------
@@ -360,9 +363,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
-    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
-    the label relies on the package using the same one.
+    Sums of XGBoost, LightGBM and CatBoost are reproduced bit for bit. CatBoost compares them; the
+    exponential of the others' sigmoid or softmax is the C library's, so for scores within 1e-5
+    (XGBoost) or 1e-13 (LightGBM) of a tie the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
     dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
     `Forest.in_doubles` is faithful on all doubles, where no pipeline comes before. Columns that
@@ -370,8 +373,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
+    like = own_table(unwrap(estimator)) if like is None else like
     estimator = readable(estimator)
-    reading = read(estimator, rows=rows)
+    reading = read(estimator, rows=rows, like=like)
     if voting == "hard":
         _count_labels(reading, estimator)
     forest = _assemble(reading, n_features_of(estimator), estimator)
@@ -386,12 +390,7 @@ def tree_estimators(estimator):
     Each comes with the indices of the features it was fitted on (None: all of them). TypeError if
     the trees are none of scikit-learn's, or split transformed columns.
     """
-    trees = read(estimator).trees
-    if any(tree.estimator is None for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
-        )
+    trees = _sklearn_trees(estimator)
     if any(tree.folded for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
@@ -399,6 +398,29 @@ def tree_estimators(estimator):
             "and transformed rows."
         )
     return [(tree.estimator, tree.columns) for tree in trees]
+
+
+def tree_origins(estimator):
+    """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
+
+    Each comes with the ids in it of the nodes that `read_forest` makes of it; None: it is read as
+    it is. TypeError if the trees are none of scikit-learn's.
+    """
+    found = []
+    for tree in _sklearn_trees(estimator):
+        origin = np.arange(len(tree.left)) if tree.origin is None else tree.origin
+        found.append((tree.estimator, origin if tree.folded else None))
+    return found
+
+
+def _sklearn_trees(estimator):
+    trees = read(estimator).trees
+    if any(tree.estimator is None for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
+        )
+    return trees
 
 
 def _count_labels(reading, estimator):

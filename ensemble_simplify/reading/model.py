@@ -13,7 +13,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import _numbers, unwrap
+from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
@@ -56,14 +56,16 @@ class Model:
     def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
         """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
 
-        It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
-        those that an estimator of this package was fitted on, or float64. With `check`, a model
+        It is read for the dtypes in which some `rows`, or the columns of a table, come, and in the
+        codes of the table. None: for those that an estimator of this package was fitted on, or
+        float64. With `check`, a model
         that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
         checked before, or was made by this package, needs no check.
         """
         estimator = unwrap(fitted)
         rows = own_table(estimator) if rows is None else rows
-        forest = read_forest(estimator, voting=voting, rows=_sample(rows))
+        like = rows if isinstance(rows, Table) else own_table(estimator)
+        forest = read_forest(estimator, voting=voting, rows=_sample(rows), like=like)
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
@@ -75,6 +77,8 @@ class Model:
         model = cls(estimator, table, forest, voting)
         if rows is not None:
             model.name_levels(rows)
+        if isinstance(rows, Table) and model.table.hashed:
+            model.follow(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -112,8 +116,16 @@ class Model:
             rows = np.asarray(rows)
         self.table = self.table.like(rows)
         if self.forest is not None and not self.forest.table.same_dtypes(rows):
-            self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
+            self._read_again(rows, self.table)
         return self
+
+    def _read_again(self, rows, like):
+        """Read the trees in the dtypes of some rows, and in the order of the levels of a table."""
+        self.forest = read_forest(
+            self.estimator, voting=self._voting, rows=_sample(rows), like=like
+        )
+        if self.table.hashed:
+            self.forest = replace(self.forest, table=self.table)
 
     def name_levels(self, rows):
         """Know levels, where the model keeps but hashes of them, by the names in some rows."""
@@ -128,6 +140,17 @@ class Model:
 
         A level that the model lacks is unknown to it.
         """
+        if self.forest is not None:
+            # sets of levels are written on these codes, rather than thresholds on other ones
+            written = self.forest.table.coded
+            written[list(self.table.hashed)] = False  # more levels may be named than are in sets
+            orders = [
+                order if coded else None
+                for order, coded in zip(self.table.orders_like(table), written, strict=True)
+            ]
+            if any(order is not None for order in orders):
+                self.table = self.table.reordered(orders)
+                self._read_again(self.table, self.table)
         self._own_codes = self.table.codes_of(table)
         if self.forest is None or not self._own_codes:
             return
@@ -160,6 +183,35 @@ class Model:
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
                 rows[known, j] = self.table.translated(j, rows[known, j], *own)
         return rows if self.table is None else self.table.decode(rows)
+
+    def takes_gaps(self, rows, ask=None):
+        """Columns in which the model takes gaps, as a bool array.
+
+        It takes what some of the `rows` lack, which are rows of numbers that it answers. Of the
+        others it is asked, columns of numbers and those with levels apart, unless it says that it
+        takes gaps anywhere. A function of numbers alone is not asked: it could compute anything.
+        `ask` is a function that puts a row to it, and raises an error where it does not take the
+        row; None: `answers`.
+        """
+        found, ask = np.isnan(rows).any(axis=0), ask or self.answers
+        if says_it_takes_gaps(self.estimator):
+            return np.ones_like(found)
+        coded = np.zeros_like(found) if self.table is None else self.table.coded
+        if not hasattr(self.estimator, "predict") and not (found | coded).any():
+            return found
+        for columns in (np.ones_like(found), ~coded, coded):
+            if not (columns & ~found).any():
+                continue
+            row = rows[:1].copy()
+            row[:, columns] = np.nan
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ask(row)
+            except Exception:  # it refuses gaps in its own way
+                continue
+            found |= columns
+        return found
 
     def labels(self, rows):
         """The classes that `ask_given` answers to rows of numbers."""

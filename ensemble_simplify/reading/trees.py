@@ -8,6 +8,7 @@ import numpy as np
 
 from ensemble_simplify.reading._category_splits import SetTree
 from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.level_order import order_of_sides
 from ensemble_simplify.reading.table import Table
 
 # Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
@@ -24,10 +25,11 @@ class Tree:
     A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
-    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide for float32 numbers as the tree does; `rescaled`: for other numbers, some decide
-    otherwise, even once these are rounded; `by_dtype`: for those of the other of float32 and
-    float64, some decide otherwise.
+    `estimator` is the scikit-learn tree, if it is one, and `origin` which of its nodes each node is
+    (None: the same; of splits, the one whose test it has a part in).
+    `folded`: thresholds are float32 numbers that decide for float32 numbers as the tree does;
+    `rescaled`: for other numbers, some decide otherwise, even once these are rounded; `by_dtype`:
+    for those of the other of float32 and float64, some decide otherwise.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Tree:
     rescaled: bool = False
     by_dtype: bool = False
     missing_left: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -51,8 +54,8 @@ class Reading:
     """What was read of an ensemble: trees, the vote over them, classes (None for regression).
 
     `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
-    none do). Tests of sets of codes are written as thresholds between codes. `filled`: features
-    whose missing values are filled in from other features (None: none are).
+    none do). Tests of sets of codes are written as thresholds between codes: see `write`. `filled`:
+    features whose missing values are filled in from other features (None: none are).
     """
 
     trees: list[Tree]
@@ -60,6 +63,14 @@ class Reading:
     classes: np.ndarray | None
     table: Table | None = None
     filled: np.ndarray | None = None
+
+    def write(self, like=None):
+        """Write tests of sets of codes as thresholds, the levels of the table in a new order.
+
+        The order is that of the levels of another table `like` it, if given.
+        """
+        if isinstance(self.trees, Trees):
+            self.trees, self.table = self.trees.written(self.table, like)
 
 
 def name_of(estimator):
@@ -144,7 +155,8 @@ def tree_of_thresholds(tree, sets):
         tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
     )
     names = ("left", "right", "feature", "threshold", "missing_left")
-    return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
+    written = dict(zip(names, arrays, strict=True))
+    return replace(tree, **written, value=tree.value[origin], origin=origin)
 
 
 def check_children(tree):
@@ -162,25 +174,80 @@ def check_children(tree):
 
 
 class Trees(list):
-    """Trees of an ensemble with tests of sets of codes, unless they take too many nodes."""
+    """Trees of an ensemble, and their tests of sets of codes, which are still to be written."""
 
     def __init__(self, estimator):
         super().__init__()
         self.name = name_of(estimator)
-        self.n_nodes = 0
+        self.sets = []
 
     def add(self, tree, sets):
-        """Add a tree, checked, its tests of sets of codes as thresholds."""
+        """Add a tree, checked, and its tests of sets of codes; see `SetTree`."""
         check_children(tree)
-        tree = tree_of_thresholds(tree, sets)
-        self.n_nodes += len(tree.left)
-        if self.n_nodes > MAX_NODES:
-            raise ValueError(
-                f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
-                "categories are written as thresholds on codes. Use fewer or shallower trees, or "
-                "code the categories so that neighbours are alike."
-            )
         self.append(tree)
+        self.sets.append(sets)
+
+    def on_codes(self, n_trees=None):
+        """The first trees (None: all) with thresholds alone, on the codes that their sets hold.
+
+        ValueError if they take too many nodes.
+        """
+        return self._of_thresholds(self.sets[:n_trees])
+
+    def written(self, table, like=None):
+        """The trees with thresholds alone, and the table with the codes that these are on.
+
+        Levels are put in the order in which they are in the table `like` it. Without one, in an
+        order in which the trees take few nodes. Codes that stand for themselves stay.
+        """
+        if table is None or not table.coded.any():
+            return self.on_codes(), table
+        orders = self._orders(table) if like is None else table.orders_like(like)
+        highest, sets = table.highest, [dict(own) for own in self.sets]
+        for own, node, column in self._tests(sets):
+            if table.levels[column] is not None:
+                sides = _of_codes(own[node], highest[column])
+                order = orders[column]
+                if order is not None:
+                    sides[: len(order)] = sides[order]
+                own[node] = sides
+        return self._of_thresholds(sets), table.reordered(orders)
+
+    def _orders(self, table):
+        """For each column the order of its levels that suits the tests; None: as it is."""
+        sides = {column: [] for column in np.flatnonzero(table.coded).tolist()}
+        for own, node, column in self._tests(self.sets):
+            if column in sides:
+                sides[column].append(_of_codes(own[node], table.highest[column]))
+        return [
+            order_of_sides(np.array(sides[column]), len(own)) if sides.get(column) else None
+            for column, own in enumerate(table.levels)
+        ]
+
+    def _tests(self, sets):
+        """The tests of sets: the dict of their tree, the node, and the column of the ensemble."""
+        for tree, own in zip(self, sets, strict=True):
+            for node in sorted(own):
+                feature = int(tree.feature[node])
+                yield own, node, feature if tree.columns is None else int(tree.columns[feature])
+
+    def _of_thresholds(self, sets):
+        trees, n_nodes = [], 0
+        for tree, own in zip(self, sets, strict=False):
+            trees.append(tree_of_thresholds(tree, own))
+            n_nodes += len(trees[-1].left)
+            if n_nodes > MAX_NODES:
+                raise ValueError(
+                    f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
+                    "categories are written as thresholds on codes. Use fewer or shallower trees, "
+                    "or code the categories so that neighbours are alike."
+                )
+        return trees
+
+
+def _of_codes(sides, highest):
+    """Where each code up to the highest one goes."""
+    return sides[np.minimum(np.arange(int(highest) + 1), len(sides) - 1)]
 
 
 def set_of(codes, goes_left, estimator):
