@@ -38,14 +38,15 @@ from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
+    is_catboost,
     is_plain,
     n_features_of,
     on_codes,
     readable,
+    says_it_takes_gaps,
     takes_numbers_alone,
     unwrap,
 )
-
 
 # What scikit-learn's `validate_data` takes in place of labels where there are none to check.
 NOT_GIVEN = "no_validation"
@@ -136,7 +137,7 @@ def fit_or_unwrap(
     fitted = _copied(default if estimator is None else estimator)
     codes = None
     if takes_numbers_alone(fitted) and not is_plain(X):
-        complete = not get_tags(fitted).input_tags.allow_nan
+        complete = not says_it_takes_gaps(fitted)
         table = ordered_table(X, y, sample_weight, by_class=is_classifier(fitted))
         codes = TableCodes(table, complete)
         X = codes.transform(X)
@@ -172,7 +173,7 @@ def _copied(estimator):
 
     CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
     """
-    if type(estimator).__module__.partition(".")[0] == "catboost":
+    if is_catboost(estimator):
         return type(estimator)(**estimator.get_params())
     return clone(estimator)
 
@@ -326,9 +327,8 @@ def takes_missing(ensemble):
         )
     if ensemble is None:
         return True
-    tags = tags_of(ensemble)
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+    tags_of(ensemble)
+    return says_it_takes_gaps(ensemble) is not False
 
 
 def tags_of(estimator, name="estimator"):

@@ -33,8 +33,8 @@ def learned_rows(estimator, X, y, sample_weight=None, *, dtype=np.float32, regre
             check_classification_targets(y)
         validate_data(estimator, X, skip_check_array=True)
         check_consistent_length(X, y)
-        if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+        if len(X.shape) != 2:
+            raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
         table = ordered_table(X, y, sample_weight, by_class=not regression)
         X = check_array(table.read(X), estimator=estimator, **numbers)
     estimator._table = table

@@ -47,8 +47,9 @@ class HoldsTree(KeepsBoosters):
     _texts: ClassVar = {
         "tree_X": """\
 X : array-like of shape (n_samples, n_features)
-    Finite rows, missing values only where there were some in ``fit``; cast to float32, as
-    scikit-learn's trees do.""",
+    Rows with the columns of ``fit``; numbers are cast to float32, as scikit-learn's trees do.
+    Values may be missing where some were in ``fit``, and anywhere for trees that were grown on
+    labels, to which a new level is a missing value.""",
         "names": """\
 feature_names : sequence of str, default=None
     None: the names seen in ``fit``, or x0, x1, ...

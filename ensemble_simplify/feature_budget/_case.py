@@ -70,10 +70,11 @@ def state_case(
     """Read an ensemble and state its pruning on some rows, as a `PruningCase`.
 
     `X` are rows as its trees split them, and `source` says of which of the user's columns theirs
-    are made (None: they are the same). `loss`, `labels` and `errors` are as of `FeatureBudgetPruner`; `shared` says whether trees share
-    what they buy. `like` is a case of the same ensemble on the same rows with other weights, if it
-    has been read before. `held_out`, uint8 of shape (n_rows, n_trees), says for ``errors="oob"`` on
-    which rows each tree was not grown, if that is known.
+    are made (None: they are the same). `loss`, `labels` and `errors` are as of
+    `FeatureBudgetPruner`; `shared` says whether trees share what they buy. `like` is a case of the
+    same ensemble on the same rows with other weights, if it has been read before. `held_out`, uint8
+    of shape (n_rows, n_trees), says for ``errors="oob"`` on which rows each tree was not grown, if
+    that is known.
     """
     forest = Model.of(estimator).forest if like is None else like.read
     if not forest.vote.averages_trees:

@@ -1,4 +1,4 @@
-"""How a user's table reaches the trees that are pruned: through the steps that stand before them."""
+"""How a table reaches the trees that are pruned: through the steps that stand before them."""
 
 from __future__ import annotations
 

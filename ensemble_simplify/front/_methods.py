@@ -120,21 +120,12 @@ class Task:
     _KEPT = ("table", "_trees")
 
     @property
-    def has_missing(self):
-        """Whether a row lacks a number."""
-        return bool(self.table.gaps.seen.any())
-
-    @property
     def domain(self):
         """For which inputs promises are made: where a table has gaps, any column may have some."""
         asked = Model.unread(self.model)
         missing = self.table.gaps.seen | asked.table.may_miss()
         if missing.any() and not missing.all():
-            try:
-                asked.answers(np.full((1, len(missing)), np.nan))
-            except Exception:  # it refuses them in its own way
-                return Domain(missing=np.flatnonzero(missing).tolist())
-            missing[:] = True
+            missing |= asked.takes_gaps(asked.table.read(safe_indexing(self.X, [0])))
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property
@@ -197,14 +188,6 @@ NEEDS = {
     "answers": (
         "the model gives the same answer to all rows",
         lambda task: len(np.unique(task.answers)) > 1,
-    ),
-    "numbers": (
-        "for numbers only, and X has columns of text or categories",
-        lambda task: task.table.is_plain,
-    ),
-    "complete": (
-        "for complete rows only, and X lacks some values",
-        lambda task: not task.has_missing,
     ),
     "small": (
         "the model's trees are too many and too large for a tree with all of their answers",
@@ -411,7 +394,7 @@ METHODS = {
     "cultivated": Method(1.0, cultivated, "classes answers"),
     "born_again": Method(4.0, born_again, "classes trees", judged="never", by_default="small"),
     "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
-    "feature_budget": Method(3.0, feature_budget, "costs trees numbers complete", judged="once"),
+    "feature_budget": Method(3.0, feature_budget, "costs trees", judged="once"),
     "genesim": Method(3.0, genesim, "classes trees answers", judged="once", by_default="all"),
     "born_again_1": Method(4.0, born_again_1, "classes trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "classes trees", judged="once", by_default="all"),

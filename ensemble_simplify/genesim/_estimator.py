@@ -63,6 +63,10 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     The result is a classifier of its own and does not imitate the ensemble. Expect it to be about
     as accurate as a CART tree with tuned pruning.
 
+    Rows may be tables with text, categories and missing values. Levels are put in order by how
+    often their training rows are of each class; ordered categories keep their own order. Splits
+    send missing values, and levels that `fit` did not see, to one side.
+
     Read more in the :ref:`User Guide <genesim>`.
 
     Parameters
@@ -309,7 +313,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows. The inducers of ``estimators="paper"`` take weights

@@ -2,7 +2,8 @@
 
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
 and asks the model itself; `sample` checks that both answer alike.
-`sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `native` stands for
+`sklearn`, `boosting`, `catboost` and `onnx_treelite` know where ensembles keep their trees,
+`level_hash` by what CatBoost knows the levels of a column, `native` stands for
 boosters without a wrapper, and `pipelines` knows what transformers do before. All answer with
 `trees`, in which `_category_splits` turns tests of sets of codes into thresholds.
 `level_order` puts levels in the order of a model's answers; `codes` is the step of a pipeline that
@@ -13,9 +14,10 @@ turns sums into answers, and `table` turns a user's rows into numbers and back. 
 the trees of a forest about the training rows that they did not see.
 """
 
+from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.forest import Forest, tree_estimators
+from ensemble_simplify.reading.forest import Forest, tree_estimators, tree_origins
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.native import LightGBMBooster, is_booster
@@ -28,8 +30,9 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
+    is_catboost,
     keep_members,
     n_features_of,
     readable,

@@ -67,8 +67,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    names = getattr(estimator, "feature_names_in_", None)
-    codes, table = codes_and_table(seen, categories, names)
+    codes, table = codes_and_table(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -103,17 +102,24 @@ def _categories_of_hist(estimator):
     seen = np.concatenate([np.flatnonzero(is_categorical), np.flatnonzero(~is_categorical)])
     if len(found) != is_categorical.sum() or len(seen) != estimator.n_features_in_:
         raise KeyError(f"{len(found)} columns of categories")
-    return seen.astype(np.intp), [plain_levels(own)[0] for own in found]
+    return seen.astype(np.intp), found
 
 
-def codes_and_table(seen, categories, names):
-    """What stands for the categories, and the table: see `Reading`.
+def codes_and_table(estimator, seen, categories):
+    """What stands for the categories of encoders, and the table: see `Reading`.
 
-    Codes, one array of int64 for each of the first columns that the trees see, are the categories
-    themselves if all are whole numbers, else their positions.
+    `categories` are those of the first columns that the trees see. Codes, an array of int64 for
+    each, are the categories themselves if all are whole numbers, else their positions.
     """
     if seen is None:
         return [], None
+    plain = [plain_levels(own) for own in categories]
+    if any(has_none for _, has_none, _ in plain):
+        raise ValueError(
+            f"{name_of(estimator)} knows None as a category, and NaN as what is missing. Write "
+            "both as NaN, with X.fillna(numpy.nan), and fit it again."
+        )
+    categories, names = [own for own, *_ in plain], getattr(estimator, "feature_names_in_", None)
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
     if all(_are_codes(own) for own in categories):

@@ -363,9 +363,9 @@ def read_forest(estimator, *, voting="estimator", rows=None, like=None):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
-    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
-    the label relies on the package using the same one.
+    Sums of XGBoost, LightGBM and CatBoost are reproduced bit for bit. CatBoost compares them; the
+    exponential of the others' sigmoid or softmax is the C library's, so for scores within 1e-5
+    (XGBoost) or 1e-13 (LightGBM) of a tie the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
     dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
     `Forest.in_doubles` is faithful on all doubles, where no pipeline comes before. Columns that
@@ -390,12 +390,7 @@ def tree_estimators(estimator):
     Each comes with the indices of the features it was fitted on (None: all of them). TypeError if
     the trees are none of scikit-learn's, or split transformed columns.
     """
-    trees = read(estimator).trees
-    if any(tree.estimator is None for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
-        )
+    trees = _sklearn_trees(estimator)
     if any(tree.folded for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
@@ -403,6 +398,29 @@ def tree_estimators(estimator):
             "and transformed rows."
         )
     return [(tree.estimator, tree.columns) for tree in trees]
+
+
+def tree_origins(estimator):
+    """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
+
+    Each comes with the ids in it of the nodes that `read_forest` makes of it; None: it is read as
+    it is. TypeError if the trees are none of scikit-learn's.
+    """
+    found = []
+    for tree in _sklearn_trees(estimator):
+        origin = np.arange(len(tree.left)) if tree.origin is None else tree.origin
+        found.append((tree.estimator, origin if tree.folded else None))
+    return found
+
+
+def _sklearn_trees(estimator):
+    trees = read(estimator).trees
+    if any(tree.estimator is None for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
+        )
+    return trees
 
 
 def _count_labels(reading, estimator):

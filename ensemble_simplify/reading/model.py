@@ -13,7 +13,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import _numbers, unwrap
+from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
@@ -77,6 +77,8 @@ class Model:
         model = cls(estimator, table, forest, voting)
         if rows is not None:
             model.name_levels(rows)
+        if isinstance(rows, Table) and model.table.hashed:
+            model.follow(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -181,6 +183,35 @@ class Model:
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
                 rows[known, j] = self.table.translated(j, rows[known, j], *own)
         return rows if self.table is None else self.table.decode(rows)
+
+    def takes_gaps(self, rows, ask=None):
+        """Columns in which the model takes gaps, as a bool array.
+
+        It takes what some of the `rows` lack, which are rows of numbers that it answers. Of the
+        others it is asked, columns of numbers and those with levels apart, unless it says that it
+        takes gaps anywhere. A function of numbers alone is not asked: it could compute anything.
+        `ask` is a function that puts a row to it, and raises an error where it does not take the
+        row; None: `answers`.
+        """
+        found, ask = np.isnan(rows).any(axis=0), ask or self.answers
+        if says_it_takes_gaps(self.estimator):
+            return np.ones_like(found)
+        coded = np.zeros_like(found) if self.table is None else self.table.coded
+        if not hasattr(self.estimator, "predict") and not (found | coded).any():
+            return found
+        for columns in (np.ones_like(found), ~coded, coded):
+            if not (columns & ~found).any():
+                continue
+            row = rows[:1].copy()
+            row[:, columns] = np.nan
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ask(row)
+            except Exception:  # it refuses gaps in its own way
+                continue
+            found |= columns
+        return found
 
     def labels(self, rows):
         """The classes that `ask_given` answers to rows of numbers."""

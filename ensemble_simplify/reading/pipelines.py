@@ -36,6 +36,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
@@ -299,13 +300,26 @@ class Transformers:
 
         `feature` is the column of each test among those that come out; values that are at most its
         `threshold` pass, once they are rounded to float32 where `single`. The `Folded` tests are in
-        terms of the columns ``source[feature]``.
+        terms of the columns ``source[feature]``. Tests that are the same are looked at once.
         """
+        order = np.lexsort((single, threshold, feature))
+        sorted_tests = np.stack([feature, threshold, single])[:, order]
+        begins = np.ones(len(order), dtype=bool)
+        begins[1:] = (sorted_tests[:, 1:] != sorted_tests[:, :-1]).any(axis=0)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.cumsum(begins) - 1
+        distinct = order[begins]
+        return self._folded(feature[distinct], threshold[distinct], single[distinct]).at(place)
+
+    def _folded(self, feature, threshold, single):
+        """The `Folded` tests of `fold`, of distinct ones."""
         n_tests, source = len(feature), self.source[feature]
         numbers = np.ones(n_tests, dtype=bool)
         if self.table is not None:
             numbers = ~self.table.categorical[source]
-        sets = self._sets(np.flatnonzero(~numbers), feature, threshold, single)
+        coded = np.flatnonzero(~numbers)
+        sets, set_of = self._sets(coded, feature, threshold, single), np.full(n_tests, -1)
+        set_of[coded] = np.arange(len(coded))
         ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
         if self.table is not None:
             ends[:, self.table.categorical] = 0.0
@@ -336,7 +350,7 @@ class Transformers:
                     _ends_at(last, other._below(*tests, falls[part])) for other in others
                 )
                 folded[part] = last
-        return Folded(folded, falls, sets, *missing, by_dtype)
+        return Folded(folded, falls, sets, set_of, *missing, by_dtype)
 
     def _in_other_dtypes(self):
         """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
@@ -354,17 +368,17 @@ class Transformers:
         return others
 
     def _sets(self, tests, feature, threshold, single):
-        """For each test of a column with levels: which codes pass, which come out as NaN."""
+        """For some tests of columns with levels: which codes pass, which come out as NaN."""
         values = {}
         for j in np.unique(self.source[feature[tests]]):
             rows = np.zeros((int(self.table.highest[j]) + 1, self.n_features))
             rows[:, j] = np.arange(len(rows))
             values[j] = self.transform(rows)
-        sets = {}
+        found = []
         for i in tests.tolist():
             value = values[self.source[feature[i]]][:, feature[i]]
-            sets[i] = _passes(value, threshold[i], single[i]), np.isnan(value)
-        return sets
+            found.append((_passes(value, threshold[i], single[i]), np.isnan(value)))
+        return found
 
     def _at_missing(self, feature, threshold, single):
         """Which tests a missing value passes, and which tests see it as missing."""
@@ -410,8 +424,10 @@ class Folded:
     falls : ndarray of bool
         Whether the transformed value falls where the value rises: then values above the threshold
         pass.
-    sets : dict of int to pair of bool arrays
-        For tests of columns with levels, which codes pass, and which come out as missing.
+    sets : list of pairs of bool arrays
+        Of tests of columns with levels, which codes pass, and which come out as missing.
+    set_of : ndarray of intp
+        The place of each test's in `sets`; -1: it is of a column of numbers.
     missing_passes, missing_stays : ndarrays of bool
         Whether a missing value passes, or comes out as one and is for the tree to send.
     by_dtype : bool
@@ -420,10 +436,16 @@ class Folded:
 
     threshold: np.ndarray
     falls: np.ndarray
-    sets: dict
+    sets: list
+    set_of: np.ndarray
     missing_passes: np.ndarray
     missing_stays: np.ndarray
     by_dtype: bool
+
+    def at(self, places):
+        """The tests at some places."""
+        names = ("threshold", "falls", "set_of", "missing_passes", "missing_stays")
+        return replace(self, **{name: getattr(self, name)[places] for name in names})
 
 
 def _ends_at(last, below):
@@ -529,6 +551,17 @@ def unwrap(estimator):
         else:
             break
     return estimator
+
+
+def says_it_takes_gaps(estimator):
+    """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
+
+    A pipeline's tags do not tell: its steps refuse missing values themselves.
+    """
+    inner = unwrap(estimator)
+    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
+        return None
+    return bool(get_tags(inner).input_tags.allow_nan)
 
 
 def owner_of(kind, method):

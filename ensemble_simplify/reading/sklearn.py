@@ -54,7 +54,7 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
-from ensemble_simplify.reading.table import Table, plain_levels
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
     Reading,
@@ -193,12 +193,13 @@ def n_features_of(estimator):
         return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
-    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+    if is_catboost(estimator):  # it forgets the number in copies, and in models from files
         return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
 
 
-def _is_catboost(estimator):
+def is_catboost(estimator):
+    """Whether a model, fitted or not, is one of CatBoost."""
     return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
@@ -218,7 +219,7 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
-    elif _is_catboost(estimator):
+    elif is_catboost(estimator):
         table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
@@ -375,16 +376,14 @@ def _tree_of_categories(estimator):
     tree.estimator = None  # whose nodes are others
     categorical = _is_categorical(estimator)
     columns = np.flatnonzero(categorical)
-    levels = [plain_levels(own) for own in estimator._categorical_encoder.categories_]
-    wrong = next((own for own, has_none, _ in levels if has_none or len(own) >= MAX_CODE), None)
-    if wrong is not None:
+    categories = estimator._categorical_encoder.categories_
+    if (most := max(map(len, categories))) >= MAX_CODE:
         raise ValueError(
-            f"{name_of(estimator)} has a column with the category None, or with {MAX_CODE:,} or "
-            f"more categories, which is not supported: it has {len(wrong)}. Use NaN, or fewer."
+            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
+            "are supported. Put rare ones together."
         )
     seen = np.concatenate([columns, np.flatnonzero(~categorical)])
-    names = getattr(estimator, "feature_names_in_", None)
-    codes, table = codes_and_table(seen, [own for own, *_ in levels], names)
+    codes, table = codes_and_table(estimator, seen, categories)
     splits = np.flatnonzero(tree.left != -1)
     of_category = splits[np.isin(tree.feature[splits], columns)]
     kinds = np.full(len(nodes), OF_THRESHOLD)
@@ -768,10 +767,11 @@ def _fold_tests(tree, nodes, folded, begin):
     tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
     sets = {}
-    for i, node in enumerate(nodes.tolist()):
-        if begin + i in folded.sets:
-            passes, absent = folded.sets[begin + i]
-            sets[node] = np.where(absent, to_left[node], passes)
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
     return sets
 
 
@@ -886,7 +886,7 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
-    if _is_catboost(estimator):
+    if is_catboost(estimator):
         # which of its columns are none of numbers is told beforehand
         given = estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))

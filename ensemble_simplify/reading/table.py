@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,6 +20,8 @@ from ensemble_simplify.reading.level_hash import is_stand_in, level_hash, text_o
 
 # What stands for a level that a model never saw, where it takes such.
 UNKNOWN = "<unknown>"
+# Entries, such as dates, that are no numbers and have an order of themselves.
+_OF_TIME = (date, time, timedelta)
 _NARROW = {"float32": np.float32, "float16": np.float16}
 
 
@@ -63,6 +66,9 @@ class Table:
     categories : tuple of (ndarray or None), or None
         Levels in the order of pandas' categories that the model wants, where that of the codes is
         another; None: it is the same.
+    whole : tuple or None
+        Dtypes of columns of integers and booleans, which `decode` gives to columns of which it can
+        be said; None for others, or where such columns come as floats.
     """
 
     names: np.ndarray | None
@@ -80,6 +86,7 @@ class Table:
     gaps: Gaps | None = None
     hashed: tuple = ()
     categories: tuple | None = None
+    whole: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -120,11 +127,6 @@ class Table:
             as_none=as_none,
             as_objects=as_objects,
         ).like(X)
-        if known.as_category and table.dtypes is not None:
-            kinds = zip(known.levels, table.dtypes, strict=True)
-            table = replace(
-                table, dtypes=tuple(kind if own is None else None for own, kind in kinds)
-            )
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
 
     def named_by(self, X):
@@ -227,14 +229,17 @@ class Table:
     def natural_order(self, j):
         """Places of the levels of a column in the order that they have of themselves, or None.
 
-        Numbers have one, and pandas' ordered categories; what these lack comes after them.
+        Numbers have one, dates, and pandas' ordered categories; what these lack comes after them.
         """
         levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
-        if getattr(kind, "ordered", False):
+        # polars' Enum is ordered
+        if getattr(kind, "ordered", str(kind).startswith("Enum")):
             place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
         if _are_numbers(self.levels[j]):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
+        if len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME):
+            return np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
         return None
 
     def like(self, X):
@@ -266,6 +271,16 @@ class Table:
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
         )
         return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+
+    def as_whole(self, X):
+        """The same columns, in which integers and booleans come as such, as they do in a frame."""
+        if not hasattr(X, "columns"):
+            return self
+        whole = tuple(
+            kind if own is None and _is_whole(kind) else None
+            for own, kind in zip(self.levels, list(X.dtypes), strict=True)
+        )
+        return replace(self, whole=whole if any(kind is not None for kind in whole) else None)
 
     def same_dtypes(self, X):
         """Whether rows come in the dtypes of this table, where the model minds."""
@@ -559,7 +574,7 @@ class Table:
         if self.is_plain and (self.names is None or not self._builds_frames()):
             kinds = set(self.dtypes or (None,))
             return rows if len(kinds) > 1 else rows.astype(kinds.pop() or rows.dtype, copy=False)
-        if self.is_plain and self.dtypes is None and self._builds_pandas():
+        if self.is_plain and not (self.dtypes or self.whole) and self._builds_pandas():
             return self._frame()(rows, columns=self.names)
         kinds = self.dtypes or (None,) * len(self)
         values = [self._entries(j, rows[:, j]) for j in range(len(self))]
@@ -572,22 +587,31 @@ class Table:
             for j, column in enumerate(values):
                 table[:, j] = column
             return table
+        whole = self._whole_columns(rows)
         if not self._builds_pandas():
             # a list: other frames make columns of text of it, with gaps where there is None
             values = [
                 column
-                if own is None
+                if own is None and j not in whole
                 else [None if is_missing(entry) else entry for entry in column.tolist()]
-                for column, own in zip(values, self.levels, strict=True)
+                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
-            return self._frame()(dict(zip(self.names, values, strict=True)))
+            frame = self._frame()(dict(zip(self.names, values, strict=True)))
+            known = {
+                j: kind
+                for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
+                if own is not None and kind is not None
+            }
+            return frame.cast({self.names[j]: k for j, k in (known | whole).items()}, strict=False)
         import pandas
 
         if self.as_category:
             values = [
                 column
                 if own is None
-                else pandas.Categorical(column, categories=self._categories(j))
+                else pandas.Categorical(
+                    column, self._categories(j), ordered=getattr(kinds[j], "ordered", False)
+                )
                 for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
         # text stays as it is, whatever pandas would make of it
@@ -601,9 +625,15 @@ class Table:
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
             if own is not None and kind is not None and not self.as_category
         }
+        given |= whole
         frame = frame.astype(given) if given else frame
         frame.columns = self.names
         return frame
+
+    def _whole_columns(self, rows):
+        """Dtypes of the columns of which rows can be integers or booleans, by column."""
+        kinds = enumerate(self.whole or ())
+        return {j: kind for j, kind in kinds if kind is not None and _fits(rows[:, j], kind)}
 
     def shown(self, rows):
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
@@ -796,7 +826,7 @@ def _levels(column):
     """Distinct entries of a column that does not hold numbers; None for one that does."""
     kind = getattr(column, "dtype", None)
     categories = getattr(kind, "categories", None)
-    if categories is not None:
+    if hasattr(categories, "__len__"):  # not polars' Categories, which no column needs to hold all
         return np.asarray(categories)
     if getattr(kind, "kind", "O") in "biuf":
         return None
@@ -855,6 +885,26 @@ def _with_room(kind, column):
     entries = dict.fromkeys(np.asarray(column, dtype=object).tolist())
     more = [entry for entry in entries if not is_missing(entry) and entry not in known]
     return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
+
+
+def _is_whole(kind):
+    """Whether a dtype is one of integers or booleans."""
+    if hasattr(kind, "is_integer"):  # polars
+        return (kind.is_integer() and "128" not in str(kind)) or str(kind) == "Boolean"
+    return getattr(kind, "kind", None) in ("b", "i", "u")
+
+
+def _fits(numbers, kind):
+    """Whether a dtype of integers or booleans holds some numbers."""
+    known = numbers[~np.isnan(numbers)]
+    if isinstance(kind, np.dtype) and known.size < numbers.size:
+        return False
+    name = str(kind).lower().partition("[")[0]  # of PyArrow, it is followed by [pyarrow]
+    if name.startswith("bool"):
+        return bool(np.isin(known, (0.0, 1.0)).all())
+    ends = np.iinfo(name)
+    inside = (known >= float(ends.min)) & (known < float(ends.max) + 1.0)
+    return bool((inside & (known == np.rint(known))).all())
 
 
 def _plain(level):

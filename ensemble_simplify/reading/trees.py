@@ -25,10 +25,11 @@ class Tree:
     A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
-    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide for float32 numbers as the tree does; `rescaled`: for other numbers, some decide
-    otherwise, even once these are rounded; `by_dtype`: for those of the other of float32 and
-    float64, some decide otherwise.
+    `estimator` is the scikit-learn tree, if it is one, and `origin` which of its nodes each node is
+    (None: the same; of splits, the one whose test it has a part in).
+    `folded`: thresholds are float32 numbers that decide for float32 numbers as the tree does;
+    `rescaled`: for other numbers, some decide otherwise, even once these are rounded; `by_dtype`:
+    for those of the other of float32 and float64, some decide otherwise.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Tree:
     rescaled: bool = False
     by_dtype: bool = False
     missing_left: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -153,7 +155,8 @@ def tree_of_thresholds(tree, sets):
         tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
     )
     names = ("left", "right", "feature", "threshold", "missing_left")
-    return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
+    written = dict(zip(names, arrays, strict=True))
+    return replace(tree, **written, value=tree.value[origin], origin=origin)
 
 
 def check_children(tree):

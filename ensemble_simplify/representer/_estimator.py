@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -54,7 +53,6 @@ from ensemble_simplify.reading import (
     level_orders,
     out_of_bag,
     table_of,
-    unwrap,
 )
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
@@ -613,7 +611,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._may_miss = self._columns_to_lack(X[kept])
         self._takes_missing = self._may_miss is not None
         gaps = Gaps.of(X[kept])
-        columns = replace(columns, discrete=self._table.coded | gaps.seen)
+        columns = self._table_columns(columns)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
@@ -735,8 +733,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 y = validate_data(self, y=y, y_numeric=target == "value")
                 check_consistent_length(X, y)
             validate_data(self, X, skip_check_array=True)
-            if X.ndim != 2:
-                raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+            if len(X.shape) != 2:
+                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
         elif y is None:
             X = validate_data(self, X, **numbers)
         else:
@@ -758,6 +756,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             names = getattr(self, "feature_names_in_", None)
             self._table = Table.of_numbers(X.shape[1], names).like(given)
             self._table = replace(self._table, gaps=Gaps.of(X))
+        self._table = self._table.as_whole(given)
         with np.errstate(over="ignore"):
             if np.isinf(X.astype(np.float32)).any():
                 raise ValueError(
@@ -776,28 +775,28 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._predictor.asked.table = self._table
         return X
 
+    def _table_columns(self, columns):
+        """What is known of the columns, with what the table says of levels."""
+        table = self._table
+        unordered = [
+            own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
+        ]
+        kinds = table.whole or (None,) * len(table)
+        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
+        return replace(
+            columns,
+            discrete=table.coded | np.array(boolean, dtype=bool),
+            unordered=np.array(unordered, dtype=bool),
+        )
+
     def _columns_to_lack(self, X):
         """Columns in which the tree takes gaps, as a bool array; None if there are none.
 
-        These are the columns in which the predictor takes them: it is asked where that is not
-        known, columns of numbers and those of levels apart, but for a function of numbers alone. A
-        level that nobody knows counts as a gap, so columns with levels have some in any case.
+        These are the columns in which the predictor takes them. A level that nobody knows counts as
+        a gap, so columns with levels have some in any case.
         """
-        model, coded = self.estimator_, self._table.coded
-        if not self._is_function() and not isinstance(unwrap(model), Pipeline):
-            if tags_of(model).input_tags.allow_nan:
-                return np.ones(coded.size, dtype=bool)
-        may_lack = np.isnan(X).any(axis=0)
-        if self._is_function() and not (may_lack | coded).any():
-            return None
-        for columns in (np.ones(coded.size, dtype=bool), ~coded, coded):
-            if not (columns & ~may_lack).any():
-                continue
-            row = X[:1].copy()
-            row[:, columns] = np.nan
-            if self._predictor.takes(row):
-                may_lack |= columns
-        may_lack |= coded
+        predictor = self._predictor
+        may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
         return may_lack if may_lack.any() else None
 
     def _set_aside(self, y, weight, target, random):

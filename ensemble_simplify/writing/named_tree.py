@@ -14,7 +14,7 @@ from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
-from ensemble_simplify.reading import Table, name_of, readable, unwrap
+from ensemble_simplify.reading import Table, behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
     level_in_words,
@@ -110,7 +110,8 @@ class NamedTree:
         if not hasattr(outer, "fit"):
             raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
         check_is_fitted(outer)
-        tree = readable(outer)
+        codes, tree = behind_codes(readable(outer))
+        tree = readable(tree)
         if not isinstance(tree, BaseDecisionTree):
             raise TypeError(
                 f"{name}={name_of(outer)}(...) is not one tree. Make one of it first: "
@@ -126,12 +127,18 @@ class NamedTree:
         contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
         nodes = contents.nodes
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
-        table = next((t for t in map(_table_of, (outer, tree)) if t is not None), None)
+        own = vars(outer).get("_table") if codes is None else codes.table
+        if codes is not None and codes.complete:
+            # a number stands for what is missing
+            to_left = codes.table.gaps.stand_in[tree.tree_.feature] <= tree.tree_.threshold
+        tables = (own, vars(tree).get("_table"))
+        # one whose columns have levels
+        table = next((t for t in tables if t is not None and not t.is_plain), None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
-        gaps = getattr(vars(outer).get("_table"), "gaps", None)
+        gaps = getattr(own, "gaps", None)
         if gaps is not None:
             told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
@@ -425,12 +432,6 @@ class NamedTree:
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
-
-
-def _table_of(estimator):
-    """The table of an estimator, if its columns have levels."""
-    table = vars(estimator).get("_table")
-    return None if table is None or table.is_plain else table
 
 
 def _names_of(outer, tree, table):

@@ -20,7 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import Model, readable, tree_estimators, tree_shares
+from ensemble_simplify.reading import Model, is_catboost, readable, tree_estimators, tree_shares
+from ensemble_simplify.writing.catboost import depth_of_catboost, reweighted_catboost
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
@@ -45,14 +46,14 @@ def weights_can_be_written(estimator):
             "voting='soft'."
         )
     last = last_step(estimator)
-    if not isinstance(last, HistGradientBoostingClassifier):
+    if not isinstance(last, HistGradientBoostingClassifier) and not is_catboost(last):
         tree_estimators(last)
 
 
 def reweighted(estimator, weights):
     """A fitted copy of an ensemble with the trees of positive weight.
 
-    AdaBoost and gradient boosting, also by histograms, stay what they are. So does a random forest
+    AdaBoost and gradient boosting, also by histograms and by CatBoost, stay what they are. So does a random forest
     whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
     trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
     scikit-learn's own.
@@ -68,6 +69,8 @@ def reweighted(estimator, weights):
         written = copy.copy(estimator)
         written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights))]
         return written
+    if is_catboost(estimator):
+        return reweighted_catboost(estimator, weights)
     kept = np.flatnonzero(weights > 0)
     if isinstance(estimator, AdaBoostClassifier):
         return _reweighted_adaboost(estimator, kept, weights)
@@ -114,6 +117,8 @@ def _reweighted_adaboost(estimator, kept, weights):
 def depth_of(estimator):
     """Depth of the deepest tree of an ensemble that `reweighted` can write."""
     last = last_step(estimator)
+    if is_catboost(last):
+        return depth_of_catboost(last)
     if isinstance(last, HistGradientBoostingClassifier):
         return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
     return max(tree.get_depth() for tree, _ in tree_estimators(last))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from passengers import passengers, pipeline_of
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
@@ -16,7 +17,10 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
@@ -27,6 +31,7 @@ from ensemble_simplify import (
     ParetoFrontDisplay,
     QuestTree,
     export_tree,
+    merge_trees,
     simplify,
     verify,
 )
@@ -356,6 +361,100 @@ def test_simplify_breeds_a_tree_on_a_table():
     tree = found["genesim"]
     assert set(tree.predict(later())) <= {"died", "lived"}
     assert np.mean(tree.predict(X) == frozen.predict(X)) > 0.7
+
+
+# ------------------------------------------------------------------- merged trees
+
+
+def sites():
+    """Models of four sites, whose tables have their levels in other orders, or lack some."""
+    some, y = table(9)
+    without = some[some["port"] != "Q"], y[some["port"] != "Q"]
+    return [
+        GenesimClassifier(**SMALL).fit(*without),
+        InterpretableSingleModel(RandomForestClassifier(3, max_depth=3)).fit(some, y).estimator_,
+        pipeline_of("one_hot_rare", RandomForestClassifier(2, max_depth=3)).fit(*table(10)),
+        GuideTree(confidence=0.01).fit(*table(11)),
+        pipeline_of("ordinal_missing", DecisionTreeClassifier(max_depth=3)).fit(*table(12)),
+    ]
+
+
+def in_single(X):
+    """Numbers that float32 represents: others, a pipeline may scale to the other side of a cut."""
+    return X.astype(dict.fromkeys(["age", "fare"], np.float32)).astype(
+        {"age": float, "fare": float}
+    )
+
+
+def mean_of(models, rows):
+    return np.mean([model.predict_proba(rows) for model in models], axis=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_merged_tree_of_tables_is_the_mean_of_the_models(seed):
+    models = sites()
+    models = [models[i] for i in np.random.default_rng(seed).permutation(5)[:3]]
+    merged = merge_trees(models, allow_nan=True)
+    for rows in (in_single(table(13)[0]), in_single(later())):
+        mean = mean_of(models, rows)
+        np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
+        space = {}
+        exec(export_tree(merged, "python"), space)
+        plain = rows.astype(object).where(rows.notna(), None).to_dict("records")
+        found = [space["predict"](row) for row in plain]
+        np.testing.assert_array_equal(found, merged.predict(rows))
+    shrunk = merge_trees(models, allow_nan=True, shrinkage=5)
+    np.testing.assert_array_equal(shrunk.predict(later()), merged.predict(later()))
+    assert (shrunk.predict_proba(later()) > 0).all()
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_a_model_of_a_table_is_its_own_mean(i):
+    model = sites()[i]
+    merged = merge_trees([model], allow_nan=True)
+    for rows in (in_single(table(13)[0]), in_single(later())):
+        mean = model.predict_proba(rows)
+        np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
+    fitted = merged[-1].tree_
+    assert fitted.weighted_n_node_samples[0] == pytest.approx(
+        np.mean([tree.tree_.weighted_n_node_samples[0] for tree in trees_of(model)])
+    )
+
+
+def trees_of(model):
+    last = getattr(model, "decision_tree_", model)
+    last = last[-1] if hasattr(last, "steps") else last
+    return getattr(last, "estimators_", [last])
+
+
+def test_scaled_numbers_are_merged_in_their_own_units():
+    X, y = load_breast_cancer(return_X_y=True)
+    scaled = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)).fit(X, y)
+    plain = DecisionTreeClassifier(max_depth=3).fit(X[::2], y[::2])
+    X = X.astype(np.float32).astype(np.float64)
+    merged = merge_trees([scaled, plain])
+    assert isinstance(merged, DecisionTreeClassifier)
+    np.testing.assert_allclose(merged.predict_proba(X), mean_of([scaled, plain], X), atol=1e-12)
+    np.testing.assert_allclose(
+        merge_trees([scaled]).predict_proba(X), scaled.predict_proba(X), atol=1e-12
+    )
+
+
+def test_tables_that_cannot_be_merged():
+    X, y = table(14, 100)
+    strict = OneHotEncoder(handle_unknown="error")
+    few, of_few = X[["sex", "class"]], y
+    strict = make_pipeline(strict, DecisionTreeClassifier(max_depth=2)).fit(few, of_few)
+    more = few.assign(sex=few["sex"].replace("male", "neither"))
+    with pytest.raises(ValueError, match="has the level 'neither'"):
+        merge_trees([strict, GuideTree().fit(more, of_few)])
+    numbers = DecisionTreeClassifier(max_depth=2).fit(few.apply(lambda c: c.factorize()[0]), y)
+    with pytest.raises(ValueError, match="levels of the column 'sex'"):
+        merge_trees([strict, numbers])
+    filled = make_pipeline(KNNImputer(), DecisionTreeClassifier(max_depth=2))
+    filled.fit(X[["age", "fare"]], y)
+    with pytest.raises(ValueError, match="fills in missing values from other columns"):
+        merge_trees([filled, filled], allow_nan=True)
 
 
 # ------------------------------------------------------------------- gaps as columns

@@ -315,6 +315,17 @@ def test_frame_hist_gradient_boosting(n_classes):
     np.testing.assert_array_equal(forest.classes[forest.predict_index(rows)], model.predict(odd))
 
 
+def test_frame_hist_gradient_boosting_with_none():
+    """Its encoder takes None for a category, and NaN alone for what is missing."""
+    X, y = frame(0)
+    X["tree"] = X["tree"].astype(object).where(X["tree"].notna(), None)
+    model = HistGradientBoostingClassifier(max_iter=2, categorical_features=["tree", "kind"])
+    with pytest.raises(ValueError, match="knows None as a category"):
+        read_forest(model.fit(X, y))
+    X["tree"] = X["tree"].fillna(np.nan)
+    assert_same_frame(model.fit(X, y), X)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_frame_lightgbm(n_classes):
     lightgbm = pytest.importorskip("lightgbm")

@@ -201,7 +201,7 @@ def test_recorded_checks(recorded):
     with pytest.raises(TypeError, match="does not hold scikit-learn trees"):
         tree_estimators(model)
     model._categorical_encoder.categories_[0][3] = None
-    with pytest.raises(ValueError, match="the category None"):
+    with pytest.raises(ValueError, match="knows None as a category"):
         read_forest(model)
 
 

@@ -163,7 +163,10 @@ See Also
 --------
 GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.""",
         "pruning": """\
-All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+All features are taken as ordered numbers. Levels of text and categories are put in order by how
+often their rows are of each class, if they have no order of their own. Missing values count as
+below all others of their column; where none was missing, they go to the side of more rows. A level
+that `fit` did not see is a missing value. Pruning is C4.5's: a subtree becomes a leaf where
 that does not raise the upper confidence limits of its errors, added up.""",
     }
 
@@ -187,7 +190,7 @@ that does not raise the upper confidence limits of its errors, added up.""",
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights

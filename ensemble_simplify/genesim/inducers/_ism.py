@@ -42,7 +42,8 @@ class InterpretableSingleModel(
 
     The tree is grown top-down like any other, with two differences. Only splits that occur in the
     ensemble are candidates. The class distributions in the information gain come from the
-    ensemble's predictions, not from the labels.
+    ensemble's predictions, not from the labels. Rows may be tables with text, categories and
+    missing values; levels that `fit` did not see count as missing.
 
     Read more in the :ref:`User Guide <genesim_ism>`.
 
@@ -166,7 +167,7 @@ class InterpretableSingleModel(
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         {sample_weight}
 
