@@ -17,7 +17,7 @@ the trees of a forest about the training rows that they did not see.
 from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.decision import Vote, link_margin
-from ensemble_simplify.reading.forest import Forest, tree_estimators, tree_origins
+from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.native import LightGBMBooster, is_booster, library_of
