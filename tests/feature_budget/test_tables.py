@@ -276,7 +276,7 @@ class CompleteTree(DecisionTreeRegressor):
 
 def test_an_ensemble_of_complete_rows():
     """A number stands for a gap."""
-    X, y = table()
+    X, _ = table()
     target = X.pop("fare")
     trees = Complete(3, max_depth=4, random_state=0)
     costs = {name: COSTS[name] for name in X}
@@ -366,7 +366,7 @@ def test_pipelines_in_pipelines():
     for last in (FOREST, FrozenEstimator(clone(FOREST).fit(encode.fit_transform(X), y))):
         pipeline = make_pipeline(encode, make_pipeline("passthrough", clone(last)))
         pruner = pruned(FrozenEstimator(pipeline.fit(X, y)), X, y)
-        lazy = pruner.predict_lazy(lambda name, rows: X[name].iloc[rows], len(X))  # noqa: B023
+        lazy = pruner.predict_lazy(lambda name, rows: X[name].iloc[rows], len(X))
         np.testing.assert_array_equal(lazy.prediction, pruner.pruned_estimator_.predict(X))
         assert lazy.cost.mean() == pytest.approx(pruner.cost_)
         # nothing is grown instead of a frozen last step
@@ -421,7 +421,7 @@ def test_candidates_take_the_table(estimator, columns):
 
 
 def test_candidates_of_regression_take_the_table():
-    X, y = table()
+    X, _ = table()
     value = X.pop("fare") * (1 + (X["sex"] == "male")) + 10 * (X["port"] == "Q")
     costs = {name: COSTS[name] for name in X}
     for kind in (RandomForestRegressor, Complete):
