@@ -53,10 +53,10 @@ def weights_can_be_written(estimator):
 def reweighted(estimator, weights):
     """A fitted copy of an ensemble with the trees of positive weight.
 
-    AdaBoost and gradient boosting, also by histograms and by CatBoost, stay what they are. So does a random forest
-    whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
-    trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
-    scikit-learn's own.
+    AdaBoost and gradient boosting, also by histograms and by CatBoost, stay what they are. So does
+    a random forest whose trees all have the same weight. Other means of trees become a soft
+    ``VotingClassifier`` of trees, hard votes a hard one: these have a place for weights, and their
+    ``predict`` is scikit-learn's own.
 
     `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
     trees are as `Model.of` has them.
