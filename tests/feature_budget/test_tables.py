@@ -276,7 +276,7 @@ class CompleteTree(DecisionTreeRegressor):
 
 def test_an_ensemble_of_complete_rows():
     """A number stands for a gap."""
-    X, y = table()
+    X, _ = table()
     target = X.pop("fare")
     trees = Complete(3, max_depth=4, random_state=0)
     costs = {name: COSTS[name] for name in X}
