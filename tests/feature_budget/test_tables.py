@@ -421,7 +421,7 @@ def test_candidates_take_the_table(estimator, columns):
 
 
 def test_candidates_of_regression_take_the_table():
-    X, y = table()
+    X, _ = table()
     value = X.pop("fare") * (1 + (X["sex"] == "male")) + 10 * (X["port"] == "Q")
     costs = {name: COSTS[name] for name in X}
     for kind in (RandomForestRegressor, Complete):
