@@ -366,7 +366,7 @@ def test_pipelines_in_pipelines():
     for last in (FOREST, FrozenEstimator(clone(FOREST).fit(encode.fit_transform(X), y))):
         pipeline = make_pipeline(encode, make_pipeline("passthrough", clone(last)))
         pruner = pruned(FrozenEstimator(pipeline.fit(X, y)), X, y)
-        lazy = pruner.predict_lazy(lambda name, rows: X[name].iloc[rows], len(X))  # noqa: B023
+        lazy = pruner.predict_lazy(lambda name, rows: X[name].iloc[rows], len(X))
         np.testing.assert_array_equal(lazy.prediction, pruner.pruned_estimator_.predict(X))
         assert lazy.cost.mean() == pytest.approx(pruner.cost_)
         # nothing is grown instead of a frozen last step
@@ -488,6 +488,9 @@ def test_budget_forest_is_read_with_its_table():
     assert pruner.unpruned_cost_ == pytest.approx(forest.cost_)
     assert type(pruner.pruned_estimator_) is BudgetForestClassifier
     assert_paid_by_hand(pruner, new)
+    again = pruned(FrozenEstimator(pruner), X, y, lam=0.01)
+    assert type(again.estimator_) is BudgetForestClassifier
+    assert_paid_by_hand(again, new)
     with pytest.raises(TypeError, match="members with categories of their own"):
         Model.of(VotingClassifier([("a", PRICED)]).fit(X, y))
 
