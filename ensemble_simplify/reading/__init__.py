@@ -16,7 +16,7 @@ the trees of a forest about the training rows that they did not see.
 
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.forest import Forest, tree_estimators, tree_origins
+from ensemble_simplify.reading.forest import Forest, tree_estimators, trees_behind
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.native import LightGBMBooster, is_booster

@@ -64,6 +64,8 @@ class Forest:
     filled : ndarray of bool, shape (n_features,), or None
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
+    origin : ndarray of intp, shape (n_nodes,), or None
+        The number of each node in its tree as the ensemble keeps it; None: they are in that order.
     """
 
     n_features: int
@@ -82,6 +84,7 @@ class Forest:
     missing: np.ndarray | None = None
     table: Table | None = None
     filled: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
     @property
     def categorical(self):
@@ -98,6 +101,13 @@ class Forest:
     def is_finer(self):
         """Whether the ensemble tells rows apart that are one here, rounded to `row_dtype`."""
         return self.input_dtype == "float64" and self.row_dtype == "float32"
+
+    @property
+    def numbers(self):
+        """The number of each node in its tree as the ensemble keeps it."""
+        if self.origin is not None:
+            return self.origin
+        return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
     def n_trees(self):
@@ -257,6 +267,7 @@ class Forest:
             value=self.value[origin],
             input_dtype=input_dtype,
             table=table,
+            origin=self.numbers[origin],
         )
 
     def weighted(self, weights, value, start):
@@ -291,6 +302,7 @@ class Forest:
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
+            origin=self.numbers[nodes],
         )
 
     def constant(self, label):
@@ -400,17 +412,13 @@ def tree_estimators(estimator):
     return [(tree.estimator, tree.columns) for tree in trees]
 
 
-def tree_origins(estimator):
+def trees_behind(estimator):
     """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
 
-    Each comes with the ids in it of the nodes that `read_forest` makes of it; None: it is read as
-    it is. TypeError if the trees are none of scikit-learn's.
+    Each comes with whether its tests are read as they are; `Forest.origin` tells its nodes.
+    TypeError if the trees are none of scikit-learn's.
     """
-    found = []
-    for tree in _sklearn_trees(estimator):
-        origin = np.arange(len(tree.left)) if tree.origin is None else tree.origin
-        found.append((tree.estimator, origin if tree.folded else None))
-    return found
+    return [(tree.estimator, not tree.folded) for tree in _sklearn_trees(estimator)]
 
 
 def _sklearn_trees(estimator):
@@ -476,7 +484,16 @@ def _assemble(reading, n_features, estimator):
             by_dtype=any(tree.by_dtype for tree in reading.trees),
         ),
         filled=reading.filled,
+        origin=_origin(reading.trees),
     )
+
+
+def _origin(trees):
+    """Numbers of the nodes of trees as their ensemble keeps them; None: all are in that order."""
+    if all(tree.origin is None for tree in trees):
+        return None
+    origins = ((tree.origin, len(tree.left)) for tree in trees)
+    return np.concatenate([np.arange(n) if own is None else own for own, n in origins])
 
 
 def _double_thresholds(trees, nodes):
