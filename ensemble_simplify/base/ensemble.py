@@ -39,6 +39,7 @@ from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
     is_plain,
+    library_of,
     n_features_of,
     on_codes,
     readable,
@@ -172,7 +173,7 @@ def _copied(estimator):
 
     CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
     """
-    if type(estimator).__module__.partition(".")[0] == "catboost":
+    if library_of(estimator) == "catboost":
         return type(estimator)(**estimator.get_params())
     return clone(estimator)
 

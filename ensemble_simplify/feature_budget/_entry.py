@@ -37,8 +37,8 @@ class Entry:
         What holds the trees.
     transformers : Transformers or None
         The steps before it.
-    table : Table or None
-        The table that the ensemble takes, without steps.
+    table : Table
+        The table that it takes.
     source : ndarray of intp
         The user's column that each column is made of which the trees split.
     """
@@ -46,7 +46,7 @@ class Entry:
     whole: Any
     ensemble: Any
     transformers: Any
-    table: Table | None
+    table: Table
     source: np.ndarray
 
     @classmethod
@@ -70,7 +70,7 @@ class Entry:
                 "others, for which a row that lacks it would have to pay. Use SimpleImputer, or "
                 "an ensemble that takes missing values."
             )
-        return cls(whole, last, transformers, None, transformers.source)
+        return cls(whole, last, transformers, transformers.given, transformers.source)
 
     def numbers(self, given, X):
         """What the trees split, for rows as the user gave them, `X` once they are checked."""
@@ -78,14 +78,11 @@ class Entry:
             return self.transformers.of_rows(named_rows(given, X))
         return X if self.table.is_plain and is_plain(X) else self.table.read(X)
 
-    def of_column(self, j, values, name):
-        """The columns made of the user's column j, for some entries of it.
-
-        Errors call the column by `name`.
-        """
+    def of_column(self, j, numbers):
+        """The columns made of the user's column j, for some numbers (or codes) in it."""
         if self.transformers is not None:
-            return self.transformers.of_column(j, values, name)
-        return self.table.numbers_of(j, values, name)[:, None]
+            return self.transformers.of_column(j, numbers)
+        return numbers[:, None]
 
     def around(self, ensemble):
         """What takes the table, with another ensemble in the place of this one."""

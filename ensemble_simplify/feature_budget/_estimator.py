@@ -441,7 +441,7 @@ y : array-like of shape (n_samples,)
         if is_plain(X) and not (complete and np.isnan(X).any()):
             return None
         table = entry.table
-        if table is None:
+        if entry.transformers is not None:
             table = ordered_table(X, y, sample_weight, by_class=not regression)
         return TableCodes(table, complete)
 

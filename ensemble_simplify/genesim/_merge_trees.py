@@ -20,8 +20,8 @@ from ensemble_simplify.reading import (
     Model,
     Table,
     TableCodes,
+    end_trees,
     on_codes,
-    trees_behind,
     unwrap,
 )
 from ensemble_simplify.writing import (
@@ -178,9 +178,9 @@ class _Part:
     @classmethod
     def of(cls, i, model, table):
         """Put model `i` on a table."""
-        trees, as_they_are = zip(*trees_behind(model.estimator), strict=True)
+        trees, folded = zip(*end_trees(model.estimator), strict=True)
         forest = forest_on(model, table, f"estimators[{i}]")
-        return cls(forest, list(trees), forest.numbers, all(as_they_are))
+        return cls(forest, list(trees), forest.own_nodes, not any(folded))
 
     def shrunken(self, strength):
         """The same with the values of every tree shrunk along its paths."""

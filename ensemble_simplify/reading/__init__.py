@@ -14,12 +14,13 @@ turns sums into answers, and `table` turns a user's rows into numbers and back. 
 the trees of a forest about the training rows that they did not see.
 """
 
+from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
-from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.forest import Forest, tree_estimators, trees_behind
+from ensemble_simplify.reading.decision import Vote, link_margin
+from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
-from ensemble_simplify.reading.native import LightGBMBooster, is_booster
+from ensemble_simplify.reading.native import LightGBMBooster, is_booster, library_of
 from ensemble_simplify.reading.node_fields import (
     LEAF,
     OF_THRESHOLD,

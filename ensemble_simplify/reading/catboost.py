@@ -39,7 +39,7 @@ _OF_CLASSES = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneV
 
 def read_catboost(estimator, within):
     """CatBoost: raw sums in float64, a tie goes to the first class."""
-    saved = saved_model(estimator)
+    saved = saved_catboost(estimator)
     info, features = saved["model_info"], saved["features_info"]
     width = len(estimator.feature_names_)
     _check_statistics(estimator, features)
@@ -97,10 +97,10 @@ def read_catboost(estimator, within):
 
 def table_of_catboost(estimator):
     """The table that a fitted model takes, also one whose trees are not read."""
-    return _table(estimator, saved_model(estimator)["features_info"])
+    return _table(estimator, saved_catboost(estimator)["features_info"])
 
 
-def saved_model(estimator):
+def saved_catboost(estimator):
     """What CatBoost saves of a fitted model as JSON."""
     if not estimator.is_fitted():
         raise NotFittedError(f"{name_of(estimator)} is not fitted. Fit it first.")

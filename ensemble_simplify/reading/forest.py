@@ -65,7 +65,8 @@ class Forest:
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
     origin : ndarray of intp, shape (n_nodes,), or None
-        The number of each node in its tree as the ensemble keeps it; None: they are in that order.
+        Which node of the ensemble's own tree each node is; of splits that were written for a set
+        of codes, the one of the set. None: the nodes of each tree are its own, in their order.
     """
 
     n_features: int
@@ -103,13 +104,6 @@ class Forest:
         return self.input_dtype == "float64" and self.row_dtype == "float32"
 
     @property
-    def numbers(self):
-        """The number of each node in its tree as the ensemble keeps it."""
-        if self.origin is not None:
-            return self.origin
-        return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-
-    @property
     def n_trees(self):
         """Number of trees."""
         return self.offsets.shape[0] - 1
@@ -118,6 +112,13 @@ class Forest:
     def n_nodes(self):
         """Number of nodes in all trees."""
         return self.left.shape[0]
+
+    @property
+    def own_nodes(self):
+        """Which node of the ensemble's own tree each node is; see `origin`."""
+        if self.origin is not None:
+            return self.origin
+        return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
     def n_scores(self):
@@ -267,7 +268,7 @@ class Forest:
             value=self.value[origin],
             input_dtype=input_dtype,
             table=table,
-            origin=self.numbers[origin],
+            origin=self.own_nodes[origin],
         )
 
     def weighted(self, weights, value, start):
@@ -302,7 +303,7 @@ class Forest:
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
-            origin=self.numbers[nodes],
+            origin=None if self.origin is None else self.origin[nodes],
         )
 
     def constant(self, label):
@@ -412,13 +413,13 @@ def tree_estimators(estimator):
     return [(tree.estimator, tree.columns) for tree in trees]
 
 
-def trees_behind(estimator):
+def end_trees(estimator):
     """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
 
-    Each comes with whether its tests are read as they are; `Forest.origin` tells its nodes.
-    TypeError if the trees are none of scikit-learn's.
+    Each comes with whether it splits columns that a pipeline made. `Forest.own_nodes` tells which
+    node is which of theirs. TypeError if they are none of scikit-learn's.
     """
-    return [(tree.estimator, not tree.folded) for tree in _sklearn_trees(estimator)]
+    return [(tree.estimator, tree.folded) for tree in _sklearn_trees(estimator)]
 
 
 def _sklearn_trees(estimator):
@@ -484,16 +485,17 @@ def _assemble(reading, n_features, estimator):
             by_dtype=any(tree.by_dtype for tree in reading.trees),
         ),
         filled=reading.filled,
-        origin=_origin(reading.trees),
+        origin=_origins(reading.trees),
     )
 
 
-def _origin(trees):
-    """Numbers of the nodes of trees as their ensemble keeps them; None: all are in that order."""
+def _origins(trees):
+    """Which nodes of the ensemble's own trees those of the trees are; None: they are the same."""
     if all(tree.origin is None for tree in trees):
         return None
-    origins = ((tree.origin, len(tree.left)) for tree in trees)
-    return np.concatenate([np.arange(n) if own is None else own for own, n in origins])
+    return np.concatenate(
+        [np.arange(len(tree.left)) if tree.origin is None else tree.origin for tree in trees]
+    )
 
 
 def _double_thresholds(trees, nodes):

@@ -53,7 +53,7 @@ def order_of_sides(sides, n_levels):
     """
     alike, group = np.unique(sides.T, axis=0, return_inverse=True)
     n, group = len(alike), group.ravel()
-    if not 2 < n <= _MOST_LEVELS:
+    if not 1 < n <= _MOST_LEVELS:
         return None
     side = alike.astype(np.float64)
     apart = side @ (1.0 - side).T

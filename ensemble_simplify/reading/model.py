@@ -77,6 +77,8 @@ class Model:
         model = cls(estimator, table, forest, voting)
         if rows is not None:
             model.name_levels(rows)
+        if isinstance(rows, Table) and model.table.hashed:
+            model.follow(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model

@@ -87,6 +87,8 @@ class Transformers:
         Output columns of other numbers than the input's.
     table : Table or None
         The input columns, if some of them have levels.
+    given : Table
+        The same, with or without levels, in the dtypes and the kind of frame that the steps take.
     filled : ndarray of bool, shape (n_features,)
         Columns of which missing values are filled in from other columns.
 
@@ -124,14 +126,13 @@ class Transformers:
                 as_none=tuple(sorted(self._as_none)),
                 as_nan=tuple(sorted(self._as_nan)),
             )
-        # the columns in the dtypes, and the kind of frame, in which the steps are given them
-        self._given = self.table or Table.of_numbers(self.n_features, names)
+        self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
-            self._given = self._given.like(rows)
+            self.given = self.given.like(rows)
         if self.table is None and not any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
-            self._given = replace(self._given, names=None)
+            self.given = replace(self.given, names=None)
         if rows is not None:
             self._check_dtypes(rows)
 
@@ -233,7 +234,7 @@ class Transformers:
 
         If they are `finite`, what comes out of each step has to be a number.
         """
-        rows = self._given.decode(X)
+        rows = self.given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
 
     def of_rows(self, X):
@@ -244,13 +245,10 @@ class Transformers:
                 X = step.transform(X)
         return _numbers(X)
 
-    def of_column(self, j, values, name):
-        """What the steps make of entries of one input column, of shape (n_rows, n_outputs).
-
-        Errors call the column by `name`.
-        """
-        rows = np.zeros((len(values), self.n_features))
-        rows[:, j] = self._given.numbers_of(j, values, name)
+    def of_column(self, j, numbers):
+        """What the steps make of numbers of one input column, of shape (n_rows, n_outputs)."""
+        rows = np.zeros((len(numbers), self.n_features))
+        rows[:, j] = numbers
         return self.transform(rows, finite=False)[:, self.source == j]
 
     def _through(self, X, finite):
@@ -272,7 +270,7 @@ class Transformers:
 
     def _check_dtypes(self, rows):
         """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
-        kinds = self._given.dtypes or ()
+        kinds = self.given.dtypes or ()
         if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
         if np.float16 not in kinds:
@@ -281,7 +279,7 @@ class Transformers:
             try:
                 same = np.array_equal(
                     self._through(copy.deepcopy(rows), False),
-                    self.transform(self._given.read(rows), False),
+                    self.transform(self.given.read(rows), False),
                     equal_nan=True,
                 )
             except (TypeError, ValueError):  # the pipeline takes no such rows
@@ -300,13 +298,26 @@ class Transformers:
 
         `feature` is the column of each test among those that come out; values that are at most its
         `threshold` pass, once they are rounded to float32 where `single`. The `Folded` tests are in
-        terms of the columns ``source[feature]``.
+        terms of the columns ``source[feature]``. Tests that are the same are looked at once.
         """
+        order = np.lexsort((single, threshold, feature))
+        sorted_tests = np.stack([feature, threshold, single])[:, order]
+        begins = np.ones(len(order), dtype=bool)
+        begins[1:] = (sorted_tests[:, 1:] != sorted_tests[:, :-1]).any(axis=0)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.cumsum(begins) - 1
+        distinct = order[begins]
+        return self._folded(feature[distinct], threshold[distinct], single[distinct]).at(place)
+
+    def _folded(self, feature, threshold, single):
+        """The `Folded` tests of `fold`, of distinct ones."""
         n_tests, source = len(feature), self.source[feature]
         numbers = np.ones(n_tests, dtype=bool)
         if self.table is not None:
             numbers = ~self.table.categorical[source]
-        sets = self._sets(np.flatnonzero(~numbers), feature, threshold, single)
+        coded = np.flatnonzero(~numbers)
+        sets, set_of = self._sets(coded, feature, threshold, single), np.full(n_tests, -1)
+        set_of[coded] = np.arange(len(coded))
         ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
         if self.table is not None:
             ends[:, self.table.categorical] = 0.0
@@ -337,11 +348,11 @@ class Transformers:
                     _ends_at(last, other._below(*tests, falls[part])) for other in others
                 )
                 folded[part] = last
-        return Folded(folded, falls, sets, *missing, by_dtype)
+        return Folded(folded, falls, sets, set_of, *missing, by_dtype)
 
     def _in_other_dtypes(self):
         """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
-        given, others = self._given, []
+        given, others = self.given, []
         kinds = given.dtypes or (None,) * len(given)
         for dtype in (None, np.float32):
             own = tuple(
@@ -350,22 +361,22 @@ class Transformers:
             )
             if own != kinds:
                 other = copy.copy(self)
-                other._given = replace(given, dtypes=own)
+                other.given = replace(given, dtypes=own)
                 others.append(other)
         return others
 
     def _sets(self, tests, feature, threshold, single):
-        """For each test of a column with levels: which codes pass, which come out as NaN."""
+        """For some tests of columns with levels: which codes pass, which come out as NaN."""
         values = {}
         for j in np.unique(self.source[feature[tests]]):
             rows = np.zeros((int(self.table.highest[j]) + 1, self.n_features))
             rows[:, j] = np.arange(len(rows))
             values[j] = self.transform(rows)
-        sets = {}
+        found = []
         for i in tests.tolist():
             value = values[self.source[feature[i]]][:, feature[i]]
-            sets[i] = _passes(value, threshold[i], single[i]), np.isnan(value)
-        return sets
+            found.append((_passes(value, threshold[i], single[i]), np.isnan(value)))
+        return found
 
     def _at_missing(self, feature, threshold, single):
         """Which tests a missing value passes, and which tests see it as missing."""
@@ -411,8 +422,10 @@ class Folded:
     falls : ndarray of bool
         Whether the transformed value falls where the value rises: then values above the threshold
         pass.
-    sets : dict of int to pair of bool arrays
-        For tests of columns with levels, which codes pass, and which come out as missing.
+    sets : list of pairs of bool arrays
+        Of tests of columns with levels, which codes pass, and which come out as missing.
+    set_of : ndarray of intp
+        The place of each test's in `sets`; -1: it is of a column of numbers.
     missing_passes, missing_stays : ndarrays of bool
         Whether a missing value passes, or comes out as one and is for the tree to send.
     by_dtype : bool
@@ -421,10 +434,16 @@ class Folded:
 
     threshold: np.ndarray
     falls: np.ndarray
-    sets: dict
+    sets: list
+    set_of: np.ndarray
     missing_passes: np.ndarray
     missing_stays: np.ndarray
     by_dtype: bool
+
+    def at(self, places):
+        """The tests at some places."""
+        names = ("threshold", "falls", "set_of", "missing_passes", "missing_stays")
+        return replace(self, **{name: getattr(self, name)[places] for name in names})
 
 
 def _ends_at(last, below):

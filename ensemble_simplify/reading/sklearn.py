@@ -42,7 +42,7 @@ from ensemble_simplify.reading.boosting import (
 )
 from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
-from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
+from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
 from ensemble_simplify.reading.node_fields import (
     OF_HASH,
     OF_SET,
@@ -193,13 +193,11 @@ def n_features_of(estimator):
         return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
-    if _is_catboost(estimator):  # it forgets the number in copies, and in models from files
+    if (
+        library_of(estimator) == "catboost"
+    ):  # it forgets the number in copies, and in models from files
         return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
-
-
-def _is_catboost(estimator):
-    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -218,7 +216,7 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
-    elif _is_catboost(estimator):
+    elif library_of(estimator) == "catboost":
         table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
@@ -766,10 +764,11 @@ def _fold_tests(tree, nodes, folded, begin):
     tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
     sets = {}
-    for i, node in enumerate(nodes.tolist()):
-        if begin + i in folded.sets:
-            passes, absent = folded.sets[begin + i]
-            sets[node] = np.where(absent, to_left[node], passes)
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
     return sets
 
 
@@ -884,7 +883,7 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
-    if _is_catboost(estimator):
+    if library_of(estimator) == "catboost":
         # which of its columns are none of numbers is told beforehand
         given = estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))

@@ -673,7 +673,7 @@ def test_native_boosters_are_simplified():
     options = {"objective": "multiclass", "num_class": 3, "verbose": -1}
     booster = lightgbm.train(options, lightgbm.Dataset(X, y), 5)
     found = simplify(booster, X, methods=["plain_tree"], random_state=0)
-    agrees = found.recommended.predict(X) == booster.predict(X).argmax(axis=1)
+    agrees = found.best_model.predict(X) == booster.predict(X).argmax(axis=1)
     assert agrees.mean() > 0.9
 
 
