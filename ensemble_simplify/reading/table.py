@@ -236,12 +236,12 @@ class Table:
         for j, (own, kept) in enumerate(zip(self.levels, self.categories, strict=True)):
             if own is None or own[: len(kept)].tolist() == kept.tolist():
                 continue
-            last = len(own) - 1
+            last, name = len(own) - 1, j if self.names is None else self.names[j]
             if inside.low[j] > 0 or inside.high[j] < last:
                 raise ValueError(
-                    f"domain bounds the codes of the column {j if self.names is None else self.names[j]!r} "
-                    "of levels, which are numbered in an order that suits the model. Leave the bounds "
-                    f"out, or give (0, {last}), which holds all known levels."
+                    f"domain bounds the codes of the column {name!r} of levels, which are numbered "
+                    "in an order that suits the model. Leave the bounds out, or give "
+                    f"(0, {last}), which holds all known levels."
                 )
 
     def natural_order(self, j):
