@@ -38,8 +38,8 @@ from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
-    is_catboost,
     is_plain,
+    library_of,
     n_features_of,
     on_codes,
     readable,
@@ -173,7 +173,7 @@ def _copied(estimator):
 
     CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
     """
-    if is_catboost(estimator):
+    if library_of(estimator) == "catboost":
         return type(estimator)(**estimator.get_params())
     return clone(estimator)
 

@@ -28,6 +28,22 @@ def stand_in(booster):
     return _STAND_INS[_key(booster)](booster)
 
 
+def library_of(estimator):
+    """The library of a wrapper or stand-in; None for anything else.
+
+    "lightgbm", "xgboost" or "catboost".
+    """
+    own = {
+        ("catboost", "CatBoost"): "catboost",
+        ("lightgbm", "LGBMModel"): "lightgbm",
+        ("xgboost", "XGBModel"): "xgboost",
+        (__name__.partition(".")[0], "LightGBMBooster"): "lightgbm",
+        (__name__.partition(".")[0], "XGBoostBooster"): "xgboost",
+    }
+    keys = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(estimator).__mro__)
+    return next((own[key] for key in keys if key in own), None)
+
+
 def _key(model):
     kind = type(model)
     return kind.__module__.partition(".")[0], kind.__name__
