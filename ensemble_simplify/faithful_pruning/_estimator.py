@@ -621,7 +621,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         {predictions}
         """
         check_is_fitted(self)
-        return unwrap(self.pruned_estimator_).predict(self._rows(X))
+        found = unwrap(self.pruned_estimator_).predict(self._rows(X))
+        # CatBoost answers several classes in a column
+        return found[:, 0] if found.ndim == 2 else found
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.

@@ -29,8 +29,12 @@ def stand_in(booster):
 
 
 def library_of(estimator):
-    """The library of a wrapper or stand-in, "lightgbm" or "xgboost"; None for anything else."""
+    """The library of a wrapper or stand-in; None for anything else.
+
+    "lightgbm", "xgboost" or "catboost".
+    """
     own = {
+        ("catboost", "CatBoost"): "catboost",
         ("lightgbm", "LGBMModel"): "lightgbm",
         ("xgboost", "XGBModel"): "xgboost",
         (__name__.partition(".")[0], "LightGBMBooster"): "lightgbm",
@@ -142,6 +146,21 @@ class _StandIn(BaseEstimator):
         """
         found = self._probabilities(X)
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
+
+    @property
+    def _objective(self) -> str:
+        """The booster's own name of what it was trained for."""
+        raise NotImplementedError
+
+    @property
+    def _n_classes(self) -> int | None:
+        """Number of classes; None: it answers values."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list | None:
+        """Names of the columns, if the booster was trained on such."""
+        raise NotImplementedError
 
     def _answer(self, X):
         """What the booster itself answers."""

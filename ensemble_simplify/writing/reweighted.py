@@ -20,14 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import (
-    Model,
-    is_catboost,
-    library_of,
-    readable,
-    tree_estimators,
-    tree_shares,
-)
+from ensemble_simplify.reading import Model, library_of, readable, tree_estimators, tree_shares
 from ensemble_simplify.writing.boosters import depth_of_booster, reweighted_booster
 from ensemble_simplify.writing.catboost import depth_of_catboost, reweighted_catboost
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
@@ -55,11 +48,7 @@ def weights_can_be_written(estimator):
             "voting='soft'."
         )
     last = last_step(estimator)
-    if (
-        not isinstance(last, HistGradientBoostingClassifier)
-        and library_of(last) is None
-        and not is_catboost(last)
-    ):
+    if not isinstance(last, HistGradientBoostingClassifier) and library_of(last) is None:
         tree_estimators(last)
 
 
@@ -84,8 +73,6 @@ def reweighted(estimator, weights):
         written = copy.copy(estimator)
         written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights))]
         return written
-    if is_catboost(estimator):
-        return reweighted_catboost(estimator, weights)
     kept = np.flatnonzero(weights > 0)
     if isinstance(estimator, AdaBoostClassifier):
         return _reweighted_adaboost(estimator, kept, weights)
@@ -131,6 +118,8 @@ def _reweighted_adaboost(estimator, kept, weights):
 
 def _reweighted_booster(estimator, weights):
     """Another booster, native or in a copy of its wrapper."""
+    if library_of(estimator) == "catboost":
+        return reweighted_catboost(estimator, weights)
     booster = reweighted_booster(estimator, weights)
     if not hasattr(estimator, "n_estimators"):
         return booster
@@ -148,10 +137,9 @@ def _reweighted_booster(estimator, weights):
 def depth_of(estimator):
     """Depth of the deepest tree of an ensemble that `reweighted` can write."""
     last = last_step(estimator)
-    if library_of(last) is not None:
-        return depth_of_booster(last)
-    if is_catboost(last):
-        return depth_of_catboost(last)
+    library = library_of(last)
+    if library is not None:
+        return depth_of_catboost(last) if library == "catboost" else depth_of_booster(last)
     if isinstance(last, HistGradientBoostingClassifier):
         return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
     return max(tree.get_depth() for tree, _ in tree_estimators(last))
