@@ -248,6 +248,7 @@ def promised_domain(estimator, model, X):
         estimator._missing_by_default,
         model.forest.highest_code,
     )
+    model.table.check_bounds(inside)
     if inside is not None:
         inside.check_rows(X)
         check_missing(inside, model)

@@ -84,8 +84,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
         forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
         histograms), voting over them, XGBoost and LightGBM, also their native ``Booster``, which is
-        taken as it is; and a ``Pipeline`` of scalers, imputers or selectors of columns that ends in
-        one of these.
+        taken as it is, CatBoost; and a ``Pipeline`` of scalers, imputers or selectors of columns
+        that ends in one of these.
     max_changes : int or None, default=None
         The points at which the answers stay the same. None: every input. 0: the training rows
         (see Notes on a forest's own rows). 1: also every point that differs from some training row
@@ -621,7 +621,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         {predictions}
         """
         check_is_fitted(self)
-        return unwrap(self.pruned_estimator_).predict(self._rows(X))
+        found = unwrap(self.pruned_estimator_).predict(self._rows(X))
+        # CatBoost answers several classes in a column
+        return found[:, 0] if found.ndim == 2 else found
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify.base import named_rows
+from ensemble_simplify.base import named_rows, safe_indexing
 from ensemble_simplify.reading import (
     Table,
     TableCodes,
     is_plain,
     on_codes,
+    own_table,
     readable,
     table_of,
     transformers_of,
@@ -58,12 +59,14 @@ class Entry:
         """
         estimator = unwrap(fitted)
         whole, table = readable(estimator), table_of(estimator)
-        if whole is not estimator and not table.is_plain and not isinstance(whole, Pipeline):
+        takes_table = isinstance(whole, Pipeline) or own_table(whole) is not None
+        if not takes_table and not table.is_plain:
             # a tree, or an ensemble, of the codes of its table
             whole = on_codes(TableCodes(table), whole)
         if not isinstance(whole, Pipeline):
             return cls(whole, whole, None, table, np.arange(len(table)))
-        transformers, last = transformers_of(whole, None if rows is None else rows[:_SAMPLE])
+        sample = None if rows is None else safe_indexing(rows, slice(_SAMPLE))
+        transformers, last = transformers_of(whole, sample)
         if transformers.filled.any():
             raise TypeError(
                 f"estimator={type(whole).__name__}(...) fills in missing values of a column from "

@@ -34,6 +34,7 @@ from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,
     n_features_of,
+    own_table,
     readable,
     table_of,
     takes_numbers_alone,

@@ -38,25 +38,38 @@ def level_orders(table, rows, answers, weight):
     return orders
 
 
-def order_of_sides(sides, n_levels):
+def order_of_sides(sides, count, below, n_levels):
     """The order of a column's levels in which sets of them have few ends; None: as it is.
 
     Levels that many tests send the same way become neighbours: a short path through all levels, by
-    insertion, where the distance of two is the number of tests that tell them apart. All numbers
-    are whole, so that every machine finds the same path.
+    insertion, where the distance of two is the number of tests that tell them apart. Where each
+    test is about one level, as after a one-hot encoder, all paths are alike. A level in the middle
+    has other codes on both sides, and nodes for these are written twice. So levels come first where
+    such nodes are many. All numbers are whole, so that every machine finds the same order.
 
     Parameters
     ----------
-    sides : bool array of shape (n_tests, n_codes)
+    sides : bool array of shape (n_sets, n_codes)
         Where each code goes. A code after the levels, of those that nobody knows, stays the last.
+    count : int array of shape (n_sets,)
+        How many tests there are of each set.
+    below : int array of shape (n_sets, 2)
+        How many nodes are on the right, and on the left, of these tests.
     n_levels : int
     """
     alike, group = np.unique(sides.T, axis=0, return_inverse=True)
     n, group = len(alike), group.ravel()
-    if not 1 < n <= _MOST_LEVELS:
+    if n < 2:
+        return None
+    are_few = 2 * sides.sum(axis=1) < sides.shape[1]
+    alone = sides == are_few[:, None]
+    if (alone.sum(axis=1) <= 1).all():
+        twice = np.where(are_few, below[:, 0], below[:, 1])
+        return np.argsort(-(twice @ alone)[:n_levels], kind="stable")
+    if n > _MOST_LEVELS:
         return None
     side = alike.astype(np.float64)
-    apart = side @ (1.0 - side).T
+    apart = (side * count) @ (1.0 - side).T
     apart += apart.T
     last = None if sides.shape[1] == n_levels else int(group[-1])
     path = _short_path(apart, last)

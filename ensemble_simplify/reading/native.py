@@ -70,9 +70,6 @@ class _StandIn(BaseEstimator):
     """
 
     n_features_in_: int
-    _objective: str
-    _n_classes: int | None
-    _names: list | None
 
     def __init__(self, model: Any):
         self.model = model
@@ -135,6 +132,21 @@ class _StandIn(BaseEstimator):
         """
         found = self._probabilities(X)
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
+
+    @property
+    def _objective(self) -> str:
+        """The booster's own name of what it was trained for."""
+        raise NotImplementedError
+
+    @property
+    def _n_classes(self) -> int | None:
+        """Number of classes; None: it answers values."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list | None:
+        """Names of the columns, if the booster was trained on such."""
+        raise NotImplementedError
 
     def _answer(self, X):
         """What the booster itself answers."""

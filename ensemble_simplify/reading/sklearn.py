@@ -208,7 +208,7 @@ def own_table(estimator):
 def table_of(estimator, forest=None):
     """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
-    own = own_table(estimator)
+    own = next((t for t in map(own_table, (estimator, readable(estimator))) if t is not None), None)
     if own is not None:
         return own
     if forest is not None:

@@ -203,33 +203,54 @@ class Trees(list):
         if table is None or not table.coded.any():
             return self.on_codes(), table
         orders = self._orders(table) if like is None else table.orders_like(like)
-        highest, sets = table.highest, [dict(own) for own in self.sets]
-        for own, node, column in self._tests(sets):
-            if table.levels[column] is not None:
-                sides = _of_codes(own[node], highest[column])
+        sets, known = [dict(own) for own in self.sets], {}
+        for own, node, column, _ in self._tests(sets):
+            if table.levels[column] is None:
+                continue
+            key = column, own[node].tobytes()
+            if key not in known:
+                sides = _of_codes(own[node], table.highest[column])
                 order = orders[column]
                 if order is not None:
                     sides[: len(order)] = sides[order]
-                own[node] = sides
+                known[key] = sides
+            own[node] = known[key]
         return self._of_thresholds(sets), table.reordered(orders)
 
     def _orders(self, table):
         """For each column the order of its levels that suits the tests; None: as it is."""
-        sides = {column: [] for column in np.flatnonzero(table.coded).tolist()}
-        for own, node, column in self._tests(self.sets):
-            if column in sides:
-                sides[column].append(_of_codes(own[node], table.highest[column]))
+        found = {column: {} for column in np.flatnonzero(table.coded).tolist()}
+        for own, node, column, below in self._tests(self.sets):
+            if column not in found:
+                continue
+            key = own[node].tobytes()
+            if key not in found[column]:
+                found[column][key] = [
+                    _of_codes(own[node], table.highest[column]),
+                    0,
+                    np.zeros(2, int),
+                ]
+            found[column][key][1] += 1
+            found[column][key][2] += below
         return [
-            order_of_sides(np.array(sides[column]), len(own)) if sides.get(column) else None
+            order_of_sides(
+                *(np.array(each) for each in zip(*found[column].values(), strict=True)), len(own)
+            )
+            if found.get(column)
+            else None
             for column, own in enumerate(table.levels)
         ]
 
     def _tests(self, sets):
-        """The tests of sets: the dict of their tree, the node, and the column of the ensemble."""
+        """Tests of sets: the dict of their tree, the node, the column, the nodes right and left."""
         for tree, own in zip(self, sets, strict=True):
-            for node in sorted(own):
-                feature = int(tree.feature[node])
-                yield own, node, feature if tree.columns is None else int(tree.columns[feature])
+            nodes = np.array(sorted(own), dtype=np.intp)
+            columns = tree.feature[nodes]
+            columns = columns if tree.columns is None else tree.columns[columns]
+            below = _nodes_below(tree.left, tree.right)
+            below = np.column_stack([below[tree.right[nodes]], below[tree.left[nodes]]])
+            for node, column, both in zip(nodes.tolist(), columns.tolist(), below, strict=True):
+                yield own, node, column, both
 
     def _of_thresholds(self, sets):
         trees, n_nodes = [], 0
@@ -243,6 +264,19 @@ class Trees(list):
                     "or code the categories so that neighbours are alike."
                 )
         return trees
+
+
+def _nodes_below(left, right):
+    """How many nodes are below each node of a tree, with itself."""
+    levels, nodes = [], np.zeros(1, dtype=np.intp)
+    while nodes.size:
+        nodes = nodes[left[nodes] >= 0]
+        levels.append(nodes)
+        nodes = np.concatenate([left[nodes], right[nodes]])
+    n_nodes = np.ones(len(left), dtype=np.int64)
+    for nodes in levels[::-1]:
+        n_nodes[nodes] += n_nodes[left[nodes]] + n_nodes[right[nodes]]
+    return n_nodes
 
 
 def _of_codes(sides, highest):

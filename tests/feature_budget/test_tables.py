@@ -488,6 +488,9 @@ def test_budget_forest_is_read_with_its_table():
     assert pruner.unpruned_cost_ == pytest.approx(forest.cost_)
     assert type(pruner.pruned_estimator_) is BudgetForestClassifier
     assert_paid_by_hand(pruner, new)
+    again = pruned(FrozenEstimator(pruner), X, y, lam=0.01)
+    assert type(again.estimator_) is BudgetForestClassifier
+    assert_paid_by_hand(again, new)
     with pytest.raises(TypeError, match="members with categories of their own"):
         Model.of(VotingClassifier([("a", PRICED)]).fit(X, y))
 

@@ -217,3 +217,12 @@ def test_a_pruned_model_is_read_in_the_order_of_the_table(max_changes):
     rows = odd_rows("hist", X.astype({name: object for name in X.columns[1:]}), 2000)
     np.testing.assert_array_equal(codes_labels(read, rows), pruner.predict(rows))
     assert pruner.verify()
+
+
+def test_bounds_that_choose_among_codes_are_refused():
+    X, y = table(n_rows=300, gaps=0.0)
+    model = fitted("one_hot", X, y)
+    last = len(Model.of(model).table.levels[1]) - 1
+    assert verify(model, model, domain={"bounds": {"kind_0": (0, last)}})
+    with pytest.raises(ValueError, match=r"'kind_0' of levels.* give \(0, 8\)"):
+        verify(model, model, domain={"bounds": {"kind_0": (0, last - 1)}})

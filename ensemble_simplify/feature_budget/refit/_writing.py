@@ -103,7 +103,8 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples, entry):
 
 def _fetched(fetch, k, name, rows, entry):
     # text and a gap would else become text
-    found = np.asarray(fetch(name, rows), dtype=object).reshape(-1)
+    dtype = object if entry.table.coded[k] else None
+    found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
     if found.shape == rows.shape:
         numbers = entry.table.numbers_of(k, found, name)
         if not np.isinf(numbers).any():
