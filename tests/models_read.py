@@ -178,7 +178,7 @@ def fitted(kind):
 # ------------------------------------------------------------------- questions
 
 # A refusal says what to do instead.
-REMEDY = re.compile(r"\b([Ss]upported|[Uu]se|[Gg]ive|[Pp]ass|[Ff]it|[Mm]ake)\b")
+REMEDY = re.compile(r"\b(supported|use|give|pass|fit|make)\b", re.IGNORECASE)
 
 
 def _answers(model, X):

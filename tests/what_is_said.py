@@ -1036,7 +1036,7 @@ _OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model",
 _EXCHANGE = ("treelite", "onnx")
 _BAGS = ("tree", "extra tree", "forest", "extra trees", "bagging", "search", "ours", "merged")
 _TREES = ("tree", "tree, value", "extra tree", "merged")
-_ADDED = (*_BAGS, "adaboost", "gradient", "histogram", "votes", "pipeline")
+_ADDED = (*_BAGS, "adaboost", "gradient", "histogram", "catboost", "votes", "pipeline")
 
 
 def goes_with(case, name):

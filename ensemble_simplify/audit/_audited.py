@@ -43,6 +43,7 @@ class Audited:
             rounded = self.row.astype(forest.row_dtype)[None]
         missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
+        self.table.check_bounds(self.inside)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
         check_missing(self.inside, self.model)

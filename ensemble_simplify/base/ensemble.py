@@ -38,8 +38,8 @@ from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
-    is_catboost,
     is_plain,
+    library_of,
     n_features_of,
     on_codes,
     readable,
@@ -173,7 +173,7 @@ def _copied(estimator):
 
     CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
     """
-    if is_catboost(estimator):
+    if library_of(estimator) == "catboost":
         return type(estimator)(**estimator.get_params())
     return clone(estimator)
 
@@ -248,6 +248,7 @@ def promised_domain(estimator, model, X):
         estimator._missing_by_default,
         model.forest.highest_code,
     )
+    model.table.check_bounds(inside)
     if inside is not None:
         inside.check_rows(X)
         check_missing(inside, model)

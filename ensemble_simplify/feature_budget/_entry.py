@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify.base import named_rows
+from ensemble_simplify.base import named_rows, safe_indexing
 from ensemble_simplify.reading import (
     Table,
     TableCodes,
     is_plain,
     on_codes,
+    own_table,
     readable,
     table_of,
     transformers_of,
@@ -37,8 +38,8 @@ class Entry:
         What holds the trees.
     transformers : Transformers or None
         The steps before it.
-    table : Table or None
-        The table that the ensemble takes, without steps.
+    table : Table
+        The table that it takes.
     source : ndarray of intp
         The user's column that each column is made of which the trees split.
     """
@@ -46,7 +47,7 @@ class Entry:
     whole: Any
     ensemble: Any
     transformers: Any
-    table: Table | None
+    table: Table
     source: np.ndarray
 
     @classmethod
@@ -58,19 +59,21 @@ class Entry:
         """
         estimator = unwrap(fitted)
         whole, table = readable(estimator), table_of(estimator)
-        if whole is not estimator and not table.is_plain and not isinstance(whole, Pipeline):
+        takes_table = isinstance(whole, Pipeline) or own_table(whole) is not None
+        if not takes_table and not table.is_plain:
             # a tree, or an ensemble, of the codes of its table
             whole = on_codes(TableCodes(table), whole)
         if not isinstance(whole, Pipeline):
             return cls(whole, whole, None, table, np.arange(len(table)))
-        transformers, last = transformers_of(whole, None if rows is None else rows[:_SAMPLE])
+        sample = None if rows is None else safe_indexing(rows, slice(_SAMPLE))
+        transformers, last = transformers_of(whole, sample)
         if transformers.filled.any():
             raise TypeError(
                 f"estimator={type(whole).__name__}(...) fills in missing values of a column from "
                 "others, for which a row that lacks it would have to pay. Use SimpleImputer, or "
                 "an ensemble that takes missing values."
             )
-        return cls(whole, last, transformers, None, transformers.source)
+        return cls(whole, last, transformers, transformers.given, transformers.source)
 
     def numbers(self, given, X):
         """What the trees split, for rows as the user gave them, `X` once they are checked."""
@@ -78,14 +81,11 @@ class Entry:
             return self.transformers.of_rows(named_rows(given, X))
         return X if self.table.is_plain and is_plain(X) else self.table.read(X)
 
-    def of_column(self, j, values, name):
-        """The columns made of the user's column j, for some entries of it.
-
-        Errors call the column by `name`.
-        """
+    def of_column(self, j, numbers):
+        """The columns made of the user's column j, for some numbers (or codes) in it."""
         if self.transformers is not None:
-            return self.transformers.of_column(j, values, name)
-        return self.table.numbers_of(j, values, name)[:, None]
+            return self.transformers.of_column(j, numbers)
+        return numbers[:, None]
 
     def around(self, ensemble):
         """What takes the table, with another ensemble in the place of this one."""

@@ -119,13 +119,16 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
-        A decision tree, random forest, extra trees or bagging of trees. An unfitted one is fitted
-        on the same rows; pass a fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
+        A decision tree, random forest, extra trees or bagging of trees, or a pipeline of scalers,
+        encoders and imputers that ends in one. An unfitted one is fitted on the same rows; pass a
+        fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
-        therefore be pruned far.
+        therefore be pruned far. Without a pipeline, text and categories are given to it as numbers:
+        ordered categories in their order, others in that of the mean label of their rows.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature. A dict maps column names (or indices) to prices; columns that it
-        does not name cost nothing. None: 1 each.
+        Price of each feature: of the columns of `X`, whatever a pipeline makes of them. A dict maps
+        column names (or indices) to prices; columns that it does not name cost nothing. None: 1
+        each.
     groups : dict or None, default=None
         Maps the name of a group to the columns (names or indices) that share a price, as the
         tests of one blood sample do. A row pays the shared price with the first member that it
@@ -202,7 +205,8 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
         A pruned copy: a scikit-learn ensemble of the same type (with `refit`, often a
-        ``BaggingClassifier`` on some of the features). It can be stored alone.
+        ``BaggingClassifier`` on some of the features). For tables it is a pipeline that ends in
+        such an ensemble, and takes the same tables. It can be stored alone.
     budget_ : float or None
         `budget` as a mean cost of a row.
     voting_trees_ : ndarray of int
@@ -377,8 +381,9 @@ y : array-like of shape (n_samples,)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows on which errors and costs are counted. The ensemble is fitted on them, too,
-            unless it is frozen.
+            Rows on which errors and costs are counted: an array, or a data frame, in which columns
+            may hold text or categories and entries may be missing. The ensemble is fitted on them,
+            too, unless it is frozen.
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
@@ -441,7 +446,7 @@ y : array-like of shape (n_samples,)
         if is_plain(X) and not (complete and np.isnan(X).any()):
             return None
         table = entry.table
-        if table is None:
+        if entry.transformers is not None:
             table = ordered_table(X, y, sample_weight, by_class=not regression)
         return TableCodes(table, complete)
 
@@ -945,8 +950,9 @@ y : array-like of shape (n_samples,)
         ----------
         fetch : callable
             ``fetch(feature, rows)`` returns the values of one feature (its name if the pruner was
-            fitted on a DataFrame, else its index) for the rows with these indices. It is called
-            at most once for each row and feature.
+            fitted on a DataFrame, else its index) for the rows with these indices: numbers, levels
+            where the column holds such, or NaN or None where a value is missing, which is paid for
+            all the same. It is called at most once for each row and feature.
         n_samples : int, default=1
             Number of rows.
 

@@ -20,8 +20,8 @@ from ensemble_simplify.reading import (
     Model,
     Table,
     TableCodes,
+    end_trees,
     on_codes,
-    tree_origins,
     unwrap,
 )
 from ensemble_simplify.writing import (
@@ -178,21 +178,9 @@ class _Part:
     @classmethod
     def of(cls, i, model, table):
         """Put model `i` on a table."""
-        trees, origins = zip(*tree_origins(model.estimator), strict=True)
-        ids = [
-            np.arange(tree.tree_.node_count) if own is None else own
-            for tree, own in zip(trees, origins, strict=True)
-        ]
-        # the ids are a column of the values, which stays with the nodes
-        value = np.column_stack([model.forest.value, np.concatenate(ids)])
-        model.forest = replace(model.forest, value=value)
+        trees, folded = zip(*end_trees(model.estimator), strict=True)
         forest = forest_on(model, table, f"estimators[{i}]")
-        return cls(
-            replace(forest, value=forest.value[:, :-1]),
-            list(trees),
-            forest.value[:, -1].astype(np.intp),
-            all(own is None for own in origins),
-        )
+        return cls(forest, list(trees), forest.own_nodes, not any(folded))
 
     def shrunken(self, strength):
         """The same with the values of every tree shrunk along its paths."""

@@ -196,6 +196,7 @@ def verify(
     rows = None if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
+    table.check_bounds(inside)
     if inside is not None and rows is not None:
         inside.check_rows(rows)
     for model in models:

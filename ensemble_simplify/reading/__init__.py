@@ -16,11 +16,11 @@ the trees of a forest about the training rows that they did not see.
 
 from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
-from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.forest import Forest, tree_estimators, tree_origins
+from ensemble_simplify.reading.decision import Vote, link_margin
+from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
-from ensemble_simplify.reading.native import LightGBMBooster, is_booster
+from ensemble_simplify.reading.native import LightGBMBooster, is_booster, library_of
 from ensemble_simplify.reading.node_fields import (
     LEAF,
     OF_THRESHOLD,
@@ -32,9 +32,9 @@ from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
 from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
-    is_catboost,
     keep_members,
     n_features_of,
+    own_table,
     readable,
     table_of,
     takes_numbers_alone,

@@ -228,8 +228,9 @@ def read_xgboost(estimator, within):
     classes = getattr(estimator, "classes_", None)
     link, n_scores, by_probability = _link_of_xgboost(estimator, learner, classes)
     boosting = learner["gradient_booster"]
-    shares = boosting.get("weight_drop")
     model = boosting.get("gbtree", boosting)["model"]
+    # from XGBoost 3.4 on, with the trees, and of gbtree with dropout, too
+    shares = boosting.get("weight_drop", model.get("weight_drop"))
     width = int(estimator.n_features_in_)
     categorical = np.zeros(width, dtype=bool)
     kinds = learner.get("feature_types") or []

@@ -319,17 +319,18 @@ def _symmetric(splits, part, n_scores):
 
 def _binary(splits, part, n_scores):
     """The same for a tree that was grown leaf by leaf, or level by level."""
-    left, right, split, value, todo = [], [], [], [], [(part, None, None)]
+    left, right, split, value = [], [], [], []
+    # nodes, and the list and the place in it that say where they are: none for the root
+    todo = [(part, [-1], 0)]
     while todo:
-        node, parent, side = todo.pop()
+        node, side, parent = todo.pop()
         here = len(left)
-        if parent is not None:
-            side[parent] = here
+        side[parent] = here
         inner = "split" in node
         left.append(-1)
         right.append(-1)
         split.append(splits.number(node["split"]) if inner else -1)
         value.append(np.zeros(n_scores) if inner else np.resize(node["value"], n_scores))
         if inner:
-            todo += [(node["right"], here, right), (node["left"], here, left)]
+            todo += [(node["right"], right, here), (node["left"], left, here)]
     return left, right, split, np.array(value, dtype=np.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
@@ -49,7 +51,13 @@ class TableCodes(TransformerMixin, BaseEstimator):
 
 
 def on_codes(codes, estimator):
-    """A fitted estimator of numbers behind the step that makes them of a table."""
+    """A fitted estimator of numbers behind the step that makes them of a table.
+
+    It is given arrays: names of columns that it knows are left out of a copy.
+    """
+    if "feature_names_in_" in vars(estimator):
+        estimator = copy(estimator)
+        del estimator.feature_names_in_
     return Pipeline([("codes", codes), ("model", estimator)])
 
 

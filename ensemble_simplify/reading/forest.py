@@ -64,6 +64,9 @@ class Forest:
     filled : ndarray of bool, shape (n_features,), or None
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
+    origin : ndarray of intp, shape (n_nodes,), or None
+        Which node of the ensemble's own tree each node is; of splits that were written for a set
+        of codes, the one of the set. None: the nodes of each tree are its own, in their order.
     """
 
     n_features: int
@@ -82,6 +85,7 @@ class Forest:
     missing: np.ndarray | None = None
     table: Table | None = None
     filled: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
     @property
     def categorical(self):
@@ -108,6 +112,13 @@ class Forest:
     def n_nodes(self):
         """Number of nodes in all trees."""
         return self.left.shape[0]
+
+    @property
+    def own_nodes(self):
+        """Which node of the ensemble's own tree each node is; see `origin`."""
+        if self.origin is not None:
+            return self.origin
+        return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
     def n_scores(self):
@@ -257,6 +268,7 @@ class Forest:
             value=self.value[origin],
             input_dtype=input_dtype,
             table=table,
+            origin=self.own_nodes[origin],
         )
 
     def weighted(self, weights, value, start):
@@ -291,6 +303,7 @@ class Forest:
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
+            origin=None if self.origin is None else self.origin[nodes],
         )
 
     def constant(self, label):
@@ -400,17 +413,13 @@ def tree_estimators(estimator):
     return [(tree.estimator, tree.columns) for tree in trees]
 
 
-def tree_origins(estimator):
+def end_trees(estimator):
     """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
 
-    Each comes with the ids in it of the nodes that `read_forest` makes of it; None: it is read as
-    it is. TypeError if the trees are none of scikit-learn's.
+    Each comes with whether it splits columns that a pipeline made. `Forest.own_nodes` tells which
+    node is which of theirs. TypeError if they are none of scikit-learn's.
     """
-    found = []
-    for tree in _sklearn_trees(estimator):
-        origin = np.arange(len(tree.left)) if tree.origin is None else tree.origin
-        found.append((tree.estimator, origin if tree.folded else None))
-    return found
+    return [(tree.estimator, tree.folded) for tree in _sklearn_trees(estimator)]
 
 
 def _sklearn_trees(estimator):
@@ -476,6 +485,16 @@ def _assemble(reading, n_features, estimator):
             by_dtype=any(tree.by_dtype for tree in reading.trees),
         ),
         filled=reading.filled,
+        origin=_origins(reading.trees),
+    )
+
+
+def _origins(trees):
+    """Which nodes of the ensemble's own trees those of the trees are; None: they are the same."""
+    if all(tree.origin is None for tree in trees):
+        return None
+    return np.concatenate(
+        [np.arange(len(tree.left)) if tree.origin is None else tree.origin for tree in trees]
     )
 
 

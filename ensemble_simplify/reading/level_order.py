@@ -59,7 +59,7 @@ def order_of_sides(sides, count, below, n_levels):
     """
     alike, group = np.unique(sides.T, axis=0, return_inverse=True)
     n, group = len(alike), group.ravel()
-    if n <= 2:
+    if n < 2:
         return None
     are_few = 2 * sides.sum(axis=1) < sides.shape[1]
     alone = sides == are_few[:, None]

@@ -28,6 +28,22 @@ def stand_in(booster):
     return _STAND_INS[_key(booster)](booster)
 
 
+def library_of(estimator):
+    """The library of a wrapper or stand-in; None for anything else.
+
+    "lightgbm", "xgboost" or "catboost".
+    """
+    own = {
+        ("catboost", "CatBoost"): "catboost",
+        ("lightgbm", "LGBMModel"): "lightgbm",
+        ("xgboost", "XGBModel"): "xgboost",
+        (__name__.partition(".")[0], "LightGBMBooster"): "lightgbm",
+        (__name__.partition(".")[0], "XGBoostBooster"): "xgboost",
+    }
+    keys = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(estimator).__mro__)
+    return next((own[key] for key in keys if key in own), None)
+
+
 def _key(model):
     kind = type(model)
     return kind.__module__.partition(".")[0], kind.__name__
@@ -54,9 +70,6 @@ class _StandIn(BaseEstimator):
     """
 
     n_features_in_: int
-    _objective: str
-    _n_classes: int | None
-    _names: list | None
 
     def __init__(self, model: Any):
         self.model = model
@@ -119,6 +132,21 @@ class _StandIn(BaseEstimator):
         """
         found = self._probabilities(X)
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
+
+    @property
+    def _objective(self) -> str:
+        """The booster's own name of what it was trained for."""
+        raise NotImplementedError
+
+    @property
+    def _n_classes(self) -> int | None:
+        """Number of classes; None: it answers values."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list | None:
+        """Names of the columns, if the booster was trained on such."""
+        raise NotImplementedError
 
     def _answer(self, X):
         """What the booster itself answers."""

@@ -87,6 +87,8 @@ class Transformers:
         Output columns of other numbers than the input's.
     table : Table or None
         The input columns, if some of them have levels.
+    given : Table
+        The same, with or without levels, in the dtypes and the kind of frame that the steps take.
     filled : ndarray of bool, shape (n_features,)
         Columns of which missing values are filled in from other columns.
 
@@ -124,14 +126,13 @@ class Transformers:
                 as_none=tuple(sorted(self._as_none)),
                 as_nan=tuple(sorted(self._as_nan)),
             )
-        # the columns in the dtypes, and the kind of frame, in which the steps are given them
-        self._given = self.table or Table.of_numbers(self.n_features, names)
+        self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
-            self._given = self._given.like(rows)
+            self.given = self.given.like(rows)
         if self.table is None and not any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
-            self._given = replace(self._given, names=None)
+            self.given = replace(self.given, names=None)
         if rows is not None:
             self._check_dtypes(rows)
 
@@ -233,7 +234,7 @@ class Transformers:
 
         If they are `finite`, what comes out of each step has to be a number.
         """
-        rows = self._given.decode(X)
+        rows = self.given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
 
     def of_rows(self, X):
@@ -244,13 +245,10 @@ class Transformers:
                 X = step.transform(X)
         return _numbers(X)
 
-    def of_column(self, j, values, name):
-        """What the steps make of entries of one input column, of shape (n_rows, n_outputs).
-
-        Errors call the column by `name`.
-        """
-        rows = np.zeros((len(values), self.n_features))
-        rows[:, j] = self._given.numbers_of(j, values, name)
+    def of_column(self, j, numbers):
+        """What the steps make of numbers of one input column, of shape (n_rows, n_outputs)."""
+        rows = np.zeros((len(numbers), self.n_features))
+        rows[:, j] = numbers
         return self.transform(rows, finite=False)[:, self.source == j]
 
     def _through(self, X, finite):
@@ -272,7 +270,7 @@ class Transformers:
 
     def _check_dtypes(self, rows):
         """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
-        kinds = self._given.dtypes or ()
+        kinds = self.given.dtypes or ()
         if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
         if np.float16 not in kinds:
@@ -281,7 +279,7 @@ class Transformers:
             try:
                 same = np.array_equal(
                     self._through(copy.deepcopy(rows), False),
-                    self.transform(self._given.read(rows), False),
+                    self.transform(self.given.read(rows), False),
                     equal_nan=True,
                 )
             except (TypeError, ValueError):  # the pipeline takes no such rows
@@ -354,7 +352,7 @@ class Transformers:
 
     def _in_other_dtypes(self):
         """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
-        given, others = self._given, []
+        given, others = self.given, []
         kinds = given.dtypes or (None,) * len(given)
         for dtype in (None, np.float32):
             own = tuple(
@@ -363,7 +361,7 @@ class Transformers:
             )
             if own != kinds:
                 other = copy.copy(self)
-                other._given = replace(given, dtypes=own)
+                other.given = replace(given, dtypes=own)
                 others.append(other)
         return others
 

@@ -42,7 +42,7 @@ from ensemble_simplify.reading.boosting import (
 )
 from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
-from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster
+from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
 from ensemble_simplify.reading.node_fields import (
     OF_HASH,
     OF_SET,
@@ -193,14 +193,11 @@ def n_features_of(estimator):
         return transformers_of(estimator)[0].n_features
     if hasattr(estimator, "estimators_"):
         _members(estimator)
-    if is_catboost(estimator):  # it forgets the number in copies, and in models from files
+    if (
+        library_of(estimator) == "catboost"
+    ):  # it forgets the number in copies, and in models from files
         return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
-
-
-def is_catboost(estimator):
-    """Whether a model, fitted or not, is one of CatBoost."""
-    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(estimator).__mro__)
 
 
 def own_table(estimator):
@@ -211,7 +208,7 @@ def own_table(estimator):
 def table_of(estimator, forest=None):
     """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
-    own = own_table(estimator)
+    own = next((t for t in map(own_table, (estimator, readable(estimator))) if t is not None), None)
     if own is not None:
         return own
     if forest is not None:
@@ -219,7 +216,7 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
-    elif is_catboost(estimator):
+    elif library_of(estimator) == "catboost":
         table = table_of_catboost(estimator)
     elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
@@ -886,7 +883,7 @@ def takes_numbers_alone(estimator):
     """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
     if isinstance(estimator, SEARCHES):
         return takes_numbers_alone(estimator.estimator)
-    if is_catboost(estimator):
+    if library_of(estimator) == "catboost":
         # which of its columns are none of numbers is told beforehand
         given = estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))

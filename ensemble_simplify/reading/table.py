@@ -226,6 +226,24 @@ class Table:
                 rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
         return rows
 
+    def check_bounds(self, inside):
+        """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
+
+        Their codes are not those of the model, and say nothing to a user.
+        """
+        if inside is None or self.categories is None:
+            return
+        for j, (own, kept) in enumerate(zip(self.levels, self.categories, strict=True)):
+            if own is None or own[: len(kept)].tolist() == kept.tolist():
+                continue
+            last, name = len(own) - 1, j if self.names is None else self.names[j]
+            if inside.low[j] > 0 or inside.high[j] < last:
+                raise ValueError(
+                    f"domain bounds the codes of the column {name!r} of levels, which are numbered "
+                    "in an order that suits the model. Leave the bounds out, or give "
+                    f"(0, {last}), which holds all known levels."
+                )
+
     def natural_order(self, j):
         """Places of the levels of a column in the order that they have of themselves, or None.
 

@@ -127,18 +127,18 @@ class NamedTree:
         contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
         nodes = contents.nodes
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
-        own = vars(outer).get("_table") if codes is None else codes.table
+        given = vars(outer).get("_table") if codes is None else codes.table
         if codes is not None and codes.complete:
             # a number stands for what is missing
             to_left = codes.table.gaps.stand_in[tree.tree_.feature] <= tree.tree_.threshold
-        tables = (own, vars(tree).get("_table"))
+        tables = (given, vars(tree).get("_table"))
         # one whose columns have levels
         table = next((t for t in tables if t is not None and not t.is_plain), None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
-        gaps = getattr(own, "gaps", None)
+        gaps = getattr(given, "gaps", None)
         if gaps is not None:
             told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True

@@ -161,6 +161,13 @@ class TestXGBoost:
         forest = assert_same(model, X)
         np.testing.assert_array_equal(forest.categorical, [True, False, True, False, True])
 
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_dropout(self, n_classes):
+        """From XGBoost 3.4 on, "dart" is a name of trees with dropout; before, none drop out."""
+        X, y = table(5, n_classes)
+        model = self.xgboost.XGBClassifier(**self.options, rate_drop=0.5, one_drop=1)
+        assert_same(model.fit(X, y), X)
+
     def test_random_forest(self):
         X, y = table(3)
         assert_same(self.xgboost.XGBRFClassifier(**self.options).fit(X, y), X)

@@ -128,3 +128,13 @@ def test_behind_a_scaler():
     pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, random_state=0).fit(X, y)
     np.testing.assert_array_equal(pruner.predict(X), model.predict(X))
     assert pruner.get_depth() == 2
+
+
+def test_labels_of_three_classes():
+    """CatBoost answers them in a column, the pruner does not."""
+    X, y = rows(3)
+    model = Classifier(iterations=6, depth=2).fit(X, LABELS[2][y])
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, random_state=0)
+    pruner.fit(X, LABELS[2][y])
+    assert model.predict(X).shape == (250, 1)
+    np.testing.assert_array_equal(pruner.predict(X), model.predict(X)[:, 0])

@@ -103,11 +103,12 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples, entry):
 
 def _fetched(fetch, k, name, rows, entry):
     # text and a gap would else become text
-    found = np.asarray(fetch(name, rows), dtype=object).reshape(-1)
+    dtype = object if entry.table.coded[k] else None
+    found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
     if found.shape == rows.shape:
-        values = entry.of_column(k, found, name)
-        if not np.isinf(values).any():
-            return values
+        numbers = entry.table.numbers_of(k, found, name)
+        if not np.isinf(numbers).any():
+            return entry.of_column(k, numbers)
     raise ValueError(
         f"fetch({name!r}, rows) returned {found!r} for {len(rows)} rows. Return one finite "
         "number, or NaN if it is missing, for each; or one level where the column holds such."
