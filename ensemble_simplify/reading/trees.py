@@ -233,11 +233,7 @@ class Trees(list):
             found[column][key][1] += 1
             found[column][key][2] += below
         return [
-            order_of_sides(
-                *(np.array(each) for each in zip(*found[column].values(), strict=True)), len(own)
-            )
-            if found.get(column)
-            else None
+            _order_of(*found[column].values(), n_levels=len(own)) if found.get(column) else None
             for column, own in enumerate(table.levels)
         ]
 
@@ -264,6 +260,12 @@ class Trees(list):
                     "or code the categories so that neighbours are alike."
                 )
         return trees
+
+
+def _order_of(*tests, n_levels):
+    """The order of levels that suits some sets, their counts, and the nodes below them."""
+    sides, count, below = (np.array(each) for each in zip(*tests, strict=True))
+    return order_of_sides(sides, n_levels, count, below)
 
 
 def _nodes_below(left, right):
