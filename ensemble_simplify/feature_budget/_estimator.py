@@ -70,7 +70,7 @@ from ensemble_simplify.feature_budget.refit._writing import (
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.reading import readable, unwrap
+from ensemble_simplify.reading import insides, readable, unwrap
 
 _AVERAGING = (
     BaseDecisionTree,
@@ -418,6 +418,7 @@ y : array-like of shape (n_samples,)
             self.refit == "auto"
             and self.budget is not None
             and not isinstance(self.estimator, FrozenEstimator)
+            and not insides(self.estimator)
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )
@@ -526,7 +527,10 @@ y : array-like of shape (n_samples,)
         estimator = self.estimator
         if isinstance(estimator, FrozenEstimator):
             estimator = readable(estimator)
-        if estimator is None or isinstance(estimator, _AVERAGING):
+        inner = estimator
+        while inside := insides(inner):
+            inner = readable(inside[0])
+        if inner is None or isinstance(inner, _AVERAGING):
             return
         name = type(estimator).__name__
         if isinstance(estimator, Pipeline):
@@ -540,7 +544,8 @@ y : array-like of shape (n_samples,)
             f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
             "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
             "another and have no error of their own, and isolation forests have no labels. "
-            "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees."
+            "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees, and "
+            "decision thresholds and calibrations around one of these that is fitted."
         )
 
     # Choosing a pruning.

@@ -3,14 +3,15 @@
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
 and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
-transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
-codes into thresholds.
+transformers do before, and `cut_offs` what decision thresholds and calibrations do after; all
+answer with `trees`, in which `_category_splits` turns tests of sets of codes into thresholds.
 `level_order` puts levels in the order of a model's answers.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
 """
 
+from ensemble_simplify.reading.cut_offs import insides
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders

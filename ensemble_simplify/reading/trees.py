@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class Reading:
     `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
     none do). Tests of sets of codes are written as thresholds between codes. `filled`: features
     whose missing values are filled in from other features (None: none are).
+    `on_numbers`: the ensemble with its scores for rows, `knots`: scores at which what it answers
+    can fall by a rounding, and `within_one`: whether its scores lie between 0 and 1, where a
+    decision threshold or a calibration was read.
     """
 
     trees: list[Tree]
@@ -60,6 +63,9 @@ class Reading:
     classes: np.ndarray | None
     table: Table | None = None
     filled: np.ndarray | None = None
+    on_numbers: object = None
+    within_one: bool = False
+    knots: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def name_of(estimator):
