@@ -410,6 +410,32 @@ def _lgbm(name, objectives=(), **more):
     return make
 
 
+def _catboost(name, losses=(), **more):
+    def make(rng, columns):
+        import catboost
+
+        options = dict(
+            iterations=_n(rng),
+            depth=int(rng.integers(1, 5)),
+            learning_rate=float(rng.choice([0.1, 0.5])),
+            nan_mode=str(rng.choice(["Min", "Max"])),
+            grow_policy=str(rng.choice(["SymmetricTree", "SymmetricTree", "Lossguide"])),
+            verbose=0,
+            thread_count=1,
+            allow_writing_files=False,
+        )
+        if losses:
+            options["loss_function"] = str(rng.choice(losses))
+        if rng.random() < 0.2:
+            options["border_count"] = int(rng.integers(1, 8))
+        with_levels = [j for j, column in enumerate(columns) if column.levels is not None]
+        if with_levels:
+            options.update(cat_features=with_levels, one_hot_max_size=255)
+        return getattr(catboost, name)(**{**options, **more})
+
+    return make
+
+
 _LGBM_RF = dict(boosting_type="rf", bagging_freq=1, bagging_fraction=0.7)
 
 
@@ -586,6 +612,7 @@ _TREELITE_64 = dict(_TREELITE, finer=True)
 _ONNX = dict(convert=to_onnx, frame=False)
 _XGB_VALUES = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror")
 _LGBM_VALUES = ("regression", "regression_l1", "huber", "quantile", "fair")
+_CATBOOST_VALUES = ("RMSE", "MAE", "Quantile:alpha=0.4", "Huber:delta=1.5")
 FAMILIES = {
     "tree": Family(_tree, gaps=True),
     "extra tree": Family(_extra_tree),
@@ -644,6 +671,14 @@ FAMILIES = {
         finer=True,
         frame=True,
     ),
+    "catboost": Family(_catboost("CatBoostClassifier"), gaps=True),
+    "catboost, value": Family(_catboost("CatBoostRegressor", _CATBOOST_VALUES), _VALUE, gaps=True),
+    "catboost, categories": Family(
+        _catboost("CatBoostClassifier"), (2, 3), table="category", frame=True
+    ),
+    "catboost, text, value": Family(
+        _catboost("CatBoostRegressor"), _VALUE, table="text", frame=True
+    ),
     "votes": Family(_votes),
     "pipeline": Family(_scaled(False), finer=True),
     "pipeline, value": Family(_scaled(True), _VALUE, finer=True),
@@ -691,7 +726,9 @@ def ask(model, table, method="predict"):
     """What a model answers to a table, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(getattr(model, method)(table))
+        found = np.asarray(getattr(model, method)(table))
+    # CatBoost answers three classes and more in a column
+    return found.ravel() if method == "predict" else found
 
 
 @dataclass
@@ -722,7 +759,8 @@ class Case:
 
     @property
     def is_classifier(self):
-        return hasattr(self.model, "classes_")
+        # CatBoost's regressors have none of them
+        return hasattr(self.model, "classes_") and len(self.model.classes_) > 0
 
     @property
     def is_plain(self):
@@ -906,6 +944,9 @@ def _collect(model, found, features=None):
     elif hasattr(model, "booster_"):
         for tree in model.booster_.dump_model()["tree_info"]:
             _collect_lightgbm(tree["tree_structure"], found)
+    elif hasattr(model, "get_borders"):
+        for j, cuts in model.get_borders().items():
+            found[j] += cuts
     elif hasattr(model, "steps"):
         _collect_pipeline(model, found)
     else:

@@ -6,9 +6,11 @@ package to look at a model stands in `Reading`.
 
 import copy
 import json
+import tempfile
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,7 +145,7 @@ def changed_once(rows, models, missing):
 
 def numbers(model, rows):
     """The model's own values or probabilities, of shape (n, n_outputs)."""
-    if hasattr(model, "classes_"):
+    if _has_classes(model):
         return np.asarray(model.predict_proba(rows), dtype=np.float64)
     return np.asarray(model.predict(rows), dtype=np.float64)[:, None]
 
@@ -159,6 +161,8 @@ def changed(model):
     elif hasattr(other, "booster_"):
         booster = other.booster_
         booster.set_leaf_output(0, 0, booster.get_leaf_output(0, 0) + _step(other))
+    elif hasattr(other, "get_borders"):
+        other = _changed_catboost(other)
     elif hasattr(other, "_predictors"):
         nodes = other._predictors[0][0].nodes
         nodes["value"][np.flatnonzero(nodes["is_leaf"])[0]] += _step(other)
@@ -169,8 +173,13 @@ def changed(model):
     return other
 
 
+def _has_classes(model):
+    # CatBoost's regressors have none of them
+    return hasattr(model, "classes_") and len(model.classes_) > 0
+
+
 def _step(model):
-    return 0.7 if hasattr(model, "classes_") else 3.0
+    return 0.7 if _has_classes(model) else 3.0
 
 
 def _a_tree(model):
@@ -198,7 +207,32 @@ def _change_xgboost(model):
     model.get_booster().load_model(bytearray(json.dumps(saved), "utf8"))
 
 
+def _changed_catboost(model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        saved = json.loads(path.read_text())
+        if "oblivious_trees" in saved:
+            saved["oblivious_trees"][0]["leaf_values"][0] += _step(model)
+        else:
+            node = saved["trees"][0]
+            while "left" in node:
+                node = node["left"]
+            node["value"] += _step(model)
+        path.write_text(json.dumps(saved))
+        return type(model)().load_model(str(path), format="json")
+
+
 # ------------------------------------------------------------------- all families
+
+
+def _catboost(name, **options):
+    def make(seed):
+        catboost = pytest.importorskip("catboost")
+        common = dict(depth=2, verbose=0, thread_count=1, allow_writing_files=False)
+        return getattr(catboost, name)(**common | options, random_seed=seed)
+
+    return make
 
 
 def _xgboost(name, **options):
@@ -351,6 +385,8 @@ _LGBM_VALUE = _lightgbm("LGBMRegressor", n_estimators=4)
 _RF = dict(boosting_type="rf", n_estimators=3, bagging_freq=1, bagging_fraction=0.7)
 _LGBM_RF = _lightgbm("LGBMClassifier", **_RF)
 _LGBM_RF_VALUE = _lightgbm("LGBMRegressor", **_RF)
+_CAT = _catboost("CatBoostClassifier", iterations=4)
+_CAT_VALUE = _catboost("CatBoostRegressor", iterations=4)
 _DART = dict(booster="dart", rate_drop=0.5, n_estimators=3)
 
 READERS = {
@@ -401,6 +437,15 @@ READERS = {
     "lightgbm forest": Reader(_LGBM_RF, 2, "odds"),
     "lightgbm forest, 3": Reader(_lightgbm("LGBMClassifier", **{**_RF, "n_estimators": 2}), 3),
     "lightgbm forest, value": Reader(_LGBM_RF_VALUE, 0),
+    "catboost": Reader(_CAT, 2, "odds"),
+    "catboost, 3": Reader(_catboost("CatBoostClassifier", iterations=3), 3),
+    "catboost, missing": Reader(_CAT, 2, "odds", missing=True),
+    "catboost by leaves": Reader(
+        _catboost("CatBoostClassifier", iterations=3, grow_policy="Lossguide", max_leaves=4),
+        2,
+        "odds",
+    ),
+    "catboost, value": Reader(_CAT_VALUE, 0),
     "soft votes": Reader(_voting("soft"), 3, "mean"),
     "soft votes, weights": Reader(_voting("soft", [1, 0.3, 2]), 2, "mean"),
     "hard votes": Reader(_voting("hard", None), 3, is_sum=False),

@@ -443,7 +443,7 @@ def check_monotone(case, rng):
         raise NotAsked("no column of numbers")
     j = int(rng.choice(numbers))
     increasing = bool(rng.random() < 0.5)
-    classes = getattr(case.model, "classes_", np.arange(2)).tolist()
+    classes = case.model.classes_.tolist() if case.is_classifier else [0, 1]
     options = dict(increasing=increasing)
     rank = {label: i for i, label in enumerate(classes)}
     if len(classes) > 2 or rng.random() < 0.3:
@@ -994,7 +994,7 @@ def _run_c(case, text, values, fitted):
             capture_output=True,
         )
         function = ctypes.CDLL(str(made)).predict
-        is_classifier = hasattr(fitted, "classes_")
+        is_classifier = hasattr(fitted, "classes_") and len(fitted.classes_) > 0
         function.restype = ctypes.c_int if is_classifier else ctypes.c_double
         rows = np.ascontiguousarray(np.column_stack(values), dtype=np.float64)
         kind = ctypes.POINTER(ctypes.c_double)
@@ -1036,7 +1036,7 @@ _OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model",
 _EXCHANGE = ("treelite", "onnx")
 _BAGS = ("tree", "extra tree", "forest", "extra trees", "bagging", "search", "ours", "merged")
 _TREES = ("tree", "tree, value", "extra tree", "merged")
-_ADDED = (*_BAGS, "adaboost", "gradient", "histogram", "votes", "pipeline")
+_ADDED = (*_BAGS, "adaboost", "gradient", "histogram", "catboost", "votes", "pipeline")
 
 
 def goes_with(case, name):
@@ -1067,9 +1067,9 @@ class Outcome:
     detail: str = ""
 
 
-def look(seed, questions=None):
-    """Ask about the model of a seed; what became of each question."""
-    case = draw(seed)
+def look(seed, questions=None, family=None):
+    """Ask about the model of a seed, of a family if it is given; what became of each question."""
+    case = draw(seed, family)
     if isinstance(case, str):
         return [Outcome(case.partition(":")[0], "", "no model", case)]
     rng = np.random.default_rng([seed, 1])

@@ -34,6 +34,8 @@ class Audited:
             row = self._rows_of(row)
             if is_plain(row) or self.model.forest.table.by_dtype:
                 self.table = self.model.take(row).table
+            self.model.name_levels(row)
+            self.table = self.model.table
             self.given = self.table.read(row, [np.float64, np.float32], name="row")[0].copy()
             self.row = self.given.astype(np.float64)
         forest = self.model.finest
@@ -41,6 +43,7 @@ class Audited:
             rounded = self.row.astype(forest.row_dtype)[None]
         missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
+        self.table.check_bounds(self.inside)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
         check_missing(self.inside, self.model)

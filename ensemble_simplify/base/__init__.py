@@ -1,7 +1,8 @@
 """What the estimators share: their ensemble, rows, trees, limits, intervals and plots.
 
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
-give, and `tree_mixins` is what estimators do with their tree. `limits` keeps limits of time and
+give, `tables` makes numbers of text and gaps, and `tree_mixins` is what estimators do with their
+tree. `limits` keeps limits of time and
 memory, `plots` is under all displays, and `docs` holds text that docstrings share. `shares` has
 the intervals of shares that were counted, `products` sums with the same roundings everywhere, and
 `_scikit_learn` imports private helpers.
@@ -19,10 +20,12 @@ from ensemble_simplify.base._scikit_learn import (
 )
 from ensemble_simplify.base.docs import SharesDocs, fill_docs, shared_text
 from ensemble_simplify.base.ensemble import (
+    Fittable,
     answers_to_finer_rows,
     check_missing,
     check_readable,
     checked_table,
+    comes_fitted,
     encoded,
     finiteness,
     fit_or_unwrap,
@@ -59,6 +62,7 @@ from ensemble_simplify.base.rows import (
     same_names,
 )
 from ensemble_simplify.base.shares import binomial_interval
+from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

@@ -24,6 +24,10 @@ X : array-like of shape (n_samples, n_features)
     "training_X": """\
 X : array-like of shape (n_samples, n_features)
     Training rows. Values are cast to float32, as scikit-learn's trees do.""",
+    "learned_X": """\
+X : array-like of shape (n_samples, n_features)
+    Training rows: numbers, which are cast to float32, or a table that has columns of text and
+    categories, too. Any entry may be missing (NaN, None).""",
     "y": """\
 y : array-like of shape (n_samples,)
     Class labels.""",

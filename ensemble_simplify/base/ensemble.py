@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -17,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base._scikit_learn import (
+    HasMethods,
     _get_feature_names,
     _is_fitted,
     safe_indexing,
@@ -30,13 +33,38 @@ from ensemble_simplify.base.rows import (
     fitted_rows,
     same_names,
 )
+from ensemble_simplify.base.tables import ordered_table
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
+    TableCodes,
+    is_booster,
     is_plain,
+    library_of,
     n_features_of,
+    on_codes,
     readable,
+    says_it_takes_gaps,
+    takes_numbers_alone,
     unwrap,
 )
+
+# What scikit-learn's `validate_data` takes in place of labels where there are none to check.
+NOT_GIVEN = "no_validation"
+
+
+class Fittable(HasMethods):
+    """The constraint of a parameter that is fitted, or comes fitted as a native booster does."""
+
+    def __init__(self):
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val):
+        return is_booster(val) or super().is_satisfied_by(val)
+
+
+def comes_fitted(estimator):
+    """Whether an estimator is used as it is: a ``FrozenEstimator``, or a native booster."""
+    return isinstance(estimator, FrozenEstimator) or is_booster(estimator)
 
 
 def fit_or_unwrap(
@@ -45,7 +73,9 @@ def fit_or_unwrap(
     """Return a fitted ensemble, leaving the user's object as it was.
 
     An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
-    is unwrapped and used as it is; ``None`` means `default`.
+    is unwrapped and used as it is, as is what stands for a native booster; ``None`` means
+    `default`. An ensemble that takes numbers alone is fitted on the codes of a table, and stands
+    behind the step that makes them (`on_codes`).
 
     Parameters
     ----------
@@ -69,7 +99,7 @@ def fit_or_unwrap(
         If a frozen estimator was fitted on another number of features or on other names, or
         `sample_weight` is given and the ensemble cannot use it.
     """
-    if isinstance(estimator, FrozenEstimator):
+    if comes_fitted(estimator):
         fitted = unwrap(estimator)
         try:
             check_is_fitted(fitted)
@@ -80,7 +110,7 @@ def fit_or_unwrap(
                 "fitted here."
             ) from error
         try:
-            expected = fitted.n_features_in_
+            expected = fitted.n_features_in_ or X.shape[1]  # CatBoost's copies do not tell
         except (AttributeError, IndexError):  # not told, or no members: the reader says so
             expected = X.shape[1]
         if expected != X.shape[1]:
@@ -104,11 +134,23 @@ def fit_or_unwrap(
             "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
             "sklearn.base.clone first."
         )
-    fitted = clone(default if estimator is None else estimator)
+    fitted = _copied(default if estimator is None else estimator)
+    codes = None
+    if takes_numbers_alone(fitted) and not is_plain(X):
+        complete = not says_it_takes_gaps(fitted)
+        table = ordered_table(X, y, sample_weight, by_class=is_classifier(fitted))
+        codes = TableCodes(table, complete)
+        X = codes.transform(X)
     if random is not None:
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
+    fitted = _fitted(fitted, X, y, sample_weight, name)
+    return fitted if codes is None else on_codes(codes, fitted)
+
+
+def _fitted(fitted, X, y, sample_weight, name):
+    """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:
         return unwrap(fitted.fit(X, y))
     if isinstance(fitted, Pipeline):
@@ -126,32 +168,50 @@ def fit_or_unwrap(
     return fitted.fit(X, y, sample_weight=sample_weight)
 
 
+def _copied(estimator):
+    """An unfitted copy of an estimator.
+
+    CatBoost copies the lists that it is given (cat_features), which ``clone`` takes for a fault.
+    """
+    if library_of(estimator) == "catboost":
+        return type(estimator)(**estimator.get_params())
+    return clone(estimator)
+
+
 def check_readable(estimator):
     """Refuse (TypeError) a frozen pipeline that cannot be read before its rows are looked at.
 
     They may be text, which the first transformer would turn into numbers; an error about the rows
     would lead astray.
     """
-    inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
+    inner = readable(estimator) if comes_fitted(estimator) else None
     if isinstance(inner, Pipeline) and _is_fitted(inner):
         n_features_of(inner)
 
 
-def checked_table(estimator, X, y):
-    """Training rows and labels, checked; rows that are not all numbers stay as they are.
+def checked_table(
+    estimator, X, y=NOT_GIVEN, *, dtype=(np.float64, np.float32), regression=False, reset=True
+):
+    """Rows and, if given, their labels, checked; rows that are not all numbers stay as they are.
 
-    These are for an ensemble that takes such tables; `encoded` makes numbers of them.
+    These are for an ensemble that takes such tables; `encoded` makes numbers of them. Other rows
+    keep one of the `dtype`, or get the first. With `reset` they are training rows, else such as
+    these were.
     """
-    if is_plain(X) or estimator.estimator is None:
+    if is_plain(X):
         return validate_data(
             estimator,
             X,
             y,
-            dtype=[np.float64, np.float32],
+            reset=reset,
+            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
             ensure_all_finite=finiteness(estimator),
+            **({} if y is NOT_GIVEN else {"y_numeric": regression}),
         )
-    validate_data(estimator, X, y, skip_check_array=True)
-    y = column_or_1d(y, warn=True)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if y is NOT_GIVEN:
+        return X
+    y = column_or_1d(y, dtype=np.float64 if regression else None, warn=True)
     check_consistent_length(X, y)
     return X, y
 
@@ -161,9 +221,12 @@ def encoded(estimator, model, rows, X):
 
     `rows` are as the ensemble was fitted on them, `X` is what `checked_table` answered.
     """
-    table = estimator._table = model.table
+    table, names = model.table, getattr(estimator, "feature_names_in_", None)
+    if table.names is not None and names is not None:
+        table = replace(table, names=names)  # LightGBM's have underscores for spaces
+    estimator._table = table
     # asked for at every prediction
-    estimator._takes_missing = takes_missing(estimator.estimator)
+    estimator._takes_missing = takes_missing(estimator.estimator_)
     if table.is_plain and is_plain(X):
         return X
     return table.read(X if table.is_plain else rows, [np.float64, np.float32])
@@ -185,6 +248,7 @@ def promised_domain(estimator, model, X):
         estimator._missing_by_default,
         model.forest.highest_code,
     )
+    model.table.check_bounds(inside)
     if inside is not None:
         inside.check_rows(X)
         check_missing(inside, model)
@@ -264,9 +328,8 @@ def takes_missing(ensemble):
         )
     if ensemble is None:
         return True
-    tags = tags_of(ensemble)
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+    tags_of(ensemble)
+    return says_it_takes_gaps(ensemble) is not False
 
 
 def tags_of(estimator, name="estimator"):
@@ -295,6 +358,13 @@ def check_missing(inside, model):
             f"missing, but {model.name} fills them in from other features, which "
             "no tree on these columns can do. Fit on rows in which they are known, and leave them "
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
+        )
+    complete = [j for j in model.table.hashed if inside.missing[j]]
+    if complete:
+        raise ValueError(
+            f"The features {complete} may be missing, but {model.name} does not take missing "
+            "values in columns of categories. Leave them out of Domain(missing=...), and give "
+            "what is missing a level of its own."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:

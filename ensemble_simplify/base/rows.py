@@ -15,6 +15,7 @@ from ensemble_simplify.base._scikit_learn import (
     _check_sample_weight,
     _get_feature_names,
 )
+from ensemble_simplify.reading import LightGBMBooster, is_plain
 
 
 def same_names(estimator, names):
@@ -52,14 +53,14 @@ def _names_kept(estimator, names):
     """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
     modules = {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
     names = np.asarray(names, dtype=object)
-    if "lightgbm" not in modules:
+    if "lightgbm" not in modules and not isinstance(estimator, LightGBMBooster):
         return names
     return np.array([name.replace(" ", "_") for name in names], dtype=object)
 
 
 def named_rows(given, X):
-    """The rows as the ensemble should see them: a frame as it came, else the checked array."""
-    return given if _get_feature_names(given) is not None else X
+    """The rows as the ensemble should see them: a table as it came, else the checked array."""
+    return X if _get_feature_names(given) is None and is_plain(given) else given
 
 
 def check_weights(sample_weight, X, *, mean_one=False):

@@ -13,10 +13,21 @@ from ensemble_simplify.base.docs import SharesDocs
 from ensemble_simplify.base.ensemble import takes_missing
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import fitted_rows
+from ensemble_simplify.reading import is_booster
 from ensemble_simplify.writing import NamedTree
 
 
-class TakesWhatItsEstimatorTakes(SharesDocs):
+class KeepsBoosters(SharesDocs):
+    """Clones share a native booster, which comes fitted, as they share a ``FrozenEstimator``."""
+
+    def __sklearn_clone__(self):
+        copied: Any = super().__sklearn_clone__()  # ty: ignore[missing-attribute]
+        # a copy of LightGBM's has other answers: it does not know where training was stopped
+        given = copied.get_params(deep=False)
+        return copied.set_params(**{k: getattr(self, k) for k in given if is_booster(given[k])})
+
+
+class TakesWhatItsEstimatorTakes(KeepsBoosters):
     """Missing values are taken iff the ensemble takes them."""
 
     estimator: Any
@@ -28,7 +39,7 @@ class TakesWhatItsEstimatorTakes(SharesDocs):
         return tags
 
 
-class HoldsTree(SharesDocs):
+class HoldsTree(KeepsBoosters):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
     decision_tree_: Any
@@ -36,8 +47,9 @@ class HoldsTree(SharesDocs):
     _texts: ClassVar = {
         "tree_X": """\
 X : array-like of shape (n_samples, n_features)
-    Finite rows, missing values only where there were some in ``fit``; cast to float32, as
-    scikit-learn's trees do.""",
+    Rows with the columns of ``fit``; numbers are cast to float32, as scikit-learn's trees do.
+    Values may be missing where some were in ``fit``, and anywhere for trees that were grown on
+    labels, to which a new level is a missing value.""",
         "names": """\
 feature_names : sequence of str, default=None
     None: the names seen in ``fit``, or x0, x1, ...

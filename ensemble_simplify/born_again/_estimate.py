@@ -174,6 +174,7 @@ def estimate(
         X = table.read(X, [np.float64, np.float32])
     missing, codes = table.may_miss(X), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
+    table.check_bounds(inside)
     if X is not None:
         if inside is not None:
             inside.check_rows(X)

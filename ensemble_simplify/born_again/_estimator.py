@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
@@ -121,9 +121,10 @@ class BornAgainClassifier(
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them; histogram gradient boosting, XGBoost and LightGBM; a ``Pipeline`` of
-        scalers, imputers or selectors of columns that ends in one of these; and the fitted
-        estimators of this package that hold a tree or an ensemble.
+        voting over them; histogram gradient boosting, CatBoost, XGBoost and LightGBM, also the
+        native ``Booster`` of the last two, which is taken as it is; a ``Pipeline`` of scalers,
+        imputers or selectors of columns that ends in one of these; and the fitted estimators of
+        this package that hold a tree or an ensemble.
     objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
         What to minimise: the depth, the number of leaves, or the number of leaves among the
         trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``; with `max_changes` it is
@@ -330,7 +331,7 @@ class BornAgainClassifier(
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
         "method": [StrOptions({"auto", "exact", "heuristic"})],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, Display, shared_text
-from ensemble_simplify.writing import in_drawing
+from ensemble_simplify.writing import in_drawing, wrapped
 
 # What docstrings here and in `_estimator.py` share.
 TEXTS = {
     "X": """\
-X : array-like of shape (n_samples, n_features)
-    Rows; NaN means missing.""",
+X : array-like or data frame of shape (n_samples, n_features)
+    Rows; NaN and None mean missing, and so do levels that no training row had.""",
     "training": """\
-X : array-like of shape (n_samples, n_features)
-    Training rows; NaN means missing.
+X : array-like or data frame of shape (n_samples, n_features)
+    Training rows: numbers, text or categories; NaN and None mean missing.
 y : array-like of shape (n_samples,)
     Class labels.""",
     "numbers_and_names": """\
@@ -298,6 +298,8 @@ class ModuleTreeDisplay(Display):
         """
         check_is_fitted(estimator)
         tree = estimator.modules_
+        # sets of levels can be long
+        write = wrapped if estimator._table.coded.any() else in_drawing
         labels, positions, edges, classes = {}, {}, [], {}
         n_slots = 0
         pending = [(0, False)]
@@ -319,7 +321,7 @@ class ModuleTreeDisplay(Display):
                 )
                 n_options = len(tree.options(node))
                 vote = [f"vote of {n_options}:"] if n_options > 1 else []
-                labels[node] = "\n".join(vote + [in_drawing(words) for words in decisions])
+                labels[node] = "\n".join([*vote, *map(write, decisions)])
                 edges += [
                     (node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)
                 ]

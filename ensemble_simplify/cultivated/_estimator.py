@@ -20,7 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Bunch, check_random_state, gen_even_slices
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Interval,
@@ -30,6 +30,8 @@ from ensemble_simplify.base import (
     check_weights,
     deadline_after,
     fit_context,
+    fitted_rows,
+    learned_rows,
     report,
     warn_out_of_time,
 )
@@ -380,7 +382,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
 
     def _check_training_rows(self, X, y, sample_weight):
         """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        X, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, y = np.unique(y, return_inverse=True)
         weight = check_weights(sample_weight, X, mean_one=True)
@@ -547,10 +549,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     # -- prediction ---------------------------------------------------------------------------
 
     def _check_X(self, X):
-        check_is_fitted(self)
-        return validate_data(
-            self, X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", reset=False
-        )
+        return fitted_rows(self, X, any_missing=True, dtype=np.float64)
 
     def _share_out(self, function, X, *outputs):
         """Call a function of a router with slices of the rows; `outputs` are written in place."""
@@ -827,7 +826,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
                 f"feature_names has {len(feature_names)} names, but the tree was fitted on "
                 f"{self.n_features_in_} features; give one for each."
             )
-        return TreeText(self.modules_, self.classes_, list(map(one_line, feature_names)), **how)
+        names = list(map(one_line, feature_names))
+        return TreeText(self.modules_, self.classes_, names, self._table.levels, **how)
 
     def describe_module(
         self,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from ensemble_simplify.writing import one_line
+from ensemble_simplify.writing import level_in_words, one_line, plain, set_in_words
 
 
 class TreeText:
-    """Writes modules, rules and the whole of a tree, with these names of its features.
+    """Writes modules, rules and the whole of a tree, with the names and levels of its features.
 
     For the other arguments see `CultivatedForestClassifier.describe_module`.
     """
 
-    def __init__(self, tree, classes, names, *, decimals, max_options, ranges=False):
-        self.tree, self.classes, self.names = tree, classes, names
+    def __init__(self, tree, classes, names, levels, *, decimals, max_options, ranges=False):
+        self.tree, self.classes, self.names, self.levels = tree, classes, names, levels
         self.decimals, self.max_options, self.ranges = decimals, max_options, ranges
 
     def decisions(self, node, *, left):
@@ -55,13 +57,23 @@ class TreeText:
     def _decision(self, option, left):
         tree = self.tree
         cuts = tree.cut_threshold[tree.cut_start[option] : tree.cut_start[option + 1]]
-        sign = "<=" if left != tree.option_flip[option] else ">"
+        feature, below = tree.option_feature[option], left != tree.option_flip[option]
         about = "about " if len(cuts) > 1 else ""
-        text = f"{self.names[tree.option_feature[option]]} {sign} {about}"
-        text += self._number(tree.option_threshold[option])
-        if self.ranges and len(cuts) > 1:
-            text += f" ({self._number(cuts[0])} to {self._number(cuts[-1])})"
+        sign, write = "<=" if below else ">", self._number
+        if self.levels[feature] is not None:
+            sign, write = "in", partial(self._set, self.levels[feature], below)
+        text = f"{self.names[feature]} {sign} {about}{write(tree.option_threshold[option])}"
+        if self.ranges and about:
+            # the fewest levels first
+            first, last = cuts[[0, -1]] if sign != "in" or below else cuts[[-1, 0]]
+            text += f" ({write(first)} to {write(last)})"
         return text
+
+    @staticmethod
+    def _set(levels, below, code):
+        """The levels up to a code, or above it."""
+        side = levels[: int(code) + 1] if below else levels[int(code) + 1 :]
+        return set_in_words([level_in_words(plain(level)) for level in side.tolist()])
 
     def _condition(self, node, *, left):
         n_options = len(self.tree.options(node))

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     Interval,
     StrOptions,
     TakesWhatItsEstimatorTakes,
@@ -29,7 +29,6 @@ from ensemble_simplify.base import (
     class_index,
     deadline_after,
     encoded,
-    finiteness,
     fit_context,
     fit_or_unwrap,
     named_rows,
@@ -47,7 +46,7 @@ from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
-from ensemble_simplify.reading import Model, held_out
+from ensemble_simplify.reading import Model, held_out, unwrap
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Effort of method="auto": searches from other costs, and trees tried for a lower bound.
@@ -84,8 +83,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
         forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
-        histograms), voting over them, and a ``Pipeline`` of scalers, imputers or selectors of
-        columns that ends in one of these.
+        histograms), voting over them, XGBoost and LightGBM, also their native ``Booster``, which is
+        taken as it is, CatBoost; and a ``Pipeline`` of scalers, imputers or selectors of columns
+        that ends in one of these.
     max_changes : int or None, default=None
         The points at which the answers stay the same. None: every input. 0: the training rows
         (see Notes on a forest's own rows). 1: also every point that differs from some training row
@@ -126,8 +126,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     estimator_ : estimator
         The fitted ensemble.
     pruned_estimator_ : estimator
-        The pruned ensemble, an ordinary fitted object of scikit-learn. AdaBoost and gradient
-        boosting keep their type (gradient boosting with scaled leaves). A forest or bagged trees
+        The pruned ensemble, an ordinary fitted object of its library. AdaBoost and gradient
+        boosting keep their type (gradient boosting with scaled leaves); a native booster is a
+        native booster again. A forest or bagged trees
         become a ``VotingClassifier(voting="soft")`` of their trees, which has a place for weights
         and a ``predict`` of its own. If no tree can go, it is a copy of the ensemble.
     weights_ : ndarray of shape (n_trees of the ensemble,)
@@ -226,7 +227,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "domain": [Domain, dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="left")],
@@ -620,7 +621,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         {predictions}
         """
         check_is_fitted(self)
-        return self.pruned_estimator_.predict(self._rows(X))
+        found = unwrap(self.pruned_estimator_).predict(self._rows(X))
+        # CatBoost answers several classes in a column
+        return found[:, 0] if found.ndim == 2 else found
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
@@ -634,7 +637,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         {probabilities}
         """
         check_is_fitted(self)
-        return self.pruned_estimator_.predict_proba(self._rows(X))
+        return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
 
     def _rows(self, X):
         checked = validate_data(
@@ -642,7 +645,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             self._table.encode(X),
             reset=False,
             dtype=[np.float64, np.float32],
-            ensure_all_finite=finiteness(self),
+            ensure_all_finite="allow-nan" if self._takes_missing else True,
         )
         return named_rows(X, checked) if self._table.is_plain else X
 

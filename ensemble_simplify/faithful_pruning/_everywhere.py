@@ -15,18 +15,23 @@ import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import ROUNDS, telling_trees
-from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
+from ensemble_simplify.faithful_pruning._promise import Demands, NearRows, Votes
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import (
     JoinedTrees,
     JointSearch,
+    Space,
     TooMany,
     both_lead,
     forms_of,
     near_ties,
+    prove,
 )
+from ensemble_simplify.reading import link_margin
 
 CLEAR = 1e-6  # Weights are fitted to leads of at least 1; a lead below this counts as lost.
+# Boxes that a proof looks at where leads are not clear of all rounding.
+PROOF_BOXES = 1_000_000
 # Points whose single-feature changes are searched at once: random ones if more are known.
 AROUND = 400
 POINTS = 64  # Points that one search over boxes lists at most.
@@ -41,7 +46,15 @@ class Everywhere:
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
         self.known, self.guides = self.rows.cells, self.rows.guides
+        # the rounding unit of sums of float32; others have leads that are clear of theirs
+        unit = votes.forest.vote.coarsest
+        self.coarsest = unit if unit > np.finfo(np.float64).eps else 0.0
         self.slack = 2.0 * votes.rounding
+        if self.coarsest:
+            vote, n_trees = votes.forest.vote, votes.forest.n_trees
+            own = self.least_share(n_trees) * _total(votes, np.ones(n_trees))
+            own += link_margin(vote) * votes.scale if vote.by_probability else 0.0
+            self.slack = min(self.slack, own)
 
     @cached_property
     def own(self):
@@ -84,9 +97,13 @@ class Everywhere:
 
     def _clear(self, weights):
         """Leads of less may have fallen, or be made by rounding."""
-        total = weights @ self.votes.largest + np.abs(self.votes.start).max()
-        rounding = 8.0 * (len(weights) + 16) * np.finfo(np.float64).eps * total
-        return max(CLEAR, 4.0 * rounding)
+        total = _total(self.votes, weights)
+        coarse = min(self.least_share(np.count_nonzero(weights)) * total, 0.05)
+        return max(CLEAR, 4.0 * _share_of_rounding(len(weights)) * total, coarse)
+
+    def least_share(self, n_trees):
+        """Leads of so many trees by a smaller share of all they can say are not looked for."""
+        return (n_trees + 4) * self.coarsest
 
     def _around(self, weights, rng, deadline):
         """Points that differ in one feature from known ones, and are answered otherwise."""
@@ -175,8 +192,30 @@ class Everywhere:
     def refuted(self, forest, deadline=np.inf):
         """Demands at points at which a pruned ensemble, in its own arithmetic, differs.
 
-        Clear leads were asked for, beyond all rounding: what is left to look at are the points
-        known, among them those at which classes are all but tied.
+        Where clear leads were asked for, beyond all rounding, what is left to look at are the
+        points known, among them those at which classes are all but tied. Sums of float32, and
+        probabilities that are compared, can round by more: these are proven in their own
+        arithmetic. `Stopped` is raised if that takes too long.
         """
         near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
-        return self._clearly(near.refuted(forest, deadline))
+        broken = self._clearly(near.refuted(forest, deadline))
+        written, n_trees = Votes(forest), self.votes.forest.n_trees
+        rounding = written.rounding / _total(written, np.ones(forest.n_trees))
+        if len(broken) or rounding <= 4.0 * _share_of_rounding(n_trees):
+            return broken
+        space = Space([self.votes.forest, forest], axes=self.axes)
+        space.outside = self.outside
+        equal, cells, _ = prove(space, deadline, PROOF_BOXES)
+        if equal is None:
+            raise Stopped
+        return broken if equal else self.demands(cells)[0]
+
+
+def _total(votes, weights):
+    """What no sum of weighted votes exceeds."""
+    return weights @ votes.largest + np.abs(votes.start).max()
+
+
+def _share_of_rounding(n_trees):
+    """By which share of that sums of float64 can be off."""
+    return 8.0 * (n_trees + 16) * np.finfo(np.float64).eps

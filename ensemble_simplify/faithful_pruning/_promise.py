@@ -333,6 +333,11 @@ class NearRows:
             if len(row):
                 yield row, lines.cells_at(self.cells[row], position)
 
+    @staticmethod
+    def least_share(n_trees):
+        """See `Everywhere.least_share`: here, every point is put to what is written."""
+        return 0.0
+
     def is_same(self, weights, deadline=np.inf):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
         return not self.count(weights, deadline)

@@ -245,6 +245,7 @@ class WeightSearch:
         Of the weights that meet the demands so far, they are the likeliest to meet the others.
         """
         least = LEAST_SHARE_OF_FEWER if self.is_found else LEAST_SHARE
+        least = max(least, self.promise.least_share(np.count_nonzero(allowed)))
         solution, lead = self._most_central(allowed)
         if solution.status != "optimal" or lead <= least * TOTAL * self.largest:
             return None, lead

@@ -21,6 +21,7 @@ class PruningCase:
     Attributes
     ----------
     estimator : fitted ensemble
+        What holds the trees, without steps before it.
     forest : Forest
         What was read of it, with the node values of the pruned trees.
     read : Forest
@@ -30,6 +31,8 @@ class PruningCase:
         Class indices, or values for regression.
     path : BudgetPath or None
         None where the path is only followed as far as needed.
+    source : ndarray of intp
+        The user's column that each column of `forest` is made of; `problem` knows the user's alone.
     """
 
     estimator: object
@@ -38,6 +41,7 @@ class PruningCase:
     problem: PruningProblem
     target: np.ndarray
     path: BudgetPath | None
+    source: np.ndarray
 
     def kept(self, k, ties):
         """Splits kept by pruning `k` of the path; -1: all."""
@@ -61,13 +65,16 @@ def state_case(
     with_path=True,
     like=None,
     held_out=None,
+    source=None,
 ):
     """Read an ensemble and state its pruning on some rows, as a `PruningCase`.
 
-    `loss`, `labels` and `errors` are as of `FeatureBudgetPruner`; `shared` says whether trees share
-    what they buy. `like` is a case of the same ensemble on the same rows with other weights, if it
-    has been read before. `held_out`, uint8 of shape (n_rows, n_trees), says for ``errors="oob"`` on
-    which rows each tree was not grown, if that is known.
+    `X` are rows as its trees split them, and `source` says of which of the user's columns theirs
+    are made (None: they are the same). `loss`, `labels` and `errors` are as of
+    `FeatureBudgetPruner`; `shared` says whether trees share what they buy. `like` is a case of the
+    same ensemble on the same rows with other weights, if it has been read before. `held_out`, uint8
+    of shape (n_rows, n_trees), says for ``errors="oob"`` on which rows each tree was not grown, if
+    that is known.
     """
     forest = Model.of(estimator).forest if like is None else like.read
     if not forest.vote.is_mean_of_trees:
@@ -75,6 +82,8 @@ def state_case(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "
             "so their mean error says nothing about it. Use a forest, or bagging of trees."
         )
+    if source is None:
+        source = np.arange(forest.n_features)
     target = y if forest.classes is None else class_index(y, forest.classes)
     try:
         leaf = forest.apply(X, deadline) if like is None else like.problem.leaf
@@ -95,7 +104,7 @@ def state_case(
         offsets=forest.offsets,
         left=forest.left,
         right=forest.right,
-        feature=forest.feature,
+        feature=np.where(forest.left >= 0, source[forest.feature], -1),
         leaf=leaf,
         weight=weight,
         loss_of_node=loss_of_node,
@@ -107,7 +116,8 @@ def state_case(
     path = None
     if with_path or not problem.has_costs:
         path = find_path(problem, shared=shared, deadline=deadline)
-    return PruningCase(estimator, replace(forest, value=value), forest, problem, target, path)
+    pruned = replace(forest, value=value)
+    return PruningCase(estimator, pruned, forest, problem, target, path, source)
 
 
 def has_held_out_rows(estimator):
@@ -157,6 +167,7 @@ def importance_ranking(case):
     total = np.zeros(case.forest.n_features)
     for tree, columns in tree_estimators(case.estimator):
         total[slice(None) if columns is None else columns] += tree.feature_importances_
+    total = np.bincount(case.source, total, minlength=len(case.problem.resources))
     return np.argsort(-total, kind="stable")
 
 

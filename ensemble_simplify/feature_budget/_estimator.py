@@ -21,29 +21,29 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     Interval,
     Options,
     StrOptions,
     TakesWhatItsEstimatorTakes,
     all_or_nothing,
     check_weights,
+    checked_table,
     class_index,
+    comes_fitted,
     deadline_after,
-    finiteness,
     fit_context,
     fit_or_unwrap,
     named_rows,
+    ordered_table,
     report,
     warn,
     warn_out_of_time,
@@ -54,6 +54,7 @@ from ensemble_simplify.feature_budget._case import (
     is_grown_on,
     state_case,
 )
+from ensemble_simplify.feature_budget._entry import Entry, last_step
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.pruning._budget_path import find_path
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING, PathSearch, ProgramSearch
@@ -70,7 +71,15 @@ from ensemble_simplify.feature_budget.refit._writing import (
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.reading import insides, readable, unwrap
+from ensemble_simplify.reading import (
+    TableCodes,
+    behind_codes,
+    insides,
+    is_plain,
+    on_codes,
+    readable,
+    unwrap,
+)
 
 _AVERAGING = (
     BaseDecisionTree,
@@ -111,13 +120,16 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
-        A decision tree, random forest, extra trees or bagging of trees. An unfitted one is fitted
-        on the same rows; pass a fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
+        A decision tree, random forest, extra trees or bagging of trees, or a pipeline of scalers,
+        encoders and imputers that ends in one. An unfitted one is fitted on the same rows; pass a
+        fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
-        therefore be pruned far.
+        therefore be pruned far. Without a pipeline, text and categories are given to it as numbers:
+        ordered categories in their order, others in that of the mean label of their rows.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature. A dict maps column names (or indices) to prices; columns that it
-        does not name cost nothing. None: 1 each.
+        Price of each feature: of the columns of `X`, whatever a pipeline makes of them. A dict maps
+        column names (or indices) to prices; columns that it does not name cost nothing. None: 1
+        each.
     groups : dict or None, default=None
         Maps the name of a group to the columns (names or indices) that share a price, as the
         tests of one blood sample do. A row pays the shared price with the first member that it
@@ -194,7 +206,8 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
         A pruned copy: a scikit-learn ensemble of the same type (with `refit`, often a
-        ``BaggingClassifier`` on some of the features). It can be stored alone.
+        ``BaggingClassifier`` on some of the features). For tables it is a pipeline that ends in
+        such an ensemble, and takes the same tables. It can be stored alone.
     budget_ : float or None
         `budget` as a mean cost of a row.
     voting_trees_ : ndarray of int
@@ -274,7 +287,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
         "group_costs": [Interval(Real, 0, None, closed="left"), dict, None],
@@ -341,14 +354,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.estimator is not None and is_regressor(self.estimator):
+        if self.estimator is not None and is_regressor(unwrap(self.estimator)):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         else:
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags()
             if self.estimator is not None:
-                multi_class = get_tags(self.estimator).classifier_tags
+                multi_class = get_tags(unwrap(self.estimator)).classifier_tags
                 tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
         return tags
 
@@ -369,8 +382,9 @@ y : array-like of shape (n_samples,)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows on which errors and costs are counted. The ensemble is fitted on them, too,
-            unless it is frozen.
+            Rows on which errors and costs are counted: an array, or a data frame, in which columns
+            may hold text or categories and entries may be missing. The ensemble is fitted on them,
+            too, unless it is frozen.
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
@@ -378,17 +392,9 @@ y : array-like of shape (n_samples,)
         {fitted}
         """
         self._check_options()
-        regression = self.estimator is not None and is_regressor(self.estimator)
+        regression = self.estimator is not None and is_regressor(unwrap(self.estimator))
         given = X
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            ensure_all_finite=finiteness(self),
-            ensure_min_samples=1,
-            y_numeric=regression,
-        )
+        X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
         if not regression:
             check_classification_targets(y)
         # In units of their own, weights as small as 1e-300 count as any others.
@@ -398,17 +404,23 @@ y : array-like of shape (n_samples,)
             self.feature_costs, self.groups, self.group_costs, X.shape[1], names
         )
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        fitted = fit_or_unwrap(
-            self.estimator, named_rows(given, X), y, sample_weight, default=default
-        )
+        rows = named_rows(given, X)
+        fitted = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
         deadline = deadline_after(self.time_limit)
         # An estimator of this package is pruned as the ensemble that it wraps.
-        self._take(self._state(readable(fitted), X, y, weight, self.errors, deadline))
+        entry = Entry.of(fitted, rows)
+        numbers = entry.numbers(given, X)
+        known = y, weight, self.errors, deadline
+        case = self._state(entry.ensemble, numbers, *known, source=entry.source)
+        self._take(case, entry)
         self._describe()
         self._candidates = self.candidates_ = self.candidate_ = None
         if self._may_refit():
-            self._rows, self._own_case = (X, y, weight), self._case
-            self._fit_candidates(sample_weight, deadline)
+            self._own = case, entry
+            self._codes = self._codes_of(X, y, sample_weight, regression)
+            X = X if self._codes is None else self._codes.transform(X)
+            self._rows = X, y, weight
+            self._fit_candidates(numbers, sample_weight, deadline)
         self._prune(deadline)
         return self
 
@@ -417,16 +429,37 @@ y : array-like of shape (n_samples,)
         return (
             self.refit == "auto"
             and self.budget is not None
-            and not isinstance(self.estimator, FrozenEstimator)
-            and not insides(self.estimator)
+            and not comes_fitted(last_step(self.estimator))
+            and not insides(last_step(self.estimator))
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )
 
-    def _fit_candidates(self, sample_weight, deadline):
-        """Fit ensembles with the prices in mind, and judge all their prunings."""
+    def _codes_of(self, X, y, sample_weight, regression):
+        """The step before other ensembles that makes numbers of the rows; None: they are such.
+
+        It is that of the given ensemble, where one stands before it.
+        """
+        case, entry = self._own
+        codes, _ = behind_codes(entry.whole)
+        if codes is not None:
+            return codes
+        complete = not get_tags(case.estimator).input_tags.allow_nan
+        if is_plain(X) and not (complete and np.isnan(X).any()):
+            return None
+        table = entry.table
+        if entry.transformers is not None:
+            table = ordered_table(X, y, sample_weight, by_class=not regression)
+        return TableCodes(table, complete)
+
+    def _fit_candidates(self, numbers, sample_weight, deadline):
+        """Fit ensembles with the prices in mind, and judge all their prunings.
+
+        `numbers` are the rows as the trees of the given ensemble split them.
+        """
         X, y, weight = self._rows
-        unfitted = self.estimator_ if self.estimator is None else self.estimator
+        own, _ = self._own
+        unfitted = own.estimator if self.estimator is None else last_step(self.estimator)
         random = self.random_state
         if random is None:
             random = getattr(unfitted, "random_state", None)
@@ -438,7 +471,8 @@ y : array-like of shape (n_samples,)
             # Bagging draws as many rows as the weights add up to.
             None if sample_weight is None else weight / weight.mean(),
             weight,
-            names=getattr(self, "feature_names_in_", None),
+            # what stands behind codes is given arrays
+            names=getattr(self, "feature_names_in_", None) if self._codes is None else None,
             ties=self.ties,
             drop=self.drop_trees,
             budget=self._budget_in_cost(),
@@ -447,7 +481,7 @@ y : array-like of shape (n_samples,)
             deadline=deadline,
             progress=partial(report, self),
         )
-        self._candidates = search.run(self._case, unfitted)
+        self._candidates = search.run(own, unfitted, numbers)
         if not search.is_complete:
             warn_out_of_time(
                 f"time_limit={self.time_limit} was reached after {len(self._candidates)} "
@@ -470,10 +504,10 @@ y : array-like of shape (n_samples,)
         options |= {"shared": self.sharing == "ensemble", "with_path": self.solver == "min_cut"}
         return state_case(estimator, X, y, weight, self._prices, deadline=deadline, **options)
 
-    def _take(self, case):
+    def _take(self, case, entry):
         """Prune this ensemble from now on."""
-        self._case = case
-        self.estimator_ = case.estimator
+        self._case, self._entry = case, entry
+        self.estimator_ = entry.whole
         self._forest, self._problem, self._path = case.forest, case.problem, case.path
         if case.forest.classes is not None:
             self.classes_ = case.forest.classes
@@ -524,22 +558,15 @@ y : array-like of shape (n_samples,)
         return number / 100.0
 
     def _check_type(self):
-        estimator = self.estimator
-        if isinstance(estimator, FrozenEstimator):
-            estimator = readable(estimator)
-        inner = estimator
-        while inside := insides(inner):
-            inner = readable(inside[0])
-        if inner is None or isinstance(inner, _AVERAGING):
+        estimator, last = self.estimator, None
+        while estimator is not last:
+            last = last_step(estimator)
+            estimator = readable(last) if comes_fitted(last) else last
+            if inside := insides(estimator):
+                estimator = readable(inside[0])
+        if estimator is None or isinstance(estimator, _AVERAGING):
             return
         name = type(estimator).__name__
-        if isinstance(estimator, Pipeline):
-            raise TypeError(
-                f"estimator={name}(...) transforms its rows before they reach a tree. Pass its "
-                "last step, and the rows as that step sees them: "
-                "FeatureBudgetPruner(FrozenEstimator(pipeline[-1])).fit(pipeline[:-1].transform(X)"
-                ", y). Prices are then those of the transformed columns."
-            )
         raise TypeError(
             f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
             "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
@@ -584,23 +611,24 @@ y : array-like of shape (n_samples,)
         is_better = filled is not None and filled[1] < points.lowest(budget)
         if is_better:
             i = 0
-        self._take(self._case_of(i))
+        self._take(*self._candidate(i))
         self.candidate_ = i
         report(self, f"{self._candidates[i].name} on {len(self._candidates[i].features)} features")
         return filled[0] if is_better else self._search(deadline).on_path(k, budget)
 
-    def _case_of(self, i):
-        """The pruning of a candidate on the rows of the fit, stated again."""
-        candidate = self._candidates[i]
+    def _candidate(self, i):
+        """The pruning of a candidate on the rows of the fit, stated again, and its entry."""
         if i == 0:
-            return self._own_case
-        if candidate.estimator is self._case.estimator:
-            return self._case
-        return self._state(candidate.estimator, *self._rows, "oob", np.inf)
+            return self._own
+        ensemble = self._candidates[i].estimator
+        if ensemble is self._case.estimator:
+            return self._case, self._entry
+        case = self._state(ensemble, *self._rows, "oob", np.inf)
+        return case, Entry.of(ensemble if self._codes is None else on_codes(self._codes, ensemble))
 
     def _filled(self, budget, deadline):
         """The pruning of the given ensemble within a budget, and its out-of-bag score."""
-        case = self._own_case
+        case, _ = self._own
         # Out-of-bag errors judge only what was not pruned by them.
         judges = self.errors == "given" and has_held_out_rows(case.estimator)
         if self.fill == "vertex" or not judges:
@@ -681,13 +709,14 @@ y : array-like of shape (n_samples,)
         loss = self._row_losses(pruning.keep, stop[leaf], self._case.target)
         self.forest_error_ = float(np.average(loss, weights=weight))
         self.feature_usage_ = problem.usage(pruning.keep)
-        self.pruned_estimator_ = write_pruned(
-            self.estimator_,
+        pruned = write_pruned(
+            self._case.estimator,
             self._forest,
             pruning.keep,
             self.voting_trees_,
             own_values=self.labels == "tree",
         )
+        self.pruned_estimator_ = self._entry.around(pruned)
 
     def _row_losses(self, keep, stopped, target):
         """Loss of each row in the pruned ensemble, from the nodes where the rows stop."""
@@ -703,7 +732,7 @@ y : array-like of shape (n_samples,)
         for k in range(len(self._path.lams)):
             keep = self._case.kept(k, self.ties) > 0
             n_splits.append(np.count_nonzero(keep))
-            used = np.zeros(self._forest.n_features, dtype=bool)
+            used = np.zeros(self.n_features_in_, dtype=bool)
             used[feature[keep]] = True
             n_features.append(np.count_nonzero(used))
         return Bunch(
@@ -790,10 +819,10 @@ y : array-like of shape (n_samples,)
         shared = (self.sharing if sharing is None else sharing) == "ensemble"
         if path is None or shared != path.shared:
             path = find_path(problem, shared=shared, deadline=deadline_after(self.time_limit))
-        X, y = self._validate(X, y)
-        weight = check_weights(sample_weight, X)
+        checked, y = self._checked(X, y)
+        weight = check_weights(sample_weight, checked)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
-        leaf = self._forest.apply(X)
+        leaf = self._forest.apply(self._entry.numbers(X, checked))
 
         def measure(keep):
             loss = self._row_losses(keep, problem.stops(keep)[leaf], target)
@@ -857,7 +886,7 @@ y : array-like of shape (n_samples,)
         {predictions}
         """
         check_is_fitted(self, "pruned_estimator_")
-        self._validate(X)
+        self._checked(X)
         return self.pruned_estimator_.predict(X)
 
     @available_if(_has_proba)
@@ -871,7 +900,7 @@ y : array-like of shape (n_samples,)
         {probabilities}
         """
         check_is_fitted(self, "pruned_estimator_")
-        self._validate(X)
+        self._checked(X)
         return self.pruned_estimator_.predict_proba(X)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -902,7 +931,8 @@ y : array-like of shape (n_samples,)
             True where the row uses the feature.
         """
         check_is_fitted(self, "pruned_estimator_")
-        return self._problem.acquired(self._forest.apply(self._validate(X)), self._pruning.keep)
+        leaf = self._forest.apply(self._entry.numbers(X, self._checked(X)))
+        return self._problem.acquired(leaf, self._pruning.keep)
 
     def feature_cost(self, X: ArrayLike) -> np.ndarray:
         """Compute what the pruned ensemble pays for each row, groups included.
@@ -925,8 +955,9 @@ y : array-like of shape (n_samples,)
         ----------
         fetch : callable
             ``fetch(feature, rows)`` returns the values of one feature (its name if the pruner was
-            fitted on a DataFrame, else its index) for the rows with these indices. It is called
-            at most once for each row and feature.
+            fitted on a DataFrame, else its index) for the rows with these indices: numbers, levels
+            where the column holds such, or NaN or None where a value is missing, which is paid for
+            all the same. It is called at most once for each row and feature.
         n_samples : int, default=1
             Number of rows.
 
@@ -938,15 +969,15 @@ y : array-like of shape (n_samples,)
         """
         check_is_fitted(self, "pruned_estimator_")
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        node, known = fetch_along_paths(self._forest, self._pruning.keep, fetch, names, n_samples)
+        node, known = fetch_along_paths(
+            self._forest, self._pruning.keep, fetch, names, n_samples, self._entry
+        )
         answer = decide_among(self._forest, self.voting_trees_, node)
         if self._forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
-    def _validate(self, X, y=None):
-        options = dict(reset=False, dtype=np.float64, ensure_all_finite=finiteness(self))
-        if y is None:
-            return validate_data(self, X, **options)
+    def _checked(self, X, *y):
+        """Rows like those of the fit, and with labels, both; tables stay as they are."""
         regression = self._forest.classes is None
-        return validate_data(self, X, y, y_numeric=regression, **options)
+        return checked_table(self, X, *y, dtype=np.float64, regression=regression, reset=False)

@@ -37,14 +37,10 @@ def checked_rows(model, X, y, X_more, random_state):
     if hasattr(model, "fit"):
         check_is_fitted(model)
     if not hasattr(model, "fit") or not (is_classifier(model) or is_regressor(model)):
-        kind = type(model).__module__.partition(".")[0]
-        hint = "a fitted scikit-learn estimator, or a pipeline that ends in one"
-        if type(model).__name__ == "Booster":
-            own = {"lightgbm": "LGBM", "xgboost": "XGB"}.get(kind, "")
-            hint = f"the {own}Classifier or {own}Regressor that it was fitted by"
         raise TypeError(
-            f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give "
-            f"{hint}."
+            f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give a "
+            "fitted scikit-learn estimator, a pipeline that ends in one, or a Booster of LightGBM "
+            "or XGBoost."
         )
     X = _table(X, "X")
     if len(X) < 8:

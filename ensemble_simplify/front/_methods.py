@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
@@ -19,7 +18,7 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import read_trees, size_of
-from ensemble_simplify.front._table_tree import TableCodes, TableTree
+from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Model, Table
@@ -79,11 +78,6 @@ class Task:
         return Table.of_rows(self.X)
 
     @cached_property
-    def numbers(self):
-        """The rows as numbers."""
-        return self.table.encode(self.X)
-
-    @cached_property
     def _trees(self):
         return read_trees(self.model)
 
@@ -123,12 +117,7 @@ class Task:
         vars(other).update({k: v for k, v in vars(self).items() if k in self._KEPT})
         return other
 
-    _KEPT = ("table", "numbers", "_trees")
-
-    @property
-    def has_missing(self):
-        """Whether a row lacks a number."""
-        return bool(self.table.gaps.seen.any())
+    _KEPT = ("table", "_trees")
 
     @property
     def domain(self):
@@ -136,11 +125,7 @@ class Task:
         asked = Model.unread(self.model)
         missing = self.table.gaps.seen | asked.table.may_miss()
         if missing.any() and not missing.all():
-            try:
-                asked.answers(np.full((1, len(missing)), np.nan))
-            except Exception:  # it refuses them in its own way
-                return Domain(missing=np.flatnonzero(missing).tolist())
-            missing[:] = True
+            missing |= asked.takes_gaps(asked.table.read(safe_indexing(self.X, [0])))
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property
@@ -169,10 +154,6 @@ class Task:
         drawn = np.sort(np.random.RandomState(self.seed).permutation(n_rows)[:NEAR_ROWS])
         whose = f"one of {NEAR_ROWS:,} training rows"
         return safe_indexing(self.X, drawn), self.answers[drawn], whose
-
-    def on_table(self, fitted):
-        """What was fitted on numbers, behind the step that makes numbers of a table."""
-        return fitted if self.table.is_plain else make_pipeline(TableCodes(self.table), fitted)
 
 
 @dataclass(frozen=True)
@@ -207,14 +188,6 @@ NEEDS = {
     "answers": (
         "the model gives the same answer to all rows",
         lambda task: len(np.unique(task.answers)) > 1,
-    ),
-    "numbers": (
-        "for numbers only, and X has columns of text or categories",
-        lambda task: task.table.is_plain,
-    ),
-    "complete": (
-        "for complete rows only, and X lacks some values",
-        lambda task: not task.has_missing,
     ),
     "small": (
         "the model's trees are too many and too large for a tree with all of their answers",
@@ -357,8 +330,8 @@ def cultivated(task, seconds):
         max_options=5,
         time_limit=seconds,
         random_state=task.seed,
-    ).fit(task.numbers, task.answers)
-    return [MethodResult("cultivated", task.on_table(fitted), (int(fitted.n_leaves_), 1))]
+    ).fit(task.X, task.answers)
+    return [MethodResult("cultivated", fitted, (int(fitted.n_leaves_), 1))]
 
 
 # ------------------------------------------------------------------- smaller ensembles
@@ -421,14 +394,8 @@ METHODS = {
     "cultivated": Method(1.0, cultivated, "classes answers"),
     "born_again": Method(4.0, born_again, "classes trees", judged="never", by_default="small"),
     "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
-    "feature_budget": Method(3.0, feature_budget, "costs trees numbers complete", judged="once"),
-    "genesim": Method(
-        3.0,
-        genesim,
-        "classes trees answers numbers complete",
-        judged="once",
-        by_default="all",
-    ),
+    "feature_budget": Method(3.0, feature_budget, "costs trees", judged="once"),
+    "genesim": Method(3.0, genesim, "classes trees answers", judged="once", by_default="all"),
     "born_again_1": Method(4.0, born_again_1, "classes trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "classes trees", judged="once", by_default="all"),
 }

@@ -85,8 +85,9 @@ def simplify(
     ----------
     model : estimator
         Any fitted classifier or regressor, or pipeline that ends in one, with or without
-        :class:`~sklearn.frozen.FrozenEstimator`. Methods that read trees need an ensemble as
-        described for :class:`BornAgainClassifier`; for others they are listed as not tried.
+        :class:`~sklearn.frozen.FrozenEstimator`; or a ``Booster`` of LightGBM or XGBoost. Methods
+        that read trees need an ensemble as described for :class:`BornAgainClassifier`; for others
+        they are listed as not tried.
     X : array-like or data frame of shape (n_rows, n_features)
         Rows as the model takes them; text, categories and missing values are welcome if the model
         takes them. Give rows that the model was not trained on. On its training rows, the figures

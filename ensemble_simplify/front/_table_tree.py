@@ -1,9 +1,9 @@
-"""Estimators of numbers on tables: scikit-learn's own tree, and a step that makes numbers."""
+"""scikit-learn's own tree on tables, by the codes of their levels."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
@@ -74,27 +74,3 @@ class TableTree(HoldsTree, BaseEstimator):
         """Predict the probabilities of the classes."""
         X = fitted_rows(self, X, any_missing=True)
         return self.decision_tree_.predict_proba(X, check_input=False)
-
-
-class TableCodes(TransformerMixin, BaseEstimator):
-    """Number the levels of columns of text; what is missing stays so.
-
-    Parameters
-    ----------
-    table : Table
-        The columns.
-    """
-
-    def __init__(self, table=None):
-        self.table = table
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def fit(self, X, y=None):
-        """Do nothing: the levels are known."""
-        return self
-
-    def transform(self, X):
-        """Numbers for a table; a frame stays a frame."""
-        return self.table.encode(X)

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import CurveDisplay, leaves_axis
+from ensemble_simplify.base import CurveDisplay, fitted_rows, leaves_axis
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -98,7 +99,10 @@ class ParetoFrontDisplay(CurveDisplay):
             score, score_name = front.score, "score on the validation rows"
             lines["first population, voting"] = estimator.ensemble_score_
         else:
-            score = np.array([tree.score(X, y) for tree in front.trees])
+            rows = fitted_rows(estimator, X)
+            score = np.array(
+                [accuracy_score(y, tree.predict(rows, check_input=False)) for tree in front.trees]
+            )
             score_name = "accuracy"
         for name, model in (others or {}).items():
             tree = getattr(model, "decision_tree_", model)

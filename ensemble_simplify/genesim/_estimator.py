@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,10 +16,10 @@ from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
@@ -27,7 +28,9 @@ from ensemble_simplify.base import (
     check_weights,
     deadline_after,
     fit_context,
+    learned_rows,
     named_rows,
+    ordered_table,
     product,
     warn_out_of_time,
 )
@@ -38,11 +41,11 @@ from ensemble_simplify.genesim._first_trees import (
     read_models,
     voted_labels,
 )
+from ensemble_simplify.genesim._tables import GapColumns
 from ensemble_simplify.genesim.population._evolution import Evolution
 from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import Rows
 from ensemble_simplify.genesim.population._scoring import Scorer
-from ensemble_simplify.grid import Axes
 from ensemble_simplify.writing import apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
@@ -59,6 +62,10 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     The result is a classifier of its own and does not imitate the ensemble. Expect it to be about
     as accurate as a CART tree with tuned pruning.
+
+    Rows may be tables with text, categories and missing values. Levels are put in order by how
+    often their training rows are of each class; ordered categories keep their own order. Splits
+    send missing values, and levels that `fit` did not see, to one side.
 
     Read more in the :ref:`User Guide <genesim>`.
 
@@ -219,7 +226,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             StrOptions({"auto", "paper"}),
             list,
             tuple,
-            HasMethods(["fit", "predict"]),
+            Fittable(),
         ],
         "n_bootstraps": [Interval(Integral, 0, None, closed="left")],
         "boosting": ["boolean"],
@@ -306,7 +313,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows. The inducers of ``estimators="paper"`` take weights
@@ -320,13 +327,16 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             for estimator in estimators:
                 check_readable(estimator)
         given = X
-        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        X, y = learned_rows(self, X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
         y_index = y_index.astype(np.int32)
         weight = check_weights(sample_weight, X)
         random_state = check_random_state(self.random_state)
-        rows = self._divide(X, y_index, weight, random_state, deadline)
+        rows = self._divide(y_index, weight, random_state)
+        if rows.held_out and self._table.coded.any():
+            X = self._in_order_of(given, y, weight, rows)
+        self._ask_forest(rows, X, y_index, weight, deadline)
         if isinstance(estimators, str):
             train = rows.train
             forests = grow_trees(
@@ -337,7 +347,10 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 self, estimators, X, named_rows(given, X), y, weight, rows, deadline
             )
 
-        axes = Axes.of(*forests).refined(X[rows.train])
+        columns = GapColumns(self._table.gaps)
+        axes, forests = columns.axes(forests)
+        numbers = columns.rows(X)
+        axes = axes.refined(numbers[rows.train])
         trees = [tree for forest in forests for tree in axes.encode_forest(forest)]
         n_threads = effective_n_jobs(self.n_jobs)
         if len(rows.train) * len(trees) < _WORK_FOR_THREADS:
@@ -352,18 +365,24 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             weighted=sample_weight is not None,
             training_weight=self.training_weight,
         )
-        population = self._population(axes, X, y_index, weight, rows, scorer, n_threads)
+        population = self._population(axes, numbers, y_index, weight, rows, scorer, n_threads)
         evolution = Evolution(self, population, scorer, n_threads, deadline)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
-        self._set_front(population, scorer, axes, X[rows.kept], weight[rows.kept], rows, deadline)
+        decode = partial(_decoded, axes, columns)
+        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows, deadline)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(
                 self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
             )
         self._choose(population, scorer)
         return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def at(self, *, n_leaves: int) -> Self:
         """The same classifier with the best tree of at most this many leaves.
@@ -408,24 +427,23 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             )
         return self.estimators
 
-    def _divide(self, X, y_index, weight, random_state, deadline=np.inf):
-        """Choose training and validation rows, and what validation rows are scored against."""
+    def _in_order_of(self, given, y, weight, rows):
+        """Rows of numbers, levels in the order of the labels of the training rows alone.
+
+        The other rows judge trees, which may not have been told their labels by the codes.
+        """
+        known = np.zeros(len(weight))
+        known[rows.train] = weight[rows.train]
+        self._table = ordered_table(given, y, known, by_class=True)
+        return np.ascontiguousarray(self._table.read(given, np.float32))
+
+    def _divide(self, y_index, weight, random_state):
+        """Choose training and validation rows, and the seed of the forest that votes."""
         kept = np.flatnonzero(weight > 0)
-        votes = None
         # Drawn in any case, so that the front does not depend on the selection.
         seed = random_state.randint(np.iinfo(np.int32).max)
-        if self.fitness == "oob" or self._selection() == "forest":
-            votes = out_of_bag_votes(self, X[kept], y_index[kept], weight[kept], seed, deadline)
         if self.fitness == "oob":
-            return Bunch(
-                kept=kept,
-                votes=votes,
-                train=kept,
-                val=kept,
-                target=voted_labels(votes, y_index[kept]),
-                val_weight=weight[kept],
-                held_out=False,
-            )
+            return Bunch(kept=kept, train=kept, val=kept, held_out=False, seed=seed)
         train, val = [], []
         for index, label in enumerate(self.classes_.tolist()):
             members = random_state.permutation(kept[y_index[kept] == index])
@@ -445,17 +463,19 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             train.append(members[n_val:])
         train, val = np.sort(np.concatenate(train)), np.sort(np.concatenate(val))
         held_out = val.size > 0
-        if not held_out:
-            val = train
-        return Bunch(
-            kept=kept,
-            votes=votes,
-            train=train,
-            val=val,
-            target=y_index[val],
-            val_weight=weight[val],
-            held_out=held_out,
-        )
+        val = val if held_out else train
+        return Bunch(kept=kept, train=train, val=val, held_out=held_out, seed=seed)
+
+    def _ask_forest(self, rows, X, y_index, weight, deadline=np.inf):
+        """Set the votes of a forest, if they are asked for, and what trees are scored against."""
+        kept, rows.votes = rows.kept, None
+        if self.fitness == "oob" or self._selection() == "forest":
+            rows.votes = out_of_bag_votes(
+                self, X[kept], y_index[kept], weight[kept], rows.seed, deadline
+            )
+        rows.target, rows.val_weight = y_index[rows.val], weight[rows.val]
+        if self.fitness == "oob":
+            rows.target = voted_labels(rows.votes, y_index[kept])
 
     def _selection(self):
         """How the tree is chosen from the front."""
@@ -497,7 +517,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"n_iter={self.n_iter} iterations. Raise it, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, axes, X, weight, rows, deadline):
+    def _set_front(self, population, scorer, decode, X, weight, rows, deadline):
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
@@ -516,16 +536,17 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             # Counting all rows may join leaves: of two trees of one size, the later is fitter.
             if front.n_leaves and front.n_leaves[-1] <= n_leaves:
                 continue
-            nodes = axes.decode(nodes)
+            nodes, order, missing_left = decode(nodes, n_rows[:, 0])
             tree = write_counted(
                 nodes,
-                n_rows[:, 0],
-                weights[:, : len(self.classes_)],
-                n_features=axes.n_features,
+                n_rows[order, 0],
+                weights[order, : len(self.classes_)],
+                n_features=self.n_features_in_,
                 classes=self.classes_,
                 feature_names=getattr(self, "feature_names_in_", None),
                 shrinkage=self.shrinkage,
-                votes=None if votes is None else _leaf_sums(votes, nodes, X),
+                votes=None if votes is None else _leaf_sums(votes, nodes, X, missing_left),
+                missing_go_to_left=missing_left,
             )
             front.n_leaves.append(n_leaves)
             front.fitness.append(fitness)
@@ -568,9 +589,14 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.n_nodes_ = 2 * self.n_leaves_ - 1
 
 
-def _leaf_sums(of_rows, nodes, X):
+def _decoded(axes, columns, nodes, n_rows):
+    """A tree over axes as one of the columns of a table; see `with_gaps`."""
+    return columns.written(axes.decode(nodes), n_rows)
+
+
+def _leaf_sums(of_rows, nodes, X, missing_left):
     """Sums over the rows of each leaf."""
-    leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X))
+    leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
     columns = [np.bincount(leaf, weights=column, minlength=nodes.n_leaves) for column in of_rows.T]
     return np.column_stack(columns)
 

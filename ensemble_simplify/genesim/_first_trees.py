@@ -15,11 +15,11 @@ from joblib import effective_n_jobs
 from scipy import stats
 from sklearn import config_context
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import (
     check_weights,
+    comes_fitted,
     fit_or_unwrap,
     report,
     safe_indexing,
@@ -28,6 +28,7 @@ from ensemble_simplify.base import (
     warn,
 )
 from ensemble_simplify.genesim._merge_trees import common_features
+from ensemble_simplify.genesim._tables import forest_on
 from ensemble_simplify.genesim.inducers._inducers import (
     C45Tree,
     GuideTree,
@@ -35,7 +36,7 @@ from ensemble_simplify.genesim.inducers._inducers import (
     splits_of_bags,
 )
 from ensemble_simplify.genesim.population._evolution import in_threads
-from ensemble_simplify.reading import Model, tree_estimators, unwrap
+from ensemble_simplify.reading import Model, behind_codes, tree_estimators, unwrap
 from ensemble_simplify.writing import read_nodes
 
 # The CART set-ups that are bagged for estimators="auto".
@@ -191,9 +192,10 @@ def _fit_task(task, X, y, deadline, longest):
 
 
 def _fit_cart(model, X, y, weight):
-    # Rows and parameters are known to be good; looking again doubles the time on small data.
+    # Rows and parameters are known to be good; looking again doubles the time on small data. Only
+    # looking finds the gaps.
     with config_context(skip_parameter_validation=True):
-        return model.fit(X, y, sample_weight=weight, check_input=False)
+        return model.fit(X, y, sample_weight=weight, check_input=bool(np.isnan(X).any()))
 
 
 def _affordable_rows(trials, X, y, weight, deadline):
@@ -296,30 +298,35 @@ def voted_labels(votes, y_index):
 def read_models(model, estimators, X, given, y, weight, rows, deadline):
     """Fit or unwrap the models of the user, as a list of `Forest`.
 
-    `X` are the rows as float32, `given` as models are fitted on them. After `deadline`, by
-    ``time.monotonic()``, models are no longer fitted, but for the first.
+    `X` are the rows as float32, `given` as models are fitted on them: a table as it came. After
+    `deadline`, by ``time.monotonic()``, models are no longer fitted, but for the first.
     """
     names = getattr(model, "feature_names_in_", None)
     forests, frozen = [], []
     for i, estimator in enumerate(estimators):
-        is_frozen = isinstance(estimator, FrozenEstimator)
+        is_frozen = comes_fitted(estimator)
         if forests and not is_frozen and time.monotonic() >= deadline:
             continue
         forests.append(
-            _read_model(f"estimators[{i}]", estimator, given, y, weight, rows.train, names)
+            _read_model(
+                f"estimators[{i}]", estimator, given, y, weight, rows.train, model._table, names
+            )
         )
         frozen.append(unwrap(estimator) if is_frozen else None)
         report(model, f"first population: {i + 1} of {len(estimators)} models")
     # Without names in X, the fitted models must still agree on theirs.
     common_features(frozen, forests)
     if rows.held_out:
-        _warn_of_rows_seen(estimators, X, weight)
+        _warn_of_rows_seen(estimators, X, given, weight)
     return forests
 
 
-def _read_model(name, estimator, X, y, weight, train, names):
-    """Fit or unwrap one of the user's models, which must know the columns by these names."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+def _read_model(name, estimator, X, y, weight, train, table, names):
+    """Fit or unwrap one of the user's models, which must know the columns by these names.
+
+    Its trees are read over the codes of a table.
+    """
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") or comes_fitted(estimator)):
         raise TypeError(
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )
@@ -343,18 +350,21 @@ def _read_model(name, estimator, X, y, weight, train, names):
         name=name,
     )
     try:
-        return Model.of(fitted).forest
+        read = Model.of(fitted)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from error
+    return forest_on(read, table, name)
 
 
 # --------------------------------------------------------------------- rows seen before
 
 
-def _warn_of_rows_seen(estimators, X, weight):
+def _warn_of_rows_seen(estimators, X, given, weight):
     for i, estimator in enumerate(estimators):
         fitted = unwrap(estimator)
-        if fitted is not estimator and has_seen(fitted, X, weight):
+        codes, inner = behind_codes(fitted)
+        numbers = X if codes is None else codes.transform(given).astype(np.float32)
+        if fitted is not estimator and has_seen(inner, numbers, weight):
             warn(
                 f"estimators[{i}]={type(fitted).__name__}(...) seems to have been fitted on the "
                 "rows given to fit, of which some are held out to choose the tree: its leaves "

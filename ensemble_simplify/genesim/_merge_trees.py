@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
+from ensemble_simplify.genesim._tables import forest_on
 from ensemble_simplify.grid import Axes, TreeNodes, overlay, sized_nodes
-from ensemble_simplify.reading import Model, tree_estimators, unwrap
+from ensemble_simplify.reading import (
+    Forest,
+    Model,
+    Table,
+    TableCodes,
+    end_trees,
+    on_codes,
+    unwrap,
+)
 from ensemble_simplify.writing import (
     gini,
     missing_directions,
@@ -33,7 +43,7 @@ def merge_trees(
     allow_nan: bool = False,
     shrinkage: float = 0.0,
     time_limit: float | None = None,
-) -> DecisionTreeClassifier:
+) -> DecisionTreeClassifier | Pipeline:
     """Turn several fitted trees into one tree that is exactly their average.
 
     For every finite row, the result gives the weighted mean of the class probabilities of the given
@@ -46,9 +56,11 @@ def merge_trees(
     Parameters
     ----------
     estimators : list of fitted estimators
-        Tree classifiers, or forests and bagged trees. A forest counts as the mean of its trees. The
-        models may know different classes: a class that a model does not know has probability
-        zero there.
+        Tree classifiers, or forests and bagged trees, also behind the encoders and imputers of a
+        pipeline, and this package's classifiers with a tree. A forest counts as the mean of its
+        trees. The models may know different classes: a class that a model does not know has
+        probability zero there. Each level of a column has to be known to all models that refuse
+        unknown ones.
     weights : array-like of shape (n_estimators,) or None, default=None
         Non-negative weights of the models, for instance their numbers of rows. None: equal.
     max_leaf_nodes : int, default=100_000
@@ -57,7 +69,8 @@ def merge_trees(
     allow_nan : bool, default=False
         Whether the result is the mean on rows with missing values, too. It has more leaves then:
         where a model sends missing values left, they are split off. A single tree is always copied
-        together with the sides to which it sends missing values.
+        together with the sides to which it sends missing values. Unknown levels that the models
+        take for missing values are always part of the mean.
     shrinkage : float, default=0.0
         How many rows the ancestors of a node count for in its class probabilities, in every tree
         before the mean is taken (hierarchical shrinkage). Then the result is not exactly the mean,
@@ -68,9 +81,11 @@ def merge_trees(
 
     Returns
     -------
-    tree : DecisionTreeClassifier
+    tree : DecisionTreeClassifier or Pipeline
         The weights of its nodes are estimates: the training weight of each leaf of a model is
-        shared equally among the leaves of the result inside it.
+        shared equally among the leaves of the result inside it. Where the models know columns of
+        text or categories, a pipeline of two steps: one that numbers the levels, and the tree. It
+        predicts on their tables, and :func:`export_tree` writes it in their words.
 
     Raises
     ------
@@ -100,41 +115,92 @@ def merge_trees(
     True
     """
     deadline = deadline_after(_check_options(estimators, max_leaf_nodes, shrinkage, time_limit))
-    models = [unwrap(estimator) for estimator in estimators]
-    forests = [_read_for_merge(i, model) for i, model in enumerate(models)]
-    feature_names = common_features(models, forests)
+    models = [_read_for_merge(i, unwrap(estimator)) for i, estimator in enumerate(estimators)]
+    fitted, forests = [model.estimator for model in models], [model.forest for model in models]
+    feature_names = common_features(fitted, forests)
     shares = _check_weights(weights, len(models))
     classes, columns = _join_classes([forest.classes for forest in forests])
-    fitted = [[tree for tree, _ in tree_estimators(model)] for model in models]
+    table = Table.common([model.table for model in models], on_codes=[False] * len(models))
+    parts = [_Part.of(*pair, table) for pair in enumerate(models)]
 
-    to_left = None
-    if sum(map(len, fitted)) == 1:
-        nodes, parts, to_left = _copied(forests[0], fitted[0][0])
+    to_left, is_single = None, sum(len(part.trees) for part in parts) == 1
+    if is_single and parts[0].is_as_it_was and table.is_plain:
+        nodes, leaves, to_left = _copied(parts[0].forest, parts[0].trees[0])
     else:
-        if not allow_nan:
-            _refuse_missing(models, fitted)
-            every = None
+        missing = table.may_miss()
+        if allow_nan or is_single:
+            _refuse_filled(models)
+            missing[:] = True
         else:
-            every = np.ones(forests[0].n_features, dtype=bool)
-        axes, coded = _coded([replace(forest, missing=every) for forest in forests])
-        cells, parts = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
+            _refuse_missing(fitted, parts)
+        missing = missing if missing.any() else None
+        axes, coded = _coded([replace(part.forest, missing=missing) for part in parts])
+        cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
         raise _too_many_leaves(max_leaf_nodes)
-    how = fitted, columns, shares, parts, len(classes)
-    proba, leaf_weight = _leaf_means(forests, *how)
+    how = columns, shares, leaves, len(classes)
+    proba, leaf_weight = _leaf_means(parts, *how)
     if shrinkage > 0:
-        shrunk = [_shrunken(*pair, shrinkage) for pair in zip(forests, fitted, strict=True)]
+        shrunk = [part.shrunken(shrinkage) for part in parts]
         proba = with_labels(_leaf_means(shrunk, *how)[0], proba.argmax(axis=1))
-    return _write_mean(
+    tree = _write_mean(
         nodes,
         proba,
         leaf_weight,
         n_features=forests[0].n_features,
         classes=classes,
-        feature_names=feature_names,
+        feature_names=feature_names if table.is_plain else None,
         missing_go_to_left=to_left,
     )
+    return tree if table.is_plain else on_codes(TableCodes(table), tree)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A model over the common table.
+
+    Attributes
+    ----------
+    forest : Forest
+    trees : list of scikit-learn trees
+    origin : intp array of shape (n_nodes,)
+        The id of each node of the forest in its tree.
+    is_as_it_was : bool
+        Whether the trees were read as they are, without a pipeline.
+    """
+
+    forest: Forest
+    trees: list
+    origin: np.ndarray
+    is_as_it_was: bool
+
+    @classmethod
+    def of(cls, i, model, table):
+        """Put model `i` on a table."""
+        trees, folded = zip(*end_trees(model.estimator), strict=True)
+        forest = forest_on(model, table, f"estimators[{i}]")
+        return cls(forest, list(trees), forest.own_nodes, not any(folded))
+
+    def shrunken(self, strength):
+        """The same with the values of every tree shrunk along its paths."""
+        value = self.forest.value.copy()
+        for tree, first, stop in zip(self.trees, *self._ends, strict=True):
+            contents = read_nodes(tree)
+            own = np.zeros((tree.tree_.node_count, value.shape[1]))
+            own[self.origin[first:stop]] = value[first:stop]
+            # what was written by others need not have the sums in the inner nodes
+            at_leaves = contents.weighted_n_node_samples[:, None] * own[contents.order]
+            nodes = contents.nodes
+            counts = nodes._sum_up(at_leaves[nodes.leaves])
+            row = weight_of_a_row(contents.n_node_samples, contents.weighted_n_node_samples)
+            own[contents.order] = shrunken(nodes, counts / row, strength)
+            value[first:stop] = own[self.origin[first:stop]]
+        return replace(self, forest=replace(self.forest, value=value))
+
+    @property
+    def _ends(self):
+        return self.forest.offsets[:-1], self.forest.offsets[1:]
 
 
 # --------------------------------------------------------------------- the merged tree
@@ -172,32 +238,19 @@ def _copied(forest, tree):
     return nodes, parts, missing_directions(tree)[0][contents.order]
 
 
-def _shrunken(forest, trees, strength):
-    """A forest with the values of every tree shrunk along its paths."""
-    value = forest.value.copy()
-    for tree, offset in zip(trees, forest.offsets, strict=False):
-        contents = read_nodes(tree)
-        nodes, order = contents.nodes, contents.order + offset
-        # what was written by others need not have the sums in the inner nodes
-        at_leaves = contents.weighted_n_node_samples[:, None] * value[order]
-        counts = nodes._sum_up(at_leaves[nodes.leaves])
-        row = weight_of_a_row(contents.n_node_samples, contents.weighted_n_node_samples)
-        value[order] = shrunken(nodes, counts / row, strength)
-    return replace(forest, value=value)
-
-
-def _leaf_means(forests, fitted, columns, shares, parts, n_classes):
+def _leaf_means(parts, columns, shares, leaves, n_classes):
     """Mean class probabilities of the leaves, and what they weigh."""
-    proba = np.zeros((len(parts), n_classes))
-    leaf_weight = np.zeros(len(parts))
-    ids = iter(parts.T)
-    for forest, trees, which, share in zip(forests, fitted, columns, shares, strict=True):
-        for tree, offset in zip(trees, forest.offsets, strict=False):
+    proba = np.zeros((len(leaves), n_classes))
+    leaf_weight = np.zeros(len(leaves))
+    ids = iter(leaves.T)
+    for part, which, share in zip(parts, columns, shares, strict=True):
+        forest = part.forest
+        for tree in part.trees:
             leaf = next(ids)
             proba[:, which] += forest.value[leaf] * (share / forest.n_trees)
-            of_node = tree.tree_.weighted_n_node_samples
-            pieces = np.bincount(leaf - offset, minlength=len(of_node))
-            leaf_weight += (of_node / np.maximum(pieces, 1))[leaf - offset] / forest.n_trees
+            of_node, own = tree.tree_.weighted_n_node_samples, part.origin[leaf]
+            pieces = np.bincount(own, minlength=len(of_node))
+            leaf_weight += (of_node / np.maximum(pieces, 1))[own] / forest.n_trees
     return proba, np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
 
 
@@ -250,10 +303,10 @@ def _too_many_leaves(max_leaf_nodes):
     )
 
 
-def _refuse_missing(models, fitted):
+def _refuse_missing(models, parts):
     """Refuse trees that were fitted on missing values: the overlay knows finite values alone."""
-    for i, (model, trees) in enumerate(zip(models, fitted, strict=True)):
-        if any(missing_directions(tree)[1] for tree in trees):
+    for i, (model, part) in enumerate(zip(models, parts, strict=True)):
+        if any(missing_directions(tree)[1] for tree in part.trees):
             raise ValueError(
                 f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values, which "
                 "the merged tree would not follow. Set allow_nan=True to have it follow them, at "
@@ -261,10 +314,21 @@ def _refuse_missing(models, fitted):
             )
 
 
+def _refuse_filled(models):
+    """Refuse pipelines that fill in missing values from other columns, which no tree can do."""
+    for i, model in enumerate(models):
+        if model.forest.filled is not None and model.forest.filled.any():
+            raise ValueError(
+                f"estimators[{i}]={model.name}(...) fills in missing values from other columns, "
+                "which the merged tree cannot do. Leave out allow_nan=True."
+            )
+
+
 def _read_for_merge(i, model):
     """Read a model, which must answer the mean of its trees' class probabilities."""
     name = f"estimators[{i}]={type(model).__name__}(...)"
-    forest = Model.of(model).forest
+    read = Model.of(model)
+    forest = read.forest
     if forest.classes is None:
         raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
     if not forest.vote.averages_trees or forest.vote.cut is not None:
@@ -272,7 +336,7 @@ def _read_for_merge(i, model):
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "
             "trees, random forests, extra trees or bagged trees."
         )
-    return forest
+    return read
 
 
 def common_features(models, forests):

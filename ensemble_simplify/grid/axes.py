@@ -61,7 +61,7 @@ class CodedTrees:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The splits of trees, as in a `Forest`, without what the leaves say; missing values go right.
+    """The splits of trees, as in a `Forest`, without what the leaves say.
 
     Node arrays are numbered over all trees, whose roots are the first `offsets`; children and
     features are -1 in leaves, thresholds are float32-exact.
@@ -73,8 +73,8 @@ class Splits:
     right: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
-    missing_left: None = None
-    missing: None = None
+    missing_left: np.ndarray | None = None
+    missing: np.ndarray | None = None
     row_dtype: str = "float32"
 
     @classmethod
@@ -151,11 +151,13 @@ class Axes:
     def refined(self, X, max_values=256):
         """Axes with points between neighbouring values of some float32 rows as well.
 
-        More than `max_values` points of an axis are thinned out to quantiles of the rows.
+        More than `max_values` points of an axis are thinned out to quantiles of the rows. Entries
+        that are not finite make no points.
         """
         by_feature = list(self.by_feature)
         for j, cuts in zip(self.features, self.cuts, strict=True):
-            by_feature[j] = np.union1d(cuts, _points_between(X[:, j], max_values))
+            x = X[:, j]
+            by_feature[j] = np.union1d(cuts, _points_between(x[np.isfinite(x)], max_values))
         return Axes(by_feature, self.row_dtype)
 
     @property

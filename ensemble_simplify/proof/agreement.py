@@ -281,6 +281,7 @@ def agreement(
     rows = np.empty((0, len(table))) if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
+    table.check_bounds(inside)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "

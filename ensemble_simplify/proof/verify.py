@@ -67,8 +67,8 @@ def verify(
     ----------
     model_a, model_b : estimator
         Two fitted classifiers, or two fitted regressors, on the same features: tree ensembles,
-        decision trees, pipelines that end in one, or estimators of this package. They are not
-        changed.
+        decision trees, native boosters of LightGBM or XGBoost, pipelines that end in one, or
+        estimators of this package. They are not changed.
     voting : {"estimator", "hard"}, default="estimator"
         What counts as the answer of a classifier. ``"estimator"``: what ``predict`` returns (with
         ``n_jobs=None``). ``"hard"``: the class for which most trees vote, each with the same
@@ -196,6 +196,7 @@ def verify(
     rows = None if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
+    table.check_bounds(inside)
     if inside is not None and rows is not None:
         inside.check_rows(rows)
     for model in models:

@@ -2,28 +2,45 @@
 
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
 and asks the model itself; `sample` checks that both answer alike.
-`sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
-transformers do before, and `cut_offs` what decision thresholds and calibrations do after; all
-answer with `trees`, in which `_category_splits` turns tests of sets of codes into thresholds.
-`level_order` puts levels in the order of a model's answers.
+`sklearn`, `boosting`, `catboost` and `onnx_treelite` know where ensembles keep their trees,
+`level_hash` by what CatBoost knows the levels of a column, `native` stands for boosters without a
+wrapper, `pipelines` knows what transformers do before, and `cut_offs` what decision thresholds and
+calibrations do after. All answer with `trees`, in which `_category_splits` turns tests of sets of
+codes into thresholds.
+`level_order` puts levels in the order of a model's answers; `codes` is the step of a pipeline that
+numbers the levels of a table for ensembles that take numbers alone.
+`node_fields` has the fields of scikit-learn's nodes, by version.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
 """
 
+from ensemble_simplify.reading.catboost import saved_catboost
+from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.cut_offs import insides
-from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.forest import Forest, tree_estimators
+from ensemble_simplify.reading.decision import Vote, link_margin
+from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
+from ensemble_simplify.reading.native import LightGBMBooster, is_booster, library_of
+from ensemble_simplify.reading.node_fields import (
+    LEAF,
+    OF_THRESHOLD,
+    TREE_FIELDS,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,
     n_features_of,
+    own_table,
     readable,
     table_of,
+    takes_numbers_alone,
+    transformers_of,
     widen_members,
 )
 from ensemble_simplify.reading.sums import Sums, tree_shares

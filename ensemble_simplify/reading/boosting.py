@@ -15,6 +15,12 @@ import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.node_fields import (
+    HIST_FIELDS,
+    HIST_NOTES,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
@@ -24,22 +30,11 @@ from ensemble_simplify.reading.trees import (
     constant_tree,
     name_of,
     set_of,
+    sides_of,
     spread,
 )
 
 # ------------------------------------------------------------------- HistGradientBoosting
-
-_NODE_FIELDS = {
-    "value",
-    "feature_idx",
-    "num_threshold",
-    "missing_go_to_left",
-    "left",
-    "right",
-    "is_leaf",
-    "is_categorical",
-    "bitset_idx",
-}
 
 
 def read_hist_gradient_boosting(estimator, within):
@@ -57,12 +52,14 @@ def read_hist_gradient_boosting(estimator, within):
         stages = estimator._predictors
         init = np.array(estimator._baseline_prediction, dtype=np.float64).ravel()
         seen, categories = _categories_of_hist(estimator)
-        layouts = [set(p.nodes.dtype.names) for stage in stages for p in stage]
+        nodes = [p.nodes for stage in stages for p in stage]
         bitsets = [p.raw_left_cat_bitsets for stage in stages for p in stage]
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise _unknown_layout(estimator) from error
     words = [b.dtype == np.uint32 and b.ndim == 2 and b.shape[1] == 8 for b in bitsets]
-    if not all(names >= _NODE_FIELDS for names in layouts) or not all(words):
+    lacking = any(HIST_FIELDS - set(own.dtype.names) for own in nodes)
+    further = any(unknown_fields(own, HIST_FIELDS | HIST_NOTES) for own in nodes)
+    if lacking or further or not all(words):
         raise _unknown_layout(estimator)
     n_scores = len(init)
     if not stages or any(len(stage) != n_scores for stage in stages):
@@ -70,7 +67,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    codes, table = _codes_of_hist(estimator, seen, categories)
+    codes, table = codes_and_table(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -84,13 +81,8 @@ def read_hist_gradient_boosting(estimator, within):
 
 
 def _unknown_layout(estimator):
-    import sklearn
-
-    return ValueError(
-        f"{name_of(estimator)} keeps its trees in a layout that is not known (scikit-learn "
-        f"{sklearn.__version__} is installed). Fit it again with the installed version; versions "
-        "from 1.6 to 1.9 are supported."
-    )
+    found = f"{name_of(estimator)} keeps its trees in a layout that is not known"
+    return ValueError(not_known(found))
 
 
 def _categories_of_hist(estimator):
@@ -110,20 +102,26 @@ def _categories_of_hist(estimator):
     seen = np.concatenate([np.flatnonzero(is_categorical), np.flatnonzero(~is_categorical)])
     if len(found) != is_categorical.sum() or len(seen) != estimator.n_features_in_:
         raise KeyError(f"{len(found)} columns of categories")
-    return seen.astype(np.intp), [plain_levels(own)[0] for own in found]
+    return seen.astype(np.intp), found
 
 
-def _codes_of_hist(estimator, seen, categories):
-    """What stands for the categories, and the table: see `Reading`.
+def codes_and_table(estimator, seen, categories):
+    """What stands for the categories of encoders, and the table: see `Reading`.
 
-    Codes, one array of int64 for each of the first columns that the trees see, are the categories
-    themselves if all are whole numbers, else their positions.
+    `categories` are those of the first columns that the trees see. Codes, an array of int64 for
+    each, are the categories themselves if all are whole numbers, else their positions.
     """
     if seen is None:
         return [], None
+    plain = [plain_levels(own) for own in categories]
+    if any(has_none for _, has_none, _ in plain):
+        raise ValueError(
+            f"{name_of(estimator)} knows None as a category, and NaN as what is missing. Write "
+            "both as NaN, with X.fillna(numpy.nan), and fit it again."
+        )
+    categories, names = [own for own, *_ in plain], getattr(estimator, "feature_names_in_", None)
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
-    names = getattr(estimator, "feature_names_in_", None)
     if all(_are_codes(own) for own in categories):
         return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
     levels = [None] * len(seen)
@@ -169,15 +167,12 @@ def _hist_tree(estimator, predictor, codes):
                 f"{name_of(estimator)} holds a damaged tree: node {node} splits categories of a "
                 "feature that has none. Fit it again."
             )
-        # unknown categories take the side of missing values
-        known, lost_left = codes[feature], bool(tree.missing_left[node])
-        goes_left = np.full(known.max(initial=-1) + 2, lost_left)
-        goes_left[known] = _bits(predictor.raw_left_cat_bitsets[row])[: len(known)]
-        sets[node] = goes_left
+        inside = bits_of(predictor.raw_left_cat_bitsets[row])
+        sets[node] = sides_of(codes[feature], inside, bool(tree.missing_left[node]))
     return tree, sets
 
 
-def _bits(words):
+def bits_of(words):
     """The bits of some 32-bit words, the lowest first."""
     return np.unpackbits(
         np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little"
@@ -186,10 +181,14 @@ def _bits(words):
 
 # ------------------------------------------------------------------- XGBoost
 
+# What makes probabilities of margins; and whether these, and not the margins, decide.
 _XGBOOST_LINKS = {
-    "binary:logistic": "sigmoid",
-    "reg:logistic": "sigmoid",
-    "multi:softprob": "softmax",
+    "binary:logistic": ("sigmoid", True),
+    "binary:logitraw": ("sigmoid", False),
+    "binary:hinge": ("unknown", False),
+    "reg:logistic": ("sigmoid", True),
+    "multi:softprob": ("softmax", True),
+    "multi:softmax": ("softmax", False),
 }
 # Where a tree of XGBoost keeps sets of codes: nodes, first places and numbers of codes, and codes.
 _XGBOOST_SETS = ("categories_nodes", "categories_segments", "categories_sizes", "categories")
@@ -227,10 +226,11 @@ def read_xgboost(estimator, within):
         booster = estimator.get_booster()
     learner = json.loads(bytes(booster.save_raw(raw_format="json")))["learner"]
     classes = getattr(estimator, "classes_", None)
-    link, n_scores = _link_of_xgboost(estimator, learner, classes)
+    link, n_scores, by_probability = _link_of_xgboost(estimator, learner, classes)
     boosting = learner["gradient_booster"]
-    shares = boosting.get("weight_drop")
     model = boosting.get("gbtree", boosting)["model"]
+    # from XGBoost 3.4 on, with the trees, and of gbtree with dropout, too
+    shares = boosting.get("weight_drop", model.get("weight_drop"))
     width = int(estimator.n_features_in_)
     categorical = np.zeros(width, dtype=bool)
     kinds = learner.get("feature_types") or []
@@ -268,7 +268,7 @@ def read_xgboost(estimator, within):
         n_scores,
         init=init,
         link=link,
-        by_probability=link is not None,
+        by_probability=by_probability,
         dtype="float32",
     )
     table = _table_of_xgboost(estimator, learner, model, categorical)
@@ -276,19 +276,22 @@ def read_xgboost(estimator, within):
 
 
 def _link_of_xgboost(estimator, learner, classes):
-    """What turns scores into probabilities, and the number of scores."""
-    objective = learner["objective"]["name"]
+    """What turns scores into probabilities, the number of scores, and whether the former decide."""
+    objective, model = learner["objective"]["name"], learner["learner_model_param"]
+    link, by_probability = None, False
     if classes is None:
         if objective not in _XGBOOST_IDENTITY:
             raise ValueError(
                 f"{name_of(estimator)} has objective={objective!r}, which is not supported. Use "
                 "objective='reg:squarederror' or another whose predictions are sums of leaves."
             )
-        link, n_scores = None, int(learner["learner_model_param"].get("num_target", 1))
+        n_scores = int(model.get("num_target", 1))
     else:
-        n_scores = 1 if len(classes) == 2 else len(classes)
-        link = _XGBOOST_LINKS.get(objective)
-        if link != link_of(n_scores):
+        n_scores = max(1, int(model["num_class"]))
+        link, by_probability = _XGBOOST_LINKS.get(objective, (None, False))
+        # the wrapper takes what these answer for probabilities
+        raw = objective in ("binary:logitraw", "binary:hinge") and hasattr(estimator, "objective")
+        if raw or not _goes_with(link, n_scores, len(classes)):
             raise ValueError(
                 f"{name_of(estimator)} has {len(classes)} classes and objective={objective!r}, "
                 "which is not supported. Fit it on at least two classes with its default objective."
@@ -298,7 +301,14 @@ def _link_of_xgboost(estimator, learner, classes):
             f"{name_of(estimator)} was fitted on y with {n_scores} outputs; only one output is "
             "supported. Fit one ensemble for each column of y."
         )
-    return link, n_scores
+    return link, n_scores, by_probability
+
+
+def _goes_with(link, n_scores, n_classes):
+    """Whether so many scores, and this link, are those of so many classes."""
+    if link is None or (link == "softmax") != (n_scores > 1):
+        return False
+    return n_scores == n_classes or (n_scores == 1 and n_classes == 2)
 
 
 def _xgboost_tree(estimator, saved):
@@ -400,22 +410,26 @@ def _weigh(booster, trees, shares, init, estimator):
     some versions, for some kinds of rows, do not. The start itself may have been rounded when it
     was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
-    rows = _rows_of_leaves(trees[:200])
+    written = trees.on_codes()
+    rows = _rows_of_leaves(written[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in trees]
+    leaves = [_leaves_of(tree, rows) for tree in written]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
-        values = [tree.value.astype(np.float32) for tree in trees]
-        if back_and_forth:
-            values = [np.where(value != 0, value + start - start, value) for value in values]
-        values = [value * share for value, share in zip(values, shares, strict=True)]
+
+        def scaled(tree, share, start=start, back_and_forth=back_and_forth):
+            value = tree.value.astype(np.float32)
+            if back_and_forth:
+                value = np.where(value != 0, value + start - start, value)
+            return value * share
+
         total = np.tile(start, (len(rows), 1))
-        for value, leaf in zip(values, leaves, strict=True):
-            total += value[leaf]
+        for tree, share, leaf in zip(written, shares, leaves, strict=True):
+            total += scaled(tree, share)[leaf]
         if np.array_equal(total, truth):
-            for tree, value in zip(trees, values, strict=True):
-                tree.value = value.astype(np.float64)
+            for tree, share in zip(trees, shares, strict=True):
+                tree.value = scaled(tree, share).astype(np.float64)
             return start
     raise ValueError(
         f"The margins of {name_of(estimator)} with booster='dart' could not be reproduced from its "
@@ -446,7 +460,7 @@ def _base_margin(booster, trees, guess, n_first, estimator):
     leaves tell apart all starts that make a difference; with several trees an iteration, rows for
     many combinations of their leaves do.
     """
-    rows = _rows_of_leaves(trees[:20])
+    rows = _rows_of_leaves(trees.on_codes(20))
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
     # the margins after the first iteration, and after all
@@ -545,7 +559,8 @@ def read_lightgbm(estimator, within):
     classes = getattr(estimator, "classes_", None)
     objective = re.search(r"^objective=(.*)$", head, re.M)
     objective = objective[1].split() if objective else ["none"]
-    link, slope, n_scores = _link_of_lightgbm(estimator, objective, classes)
+    n_scores = int(re.search(r"^num_tree_per_iteration=(\d+)$", head, re.M)[1])
+    link, slope = _link_of_lightgbm(estimator, objective, classes, n_scores)
     width = int(estimator.n_features_in_)
     categorical = np.zeros(width, dtype=bool)
     named = re.search(r"^\[categorical_feature: ([\d,]*)\]$", text, re.M)
@@ -616,10 +631,16 @@ def _is_on(option):
     return f"={option}".split()[0].lower() in ("=true", "=+")
 
 
-def _link_of_lightgbm(estimator, objective, classes):
-    """What turns scores into probabilities, the slope of the sigmoid, and the number of scores."""
+def _link_of_lightgbm(estimator, objective, classes, n_scores):
+    """What turns scores into probabilities, and the slope of the sigmoid."""
     kind, *options = objective
     slope = 1.0
+    if kind == "none":
+        raise ValueError(
+            f"{name_of(estimator)} was trained with a function as its objective, and its trees do "
+            "not tell what becomes of their sums. Use one of LightGBM's objectives, such as "
+            "objective='binary'."
+        )
     if classes is None:
         if kind not in _LIGHTGBM_IDENTITY or "sqrt" in options:
             raise ValueError(
@@ -627,14 +648,13 @@ def _link_of_lightgbm(estimator, objective, classes):
                 "supported. Use objective='regression' or another whose predictions are sums of "
                 "leaves."
             )
-        return None, slope, 1
-    n_scores = 1 if len(classes) == 2 else len(classes)
+        return None, slope
     link = {
         "binary": "sigmoid",
         "cross_entropy": "sigmoid",
         "multiclass": "softmax",
     }.get(kind)
-    if link != link_of(n_scores):
+    if not _goes_with(link, n_scores, len(classes)):
         kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes and the objective {kind!r}, which is "
@@ -643,7 +663,7 @@ def _link_of_lightgbm(estimator, objective, classes):
     for option in options:
         if option.startswith("sigmoid:"):
             slope = float(option.partition(":")[2])
-    return link, slope, n_scores
+    return link, slope
 
 
 def _lightgbm_tree(estimator, part):
@@ -699,6 +719,6 @@ def _lightgbm_tree(estimator, part):
                 f"{name_of(estimator)} holds a damaged tree: node {node} splits categories, but "
                 "names none. Fit it again."
             )
-        codes = np.flatnonzero(_bits(words[ends[row] : ends[row + 1]]))
+        codes = np.flatnonzero(bits_of(words[ends[row] : ends[row + 1]]))
         sets[node] = set_of(codes, True, estimator)
     return tree, sets

@@ -18,7 +18,7 @@ from ensemble_simplify.grid import Stopped, float32_floor, last_double
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import n_features_of, read, readable
+from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
@@ -64,6 +64,9 @@ class Forest:
     filled : ndarray of bool, shape (n_features,), or None
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
+    origin : ndarray of intp, shape (n_nodes,), or None
+        Which node of the ensemble's own tree each node is; of splits that were written for a set
+        of codes, the one of the set. None: the nodes of each tree are its own, in their order.
     """
 
     n_features: int
@@ -82,6 +85,7 @@ class Forest:
     missing: np.ndarray | None = None
     table: Table | None = None
     filled: np.ndarray | None = None
+    origin: np.ndarray | None = None
 
     @property
     def categorical(self):
@@ -108,6 +112,13 @@ class Forest:
     def n_nodes(self):
         """Number of nodes in all trees."""
         return self.left.shape[0]
+
+    @property
+    def own_nodes(self):
+        """Which node of the ensemble's own tree each node is; see `origin`."""
+        if self.origin is not None:
+            return self.origin
+        return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
     def n_scores(self):
@@ -257,6 +268,7 @@ class Forest:
             value=self.value[origin],
             input_dtype=input_dtype,
             table=table,
+            origin=self.own_nodes[origin],
         )
 
     def weighted(self, weights, value, start, *, tie_upper=False):
@@ -293,6 +305,7 @@ class Forest:
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
+            origin=None if self.origin is None else self.origin[nodes],
         )
 
     def constant(self, label):
@@ -332,7 +345,7 @@ def _rows_of(X, dtype):
         return check_array(X, dtype=np.dtype(dtype), order="C", ensure_all_finite="allow-nan")
 
 
-def read_forest(estimator, *, voting="estimator", rows=None):
+def read_forest(estimator, *, voting="estimator", rows=None, like=None):
     """Read a fitted ensemble, which is left as it is, as a `Forest`.
 
     Parameters
@@ -348,6 +361,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     rows : array, frame or None, default=None
         Some rows as the ensemble is given them. A pipeline is read for their dtypes; None: for
         float64.
+    like : Table or None, default=None
+        A table in whose order the levels of columns get their codes; None: that of the table that
+        an estimator of this package was fitted on, or an order that suits the ensemble.
 
     Raises
     ------
@@ -362,9 +378,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
-    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
-    the label relies on the package using the same one.
+    Sums of XGBoost, LightGBM and CatBoost are reproduced bit for bit. CatBoost compares them; the
+    exponential of the others' sigmoid or softmax is the C library's, so for scores within 1e-5
+    (XGBoost) or 1e-13 (LightGBM) of a tie the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
     dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
     `Forest.in_doubles` is faithful on all doubles, where no pipeline comes before. Columns that
@@ -372,8 +388,9 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
+    like = own_table(unwrap(estimator)) if like is None else like
     estimator = readable(estimator)
-    reading = read(estimator, rows=rows)
+    reading = read(estimator, rows=rows, like=like)
     if voting == "hard":
         _count_labels(reading, estimator)
     forest = _assemble(reading, n_features_of(estimator), estimator)
@@ -388,12 +405,7 @@ def tree_estimators(estimator):
     Each comes with the indices of the features it was fitted on (None: all of them). TypeError if
     the trees are none of scikit-learn's, or split transformed columns.
     """
-    trees = read(estimator).trees
-    if any(tree.estimator is None for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
-        )
+    trees = _sklearn_trees(estimator)
     if any(tree.folded for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
@@ -401,6 +413,25 @@ def tree_estimators(estimator):
             "and transformed rows."
         )
     return [(tree.estimator, tree.columns) for tree in trees]
+
+
+def end_trees(estimator):
+    """The fitted scikit-learn trees of an ensemble, or at the end of a pipeline, in their order.
+
+    Each comes with whether it splits columns that a pipeline made. `Forest.own_nodes` tells which
+    node is which of theirs. TypeError if they are none of scikit-learn's.
+    """
+    return [(tree.estimator, tree.folded) for tree in _sklearn_trees(estimator)]
+
+
+def _sklearn_trees(estimator):
+    trees = read(estimator).trees
+    if any(tree.estimator is None for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
+        )
+    return trees
 
 
 def _count_labels(reading, estimator):
@@ -461,6 +492,16 @@ def _assemble(reading, n_features, estimator):
             by_dtype=any(tree.by_dtype for tree in reading.trees),
         ),
         filled=reading.filled,
+        origin=_origins(reading.trees),
+    )
+
+
+def _origins(trees):
+    """Which nodes of the ensemble's own trees those of the trees are; None: they are the same."""
+    if all(tree.origin is None for tree in trees):
+        return None
+    return np.concatenate(
+        [np.arange(len(tree.left)) if tree.origin is None else tree.origin for tree in trees]
     )
 
 

@@ -1,4 +1,4 @@
-"""The order in which the levels of a table's columns get their codes."""
+"""The order in which the levels of a table's columns get their codes: by answers, or by tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 _LEAST_ROWS = 3
 # Differences between levels below this part of the largest one are rounding.
 _ROUNDING = 1e-9
+# Levels that tests tell apart beyond which they stay in the order in which they are.
+_MOST_LEVELS = 4096
 
 
 def level_orders(table, rows, answers, weight):
@@ -34,6 +36,67 @@ def level_orders(table, rows, answers, weight):
             order = _by_answers(codes, len(own), answers[known], weight[known])
         orders.append(order)
     return orders
+
+
+def order_of_sides(sides, count, below, n_levels):
+    """The order of a column's levels in which sets of them have few ends; None: as it is.
+
+    Levels that many tests send the same way become neighbours: a short path through all levels, by
+    insertion, where the distance of two is the number of tests that tell them apart. Where each
+    test is about one level, as after a one-hot encoder, all paths are alike. A level in the middle
+    has other codes on both sides, and nodes for these are written twice. So levels come first where
+    such nodes are many. All numbers are whole, so that every machine finds the same order.
+
+    Parameters
+    ----------
+    sides : bool array of shape (n_sets, n_codes)
+        Where each code goes. A code after the levels, of those that nobody knows, stays the last.
+    count : int array of shape (n_sets,)
+        How many tests there are of each set.
+    below : int array of shape (n_sets, 2)
+        How many nodes are on the right, and on the left, of these tests.
+    n_levels : int
+    """
+    alike, group = np.unique(sides.T, axis=0, return_inverse=True)
+    n, group = len(alike), group.ravel()
+    if n < 2:
+        return None
+    are_few = 2 * sides.sum(axis=1) < sides.shape[1]
+    alone = sides == are_few[:, None]
+    if (alone.sum(axis=1) <= 1).all():
+        twice = np.where(are_few, below[:, 0], below[:, 1])
+        return np.argsort(-(twice @ alone)[:n_levels], kind="stable")
+    if n > _MOST_LEVELS:
+        return None
+    side = alike.astype(np.float64)
+    apart = (side * count) @ (1.0 - side).T
+    apart += apart.T
+    last = None if sides.shape[1] == n_levels else int(group[-1])
+    path = _short_path(apart, last)
+    if apart[path[:-1], path[1:]].sum() >= apart[group[:-1], group[1:]].sum():
+        return None
+    place = np.empty(n, dtype=np.intp)
+    place[path] = np.arange(n)
+    return np.argsort(place[group[:n_levels]], kind="stable")
+
+
+def _short_path(apart, last=None):
+    """A short path through all points, which ends in the last one, by farthest insertion."""
+    begin, end = divmod(int(apart.argmax()), len(apart))
+    if last is not None:
+        begin, end = int(apart[last].argmax()), last
+    path, nearest = np.array([begin, end]), np.minimum(apart[begin], apart[end])
+    nearest[path] = -1.0
+    while len(path) < len(apart):
+        point = int(nearest.argmax())
+        way = apart[point, path]
+        longer = np.concatenate([way[:1], way[:-1] + way[1:] - apart[path[:-1], path[1:]]])
+        if last is None:
+            longer = np.append(longer, way[-1])
+        path = np.insert(path, int(longer.argmin()), point)
+        nearest = np.minimum(nearest, apart[point])
+        nearest[point] = -1.0
+    return path
 
 
 def _by_answers(codes, n_levels, answers, weight):

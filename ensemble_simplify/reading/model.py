@@ -14,10 +14,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.cut_offs import around, insides
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import _numbers, unwrap
+from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
+from ensemble_simplify.reading.trees import classes_of
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
@@ -47,7 +48,7 @@ class Model:
     def __init__(self, estimator, table=None, forest=None, voting="estimator"):
         self.estimator, self.name = estimator, type(estimator).__name__
         self._voting = voting
-        self.is_classifier = hasattr(estimator, "classes_")
+        self.is_classifier = classes_of(estimator) is not None
         self.table, self.forest = table, forest
         self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
@@ -56,14 +57,16 @@ class Model:
     def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
         """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
 
-        It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
-        those that an estimator of this package was fitted on, or float64. With `check`, a model
+        It is read for the dtypes in which some `rows`, or the columns of a table, come, and in the
+        codes of the table. None: for those that an estimator of this package was fitted on, or
+        float64. With `check`, a model
         that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
         checked before, or was made by this package, needs no check.
         """
         estimator = unwrap(fitted)
         rows = own_table(estimator) if rows is None else rows
-        forest = read_forest(estimator, voting=voting, rows=_sample(rows))
+        like = rows if isinstance(rows, Table) else own_table(estimator)
+        forest = read_forest(estimator, voting=voting, rows=_sample(rows), like=like)
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
@@ -73,6 +76,10 @@ class Model:
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
+        if rows is not None:
+            model.name_levels(rows)
+        if isinstance(rows, Table) and model.table.hashed:
+            model.follow(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -110,14 +117,41 @@ class Model:
             rows = np.asarray(rows)
         self.table = self.table.like(rows)
         if self.forest is not None and not self.forest.table.same_dtypes(rows):
-            self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
+            self._read_again(rows, self.table)
         return self
+
+    def _read_again(self, rows, like):
+        """Read the trees in the dtypes of some rows, and in the order of the levels of a table."""
+        self.forest = read_forest(
+            self.estimator, voting=self._voting, rows=_sample(rows), like=like
+        )
+        if self.table.hashed:
+            self.forest = replace(self.forest, table=self.table)
+
+    def name_levels(self, rows):
+        """Know levels, where the model keeps but hashes of them, by the names in some rows."""
+        if not self.table.hashed:
+            return
+        self.table = self.table.named_by(rows)
+        if self.forest is not None:
+            self.forest = replace(self.forest, table=self.table)
 
     def follow(self, table):
         """Take rows of numbers in the codes of another table of the same columns.
 
         A level that the model lacks is unknown to it.
         """
+        if self.forest is not None:
+            # sets of levels are written on these codes, rather than thresholds on other ones
+            written = self.forest.table.coded
+            written[list(self.table.hashed)] = False  # more levels may be named than are in sets
+            orders = [
+                order if coded else None
+                for order, coded in zip(self.table.orders_like(table), written, strict=True)
+            ]
+            if any(order is not None for order in orders):
+                self.table = self.table.reordered(orders)
+                self._read_again(self.table, self.table)
         self._own_codes = self.table.codes_of(table)
         if self.forest is None or not self._own_codes:
             return
@@ -150,6 +184,35 @@ class Model:
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
                 rows[known, j] = self.table.translated(j, rows[known, j], *own)
         return rows if self.table is None else self.table.decode(rows)
+
+    def takes_gaps(self, rows, ask=None):
+        """Columns in which the model takes gaps, as a bool array.
+
+        It takes what some of the `rows` lack, which are rows of numbers that it answers. Of the
+        others it is asked, columns of numbers and those with levels apart, unless it says that it
+        takes gaps anywhere. A function of numbers alone is not asked: it could compute anything.
+        `ask` is a function that puts a row to it, and raises an error where it does not take the
+        row; None: `answers`.
+        """
+        found, ask = np.isnan(rows).any(axis=0), ask or self.answers
+        if says_it_takes_gaps(self.estimator):
+            return np.ones_like(found)
+        coded = np.zeros_like(found) if self.table is None else self.table.coded
+        if not hasattr(self.estimator, "predict") and not (found | coded).any():
+            return found
+        for columns in (np.ones_like(found), ~coded, coded):
+            if not (columns & ~found).any():
+                continue
+            row = rows[:1].copy()
+            row[:, columns] = np.nan
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ask(row)
+            except Exception:  # it refuses gaps in its own way
+                continue
+            found |= columns
+        return found
 
     def labels(self, rows):
         """The classes that `ask_given` answers to rows of numbers."""
@@ -218,6 +281,9 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
+    if X is not None:
+        for model in models:
+            model.name_levels(X)
     asked = any(model.forest is None for model in models)
     # the larger forest stays as it is
     order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
@@ -228,6 +294,8 @@ def common_table(models, X=None):
     if asked:
         # what only can be asked takes the words of the other, where it has none itself
         for i, model in enumerate(models):
+            if model.forest is None:
+                model.name_levels(table)
             if on_codes[i] or not model.table.knows_kinds_of(table):
                 model.table, on_codes[i] = table, False
     if X is None:

@@ -36,8 +36,11 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.utils import get_tags
 
-from ensemble_simplify.grid import FLOAT32_MAX, last_float32
+from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
+from ensemble_simplify.reading.codes import TableCodes
+from ensemble_simplify.reading.native import is_booster, stand_in
 from ensemble_simplify.reading.table import Table, is_missing, plain_levels
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -84,6 +87,8 @@ class Transformers:
         Output columns of other numbers than the input's.
     table : Table or None
         The input columns, if some of them have levels.
+    given : Table
+        The same, with or without levels, in the dtypes and the kind of frame that the steps take.
     filled : ndarray of bool, shape (n_features,)
         Columns of which missing values are filled in from other columns.
 
@@ -106,11 +111,13 @@ class Transformers:
         for name, step in self._steps:
             made = self._made(name, step, *made)
         self.source, state = made
-        self.rescaled = state == _SCALED
+        self.rescaled, self._same = state == _SCALED, state == _PLAIN
         self.table = None
         # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
-        if any(own is not None for own in self._levels):
+        if self._steps and isinstance(self._steps[0][1], TableCodes):
+            self.table = self._steps[0][1].table
+        elif any(own is not None for own in self._levels):
             unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
             self.table = Table(
                 names,
@@ -119,14 +126,13 @@ class Transformers:
                 as_none=tuple(sorted(self._as_none)),
                 as_nan=tuple(sorted(self._as_nan)),
             )
-        # the columns in the dtypes, and the kind of frame, in which the steps are given them
-        self._given = self.table or Table.of_numbers(self.n_features, names)
+        self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
-            self._given = self._given.like(rows)
+            self.given = self.given.like(rows)
         if self.table is None and not any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
-            self._given = replace(self._given, names=None)
+            self.given = replace(self.given, names=None)
         if rows is not None:
             self._check_dtypes(rows)
 
@@ -145,6 +151,10 @@ class Transformers:
             return source, state
         if _is_identity(step):
             return source, state
+        if isinstance(step, TableCodes):
+            if self._steps[0][1] is not step:
+                raise refused(name, step, "is not the first one")
+            return source, np.where(step.table.coded, _ENCODED, state)
         kind = next((kind for kind in _KNOWN if isinstance(step, kind)), None)
         if kind is None:
             raise refused(name, step, "is not known to look at one column at a time, in order")
@@ -224,8 +234,22 @@ class Transformers:
 
         If they are `finite`, what comes out of each step has to be a number.
         """
-        rows = self._given.decode(X)
+        rows = self.given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
+
+    def of_rows(self, X):
+        """What the steps make of rows as a user gives them, as float64; errors are theirs."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X has feature names, but")
+            for _, step in self._steps:
+                X = step.transform(X)
+        return _numbers(X)
+
+    def of_column(self, j, numbers):
+        """What the steps make of numbers of one input column, of shape (n_rows, n_outputs)."""
+        rows = np.zeros((len(numbers), self.n_features))
+        rows[:, j] = numbers
+        return self.transform(rows, finite=False)[:, self.source == j]
 
     def _through(self, X, finite):
         """What the steps make of rows as they come, as float64."""
@@ -246,7 +270,7 @@ class Transformers:
 
     def _check_dtypes(self, rows):
         """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
-        kinds = self._given.dtypes or ()
+        kinds = self.given.dtypes or ()
         if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
         if np.float16 not in kinds:
@@ -255,7 +279,7 @@ class Transformers:
             try:
                 same = np.array_equal(
                     self._through(copy.deepcopy(rows), False),
-                    self.transform(self._given.read(rows), False),
+                    self.transform(self.given.read(rows), False),
                     equal_nan=True,
                 )
             except (TypeError, ValueError):  # the pipeline takes no such rows
@@ -274,13 +298,26 @@ class Transformers:
 
         `feature` is the column of each test among those that come out; values that are at most its
         `threshold` pass, once they are rounded to float32 where `single`. The `Folded` tests are in
-        terms of the columns ``source[feature]``.
+        terms of the columns ``source[feature]``. Tests that are the same are looked at once.
         """
+        order = np.lexsort((single, threshold, feature))
+        sorted_tests = np.stack([feature, threshold, single])[:, order]
+        begins = np.ones(len(order), dtype=bool)
+        begins[1:] = (sorted_tests[:, 1:] != sorted_tests[:, :-1]).any(axis=0)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.cumsum(begins) - 1
+        distinct = order[begins]
+        return self._folded(feature[distinct], threshold[distinct], single[distinct]).at(place)
+
+    def _folded(self, feature, threshold, single):
+        """The `Folded` tests of `fold`, of distinct ones."""
         n_tests, source = len(feature), self.source[feature]
         numbers = np.ones(n_tests, dtype=bool)
         if self.table is not None:
             numbers = ~self.table.categorical[source]
-        sets = self._sets(np.flatnonzero(~numbers), feature, threshold, single)
+        coded = np.flatnonzero(~numbers)
+        sets, set_of = self._sets(coded, feature, threshold, single), np.full(n_tests, -1)
+        set_of[coded] = np.arange(len(coded))
         ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
         if self.table is not None:
             ends[:, self.table.categorical] = 0.0
@@ -292,6 +329,10 @@ class Transformers:
             not all(map(np.array_equal, missing, other._at_missing(*tests))) for other in others
         )
         folded = np.full(n_tests, np.inf)
+        # where finite numbers come out as they went in, a test is the same, of float32 numbers
+        same = numbers & self._same[feature]
+        folded[same] = float32_floor(threshold[same])
+        numbers &= ~same
         order = np.flatnonzero(numbers)
         order = order[np.argsort(source[order], kind="stable")]
         first = np.searchsorted(source[order], np.arange(self.n_features))
@@ -307,11 +348,11 @@ class Transformers:
                     _ends_at(last, other._below(*tests, falls[part])) for other in others
                 )
                 folded[part] = last
-        return Folded(folded, falls, sets, *missing, by_dtype)
+        return Folded(folded, falls, sets, set_of, *missing, by_dtype)
 
     def _in_other_dtypes(self):
         """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
-        given, others = self._given, []
+        given, others = self.given, []
         kinds = given.dtypes or (None,) * len(given)
         for dtype in (None, np.float32):
             own = tuple(
@@ -320,22 +361,22 @@ class Transformers:
             )
             if own != kinds:
                 other = copy.copy(self)
-                other._given = replace(given, dtypes=own)
+                other.given = replace(given, dtypes=own)
                 others.append(other)
         return others
 
     def _sets(self, tests, feature, threshold, single):
-        """For each test of a column with levels: which codes pass, which come out as NaN."""
+        """For some tests of columns with levels: which codes pass, which come out as NaN."""
         values = {}
         for j in np.unique(self.source[feature[tests]]):
             rows = np.zeros((int(self.table.highest[j]) + 1, self.n_features))
             rows[:, j] = np.arange(len(rows))
             values[j] = self.transform(rows)
-        sets = {}
+        found = []
         for i in tests.tolist():
             value = values[self.source[feature[i]]][:, feature[i]]
-            sets[i] = _passes(value, threshold[i], single[i]), np.isnan(value)
-        return sets
+            found.append((_passes(value, threshold[i], single[i]), np.isnan(value)))
+        return found
 
     def _at_missing(self, feature, threshold, single):
         """Which tests a missing value passes, and which tests see it as missing."""
@@ -381,8 +422,10 @@ class Folded:
     falls : ndarray of bool
         Whether the transformed value falls where the value rises: then values above the threshold
         pass.
-    sets : dict of int to pair of bool arrays
-        For tests of columns with levels, which codes pass, and which come out as missing.
+    sets : list of pairs of bool arrays
+        Of tests of columns with levels, which codes pass, and which come out as missing.
+    set_of : ndarray of intp
+        The place of each test's in `sets`; -1: it is of a column of numbers.
     missing_passes, missing_stays : ndarrays of bool
         Whether a missing value passes, or comes out as one and is for the tree to send.
     by_dtype : bool
@@ -391,10 +434,16 @@ class Folded:
 
     threshold: np.ndarray
     falls: np.ndarray
-    sets: dict
+    sets: list
+    set_of: np.ndarray
     missing_passes: np.ndarray
     missing_stays: np.ndarray
     by_dtype: bool
+
+    def at(self, places):
+        """The tests at some places."""
+        names = ("threshold", "falls", "set_of", "missing_passes", "missing_stays")
+        return replace(self, **{name: getattr(self, name)[places] for name in names})
 
 
 def _ends_at(last, below):
@@ -477,14 +526,15 @@ def _columns_of_imputer(name, step, width):
 
 
 # Their predict is that of their best_estimator_; a subclass may have one of its own.
-_SEARCHES = (GridSearchCV, RandomizedSearchCV)
+SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 
 def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
 
     So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
-    attribute whose answers it passes on; a subclass of it may answer otherwise.
+    attribute whose answers it passes on; a subclass of it may answer otherwise. A native booster
+    has its stand-in.
     """
     # a predict that was set by hand answers, and not what is inside
     while "predict" not in getattr(estimator, "__dict__", ()):
@@ -492,11 +542,24 @@ def unwrap(estimator):
             estimator = estimator.estimator
         elif "_stands_for" in vars(type(estimator)) and "predict_proba" not in vars(estimator):
             estimator = getattr(estimator, estimator._stands_for)
-        elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
+        elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
+        elif is_booster(estimator):
+            estimator = stand_in(estimator)
         else:
             break
     return estimator
+
+
+def says_it_takes_gaps(estimator):
+    """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
+
+    A pipeline's tags do not tell: its steps refuse missing values themselves.
+    """
+    inner = unwrap(estimator)
+    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
+        return None
+    return bool(get_tags(inner).input_tags.allow_nan)
 
 
 def owner_of(kind, method):

@@ -12,11 +12,10 @@ import warnings
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX
 from ensemble_simplify.reading.decision import link_margin, scores_of
+from ensemble_simplify.reading.pipelines import says_it_takes_gaps
 from ensemble_simplify.reading.sklearn import has_own_methods, is_known_by_its_trees
 
 # Rows that are put to a model; the last of them lack something, if the model takes that.
@@ -87,6 +86,7 @@ def _rows(forest, table):
     lacking = rng.random((N_LACKING, forest.n_features)) < 0.25
     if forest.filled is not None:
         lacking &= ~forest.filled
+    lacking[:, list(table.hashed)] = False
     rows[-N_LACKING:][lacking] = np.nan
     return rows
 
@@ -96,7 +96,7 @@ def _asked(model, rows, method):
     with warnings.catch_warnings():
         # encoders warn of levels that they never saw, which are put to them on purpose
         warnings.simplefilter("ignore")
-        if _may_take_gaps(model.estimator):
+        if says_it_takes_gaps(model.estimator) is not False:
             try:
                 return rows, model.answers(rows.copy(), method)
             except ValueError:  # a step of a pipeline, or a tree of this package, refuses gaps
@@ -104,13 +104,6 @@ def _asked(model, rows, method):
                 return rows, model.answers(rows.copy(), method)
         rows = rows[:-N_LACKING]
         return rows, model.answers(rows.copy(), method)
-
-
-def _may_take_gaps(estimator):
-    """Whether a model takes missing values, as far as can be told without asking it."""
-    if isinstance(estimator, Pipeline) or not hasattr(estimator, "__sklearn_tags__"):
-        return True
-    return get_tags(estimator).input_tags.allow_nan
 
 
 def _unlike(answers, found):

@@ -35,10 +35,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.boosting import (
+    bits_of,
+    codes_and_table,
     read_hist_gradient_boosting,
     read_lightgbm,
     read_xgboost,
 )
+from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
 from ensemble_simplify.reading.cut_offs import (
     THRESHOLDS,
     calibrated,
@@ -47,15 +50,27 @@ from ensemble_simplify.reading.cut_offs import (
     with_threshold,
 )
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
+from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
+from ensemble_simplify.reading.node_fields import (
+    OF_HASH,
+    OF_SET,
+    OF_THRESHOLD,
+    TREE_FIELDS,
+    is_untested,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
-from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
+from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
+    MAX_CODE,
     Reading,
     Tree,
-    as_thresholds,
+    Trees,
     constant_tree,
     name_of,
+    sides_of,
     spread,
 )
 
@@ -63,24 +78,29 @@ from ensemble_simplify.reading.trees import (
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
 
 
-def read(estimator, *, within=None, rows=None):
+def read(estimator, *, within=None, rows=None, like=None):
     """Read a fitted ensemble as a `Reading`.
 
     `within` is the number of features that the ensemble around it gives; None: it stands alone.
     `rows` are some rows as it is given them, in whose dtypes a pipeline is read; None: float64.
+    Levels get their codes in the order of a table `like` its own, see `Reading.write`.
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    # models in other formats cannot be fitted, and a threshold need not be
-    if not isinstance(estimator, _EXCHANGE) and not insides(estimator):
+    # models in other formats cannot be fitted, a threshold need not be, and CatBoost says so itself
+    as_it_is = isinstance(estimator, _EXCHANGE) or family is read_catboost or insides(estimator)
+    if not as_it_is:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
     reading = family(estimator, within, *passed)
+    reading.write(like)
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
-        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        alone = within is None and (
+            isinstance(estimator, _CLASSES_ARE_NAMES) or family is read_catboost
+        )
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
 
@@ -114,6 +134,7 @@ def _predicts_as_we_do(kind):
 
 
 _PACKAGE = __name__.partition(".")[0]
+_OURS = f"{_PACKAGE}."
 
 
 def has_own_methods(estimator):
@@ -127,12 +148,11 @@ def has_own_methods(estimator):
         if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
             return False
         kinds.add(type(one))
-        if _is_ours(one):
-            todo += [getattr(one, name) for name in _WRAPPED if hasattr(one, name)]
-        elif isinstance(one, Pipeline):
-            todo += [step for _, step in one.steps]
-        else:
-            todo += _parts(one) + insides(one)
+        wrapped = _WRAPPED if _is_ours(one) else ()
+        inner = [getattr(one, name) for name in wrapped if hasattr(one, name)]
+        if isinstance(one, Pipeline):
+            inner = [step for _, step in one.steps]
+        todo += inner or _parts(one) + insides(one)
     return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
 
 
@@ -150,14 +170,17 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
     """Whether no setting but those that are read can change what a model answers.
 
     So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
+    Of versions that came later, that is not known, but of trees that this package wrote.
     """
+    if is_untested() and not _is_ours(unwrap(estimator)):
+        return False
     while isinstance(last := readable(estimator), Pipeline):
         estimator = last.steps[-1][1]
     if type(last).__module__.partition(".")[0] != "sklearn":
@@ -177,11 +200,15 @@ def _parts(estimator):
 def n_features_of(estimator):
     """Number of features that a fitted ensemble takes; as `readable` answers it."""
     if isinstance(estimator, Pipeline):
-        return _transformers(estimator)[0].n_features
+        return transformers_of(estimator)[0].n_features
     if inner := insides(estimator):
         return n_features_of(readable(inner[0]))
     if hasattr(estimator, "estimators_"):
         _members(estimator)
+    if (
+        library_of(estimator) == "catboost"
+    ):  # it forgets the number in copies, and in models from files
+        return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
 
 
@@ -195,7 +222,7 @@ def own_table(estimator):
 def table_of(estimator, forest=None):
     """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
-    own = own_table(estimator)
+    own = next((t for t in map(own_table, (estimator, readable(estimator))) if t is not None), None)
     if own is not None:
         return own
     if forest is not None:
@@ -205,7 +232,9 @@ def table_of(estimator, forest=None):
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
-    elif _encodes_categories(type(estimator)):
+    elif library_of(estimator) == "catboost":
+        table = table_of_catboost(estimator)
+    elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
@@ -213,11 +242,8 @@ def table_of(estimator, forest=None):
 
 def _table_of_pipeline(estimator):
     """What a pipeline takes, where some columns have levels and it says which; or None."""
-    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
-    if isinstance(known, Table):
-        return known
     try:
-        return _transformers(estimator)[0].table
+        return transformers_of(estimator)[0].table
     except TypeError:  # it can be asked, though not read
         return None
 
@@ -294,9 +320,14 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
+def _has_categories(reading):
+    """Whether an ensemble splits categories itself."""
+    return reading.table is not None and bool(reading.table.categorical.any())
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.table is not None for reading in readings):
+    if any(map(_has_categories, readings)):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -309,23 +340,30 @@ def _joined(readings, estimator):
 
 
 def _sklearn_tree(estimator, within):
-    """One scikit-learn tree."""
+    """One scikit-learn tree, all of whose splits are thresholds."""
     check_is_fitted(estimator)
     _check_width(estimator, within)
     _one_output(estimator)
-    if np.any(getattr(estimator, "is_categorical_", False)):
+    if _is_categorical(estimator).any():
         raise ValueError(_CATEGORICAL.format(name_of(estimator)))
-    tree = estimator.tree_
+    return _tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
+
+
+def _tree_of(estimator, nodes):
+    """A scikit-learn tree with one output, from the fields of its nodes."""
+    if unknown := unknown_fields(nodes, TREE_FIELDS):
+        found = f"{name_of(estimator)} has nodes with fields that are not known"
+        raise ValueError(not_known(f"{found}: {', '.join(unknown)}"))
     return Tree(
         name=name_of(estimator),
-        left=tree.children_left,
-        right=tree.children_right,
-        feature=tree.feature,
-        threshold=tree.threshold,
-        value=np.array(tree.value[:, 0, :], dtype=np.float64, order="C"),
+        left=nodes["left_child"],
+        right=nodes["right_child"],
+        feature=nodes["feature"],
+        threshold=nodes["threshold"],
+        value=np.array(estimator.tree_.value[:, 0, :], dtype=np.float64, order="C"),
         n_features=estimator.n_features_in_,
         estimator=estimator,
-        missing_left=tree.missing_go_to_left.astype(bool),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
     )
 
 
@@ -333,6 +371,59 @@ _CATEGORICAL = (
     "{} has categorical splits, which are not supported. Encode the categories as numbers or "
     "one-hot columns."
 )
+
+
+def _is_categorical(estimator):
+    """Which features a tree of scikit-learn 1.10 or later takes as categories."""
+    found = getattr(estimator, "is_categorical_", None)
+    return np.zeros(0, dtype=bool) if found is None else np.asarray(found, dtype=bool)
+
+
+def _tree_of_categories(estimator):
+    """One scikit-learn tree with splits of categories, and its table.
+
+    Its encoder counts the categories of each column; one that it does not know is missing.
+    """
+    nodes = estimator.tree_.__getstate__()["nodes"]
+    tree = _tree_of(estimator, nodes)
+    tree.estimator = None  # whose nodes are others
+    categorical = _is_categorical(estimator)
+    columns = np.flatnonzero(categorical)
+    categories = estimator._categorical_encoder.categories_
+    if (most := max(map(len, categories))) >= MAX_CODE:
+        raise ValueError(
+            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
+            "are supported. Put rare ones together."
+        )
+    seen = np.concatenate([columns, np.flatnonzero(~categorical)])
+    codes, table = codes_and_table(estimator, seen, categories)
+    splits = np.flatnonzero(tree.left != -1)
+    of_category = splits[np.isin(tree.feature[splits], columns)]
+    kinds = np.full(len(nodes), OF_THRESHOLD)
+    if "split_kind" in nodes.dtype.names:
+        kinds = nodes["split_kind"].astype(np.int64)
+    else:
+        kinds[of_category] = OF_SET
+    tests_set = np.isin(kinds[splits], (OF_SET, OF_HASH))
+    if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
+        found = f"{name_of(estimator)} has kinds of splits that are not known"
+        raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
+    place, sets = {column: i for i, column in enumerate(columns.tolist())}, {}
+    for node in of_category.tolist():
+        known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
+        inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
+        sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
+    trees = Trees(estimator)
+    trees.add(tree, sets)
+    return trees, table
+
+
+def _hash(seed, n_categories):
+    """Whether a hash sends each category left: "lowbias32" of Chris Wellons, its lowest bit."""
+    x = np.arange(n_categories, dtype=np.uint32) ^ np.uint32(seed)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
+    return (x & np.uint32(1)).astype(bool)
 
 
 def keep_members(estimator, members):
@@ -359,6 +450,8 @@ def widen_members(estimator, features, n_features, names=None):
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = names
+        if (table := own_table(estimator)) is not None:
+            estimator._table = replace(table, names=np.asarray(names, dtype=object))
 
 
 # ------------------------------------------------------------------- scikit-learn's ensembles
@@ -366,14 +459,19 @@ def widen_members(estimator, features, n_features, names=None):
 
 def _read_tree(estimator, within):
     """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
-    tree = _sklearn_tree(estimator, within)
+    _one_output(estimator)
+    if _is_categorical(estimator).any():
+        trees, table = _tree_of_categories(estimator)
+    else:
+        trees, table = [_sklearn_tree(estimator, within)], None
+    tree = trees[0]
     classes = getattr(estimator, "classes_", None)
     if classes is not None and tree.value.shape[1] != len(classes):
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes_, but its tree_ holds "
             f"{tree.value.shape[1]} values a node. Fit it again."
         )
-    return Reading([tree], Vote("mean", 0, 1, tree.value.shape[1]), classes)
+    return Reading(trees, Vote("mean", 0, 1, tree.value.shape[1]), classes, table)
 
 
 def _read_forest(estimator, within):
@@ -423,7 +521,10 @@ def _read_bagging(estimator, within, rows=None):
     for reading, subset in zip(readings, _feature_subsets(estimator), strict=True):
         if reading.filled is not None:
             filled[subset[reading.filled]] = True
-    return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+    table = own_table(estimator)
+    if table is not None and not table.coded.any():
+        table = None
+    return Reading(trees, vote, classes, table, filled if filled.any() else None)
 
 
 def _as_array(rows):
@@ -632,8 +733,11 @@ def _read_calibrated(estimator, within, rows=None):
 # ------------------------------------------------------------------- pipelines
 
 
-def _transformers(estimator, rows=None):
-    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+def transformers_of(estimator, rows=None):
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step.
+
+    `rows` are as of `read`. TypeError if a transformer is not known.
+    """
     steps, last = [], estimator
     names = getattr(estimator, "feature_names_in_", None)
     while isinstance(last, Pipeline):
@@ -646,7 +750,7 @@ def _transformers(estimator, rows=None):
 
 def _read_pipeline(estimator, within, rows=None):
     """Pipeline: the tests of its last step, in terms of the rows it is given."""
-    transformers, last = _transformers(estimator, rows)
+    transformers, last = transformers_of(estimator, rows)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
     _check_width(last, len(transformers.source))
@@ -656,7 +760,7 @@ def _read_pipeline(estimator, within, rows=None):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.table is not None:
+    if _has_categories(reading):
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -673,18 +777,26 @@ def _read_pipeline(estimator, within, rows=None):
         np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
     )
     rescaled = transformers.rescaled[np.concatenate(features)]
+    sets = []
     for tree, nodes, end in zip(trees, tests, ends, strict=True):
         tree.rescaled = bool(rescaled[end - len(nodes) : end].any())
         columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
         tree.columns = transformers.source[columns]
-        _fold_tests(tree, nodes, folded, end - len(nodes))
+        sets.append(_fold_tests(tree, nodes, folded, end - len(nodes)))
+    if any(sets):
+        reading.trees = Trees(estimator)
+        for tree, own in zip(trees, sets, strict=True):
+            reading.trees.add(tree, own)
     reading.table = transformers.table
     reading.filled = transformers.filled if transformers.filled.any() else None
     return reading
 
 
 def _fold_tests(tree, nodes, folded, begin):
-    """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
+    """Let the tests of a tree ask for the columns that go into a pipeline, in place.
+
+    Returns the tests of sets of codes, see `Trees.add`.
+    """
     part = slice(begin, begin + len(nodes))
     n_nodes = len(tree.left)
     to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
@@ -695,17 +807,16 @@ def _fold_tests(tree, nodes, folded, begin):
     turned = np.zeros(n_nodes, dtype=bool)
     turned[nodes] = folded.falls[part]
     left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
-    arrays = left, right, tree.feature, threshold, goes_left != turned
-    sets = {}
-    for i, node in enumerate(nodes.tolist()):
-        if begin + i in folded.sets:
-            passes, absent = folded.sets[begin + i]
-            sets[node] = np.where(absent, to_left[node], passes)
-    if sets:
-        *arrays, origin = as_thresholds(*arrays, sets)
-        tree.value = tree.value[origin]
-    tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
+    tree.left, tree.right, tree.threshold = left, right, threshold
+    tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
+    sets = {}
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
+    return sets
 
 
 def _tests_of(tree):
@@ -752,6 +863,8 @@ _FAMILIES = (
     ((CalibratedClassifierCV,), ("predict", "predict_proba"), _read_calibrated),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
+    ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
+    ((LightGBMBooster,), ("predict", "predict_proba"), read_lightgbm),
 )
 
 # Readers whose ensembles pass rows on in the dtypes in which they come.
@@ -770,15 +883,19 @@ _FOREIGN_FAMILIES = {
     ("xgboost", "XGBRegressor"): read_xgboost,
     ("lightgbm", "LGBMClassifier"): read_lightgbm,
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
+    ("catboost", "CatBoostClassifier"): read_catboost,
+    ("catboost", "CatBoostRegressor"): read_catboost,
+    ("catboost", "CatBoost"): read_catboost,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "VotingClassifier of these, FixedThresholdClassifier, TunedThresholdClassifierCV and "
-    "CalibratedClassifierCV over these, a Pipeline of scalers, encoders and imputers that ends in "
-    "one of these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
-    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
+    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, "
+    "FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over these, a "
+    "Pipeline of scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV "
+    "over one of these, and this package's estimators that hold a tree or an ensemble; to compare, "
+    "OnnxModel and TreeliteModel"
 )
 
 
@@ -786,9 +903,10 @@ def _family_of(estimator):
     """The function that reads an estimator."""
     for kind, methods, family in _candidates(type(estimator)):
         for method in methods:
-            if owner_of(type(estimator), method) is not owner_of(kind, method) or (
-                method in vars(estimator)
-            ):
+            owner = owner_of(type(estimator), method)
+            # this package's own forest makes numbers of its rows, and answers as its kind does
+            is_known = owner is owner_of(kind, method) or owner.__module__.startswith(_OURS)
+            if not is_known or method in vars(estimator):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."
@@ -804,12 +922,47 @@ def _family_of(estimator):
 
 def _encodes_categories(found):
     """Whether ensembles of a type can be fitted on tables with categories."""
-    if issubclass(found, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+    own = (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        XGBoostBooster,
+        LightGBMBooster,
+    )
+    if issubclass(found, own):
         return True
     return any(
         (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
         for kind in found.__mro__
     )
+
+
+def takes_numbers_alone(estimator):
+    """Whether an ensemble, fitted or not, is known to take no table but one of numbers."""
+    if isinstance(estimator, SEARCHES):
+        return takes_numbers_alone(estimator.estimator)
+    if library_of(estimator) == "catboost":
+        # which of its columns are none of numbers is told beforehand
+        given = estimator.get_params()
+        return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
+    kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
+    if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
+        return False
+    return all(
+        takes_numbers_alone(value)
+        for value in estimator.get_params().values()
+        if hasattr(value, "fit")
+    )
+
+
+# Readers whose ensembles take arrays of numbers, unless a member of theirs makes such.
+_OF_NUMBERS = (
+    _read_tree,
+    _read_forest,
+    _read_bagging,
+    _read_adaboost,
+    _read_gradient_boosting,
+    _read_voting,
+)
 
 
 def _candidates(found):

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify.reading.level_hash import is_stand_in, level_hash, text_of
+
 # What stands for a level that a model never saw, where it takes such.
 UNKNOWN = "<unknown>"
+# Entries, such as dates, that are no numbers and have an order of themselves.
+_OF_TIME = (date, time, timedelta)
 _NARROW = {"float32": np.float32, "float16": np.float16}
 
 
@@ -54,9 +59,16 @@ class Table:
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
         What the table lacked when it was seen.
+    hashed : tuple of int
+        Columns with levels that the model (CatBoost) knows by a hash of their text alone, by which
+        entries are looked up, and in which nothing is ever missing. A level whose name nobody told
+        is a text with its hash: see `named_by`.
     categories : tuple of (ndarray or None), or None
         Levels in the order of pandas' categories that the model wants, where that of the codes is
         another; None: it is the same.
+    whole : tuple or None
+        Dtypes of columns of integers and booleans, which `decode` gives to columns of which it can
+        be said; None for others, or where such columns come as floats.
     """
 
     names: np.ndarray | None
@@ -72,7 +84,9 @@ class Table:
     as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
+    hashed: tuple = ()
     categories: tuple | None = None
+    whole: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -97,7 +111,8 @@ class Table:
         n_columns = X.shape[1]
         known = known or cls.of_numbers(n_columns)
         known._check_width(n_columns, "X")
-        levels, as_objects, as_none = (None,) * n_columns, not is_plain(X), known.as_none
+        levels, as_none = (None,) * n_columns, known.as_none
+        as_objects = not is_plain(X) or bool(known.hashed)
         if as_objects:
             columns = [X[name] for name in names] if named else list(X.T)
             levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
@@ -112,15 +127,50 @@ class Table:
             as_none=as_none,
             as_objects=as_objects,
         ).like(X)
-        if known.as_category and table.dtypes is not None:
-            kinds = zip(known.levels, table.dtypes, strict=True)
-            table = replace(
-                table, dtypes=tuple(kind if own is None else None for own, kind in kinds)
-            )
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
+
+    def named_by(self, X):
+        """The table with the names that levels which it knows by their hashes have in some rows.
+
+        Levels that only the rows have come after its own.
+        """
+        if isinstance(X, Table):
+            self._check_width(len(X), "X")
+            told = X.levels
+        else:
+            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+            self._check_width(X.shape[1], "X")
+            told = [X[name] for name in X.columns] if hasattr(X, "columns") else list(X.T)
+        levels = list(self.levels)
+        for j in self.hashed:
+            levels[j] = self._named(j, () if told[j] is None else told[j])
+        return replace(self, levels=tuple(levels))
+
+    def _named(self, j, entries):
+        """Levels of a column that is known by hashes, with the names that some entries have."""
+        name_of = {level_hash(level): level for level in self.levels[j].tolist()}
+        texts = {text_of(e) for e in np.asarray(entries).tolist() if not is_missing(e)}
+        for text in sorted(texts, key=lambda text: (is_stand_in(text), text)):
+            if is_stand_in(name_of.setdefault(level_hash(text), text)):
+                name_of[level_hash(text)] = text
+        levels = np.empty(len(name_of), dtype=object)
+        levels[:] = list(name_of.values())
+        return levels
+
+    def unnamed(self, j):
+        """Whether the names of some levels of column j are not known."""
+        return j in self.hashed and any(map(is_stand_in, self.levels[j].tolist()))
+
+    def _key_of(self, j):
+        """What entries of a column are looked up by, as a function."""
+        if j in self.hashed:
+            return level_hash
+        return str if j in self.as_text else _itself
 
     def _joined(self, j, column):
         """Levels of a column: those of this table, then others of the rows; None: it has none."""
+        if j in self.hashed:
+            return self._named(j, column)
         known = self.levels[j]
         if known is None:
             own = None if self.categorical[j] else _levels(column)
@@ -143,11 +193,29 @@ class Table:
         `orders` has, for each column, the places that its levels have now in their new order, or
         None for a column that stays. Rows of codes are carried over by `recoded`.
         """
+        if all(order is None for order in orders):
+            return self
         levels = tuple(
             own if order is None else own[order]
             for own, order in zip(self.levels, orders, strict=True)
         )
         return replace(self, levels=levels, categories=self.categories or self.levels)
+
+    def orders_like(self, other):
+        """For `reordered`, the order in which another table has the levels; its lacking ones last.
+
+        None for a column that is in this order, or without levels in either.
+        """
+        orders = []
+        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
+            order, key = None, self._key_of(j)
+            if own is not None and levels is not None:
+                place = {key(level): i for i, level in enumerate(levels.tolist())}
+                places = [place.get(key(level), len(place)) for level in own.tolist()]
+                order = np.argsort(places, kind="stable")
+                order = None if np.array_equal(order, np.arange(len(own))) else order
+            orders.append(order)
+        return orders
 
     def recoded(self, rows, orders):
         """Rows of codes of this table, in those of `reordered`."""
@@ -158,17 +226,38 @@ class Table:
                 rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
         return rows
 
+    def check_bounds(self, inside):
+        """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
+
+        Their codes are not those of the model, and say nothing to a user.
+        """
+        if inside is None or self.categories is None:
+            return
+        for j, (own, kept) in enumerate(zip(self.levels, self.categories, strict=True)):
+            if own is None or own[: len(kept)].tolist() == kept.tolist():
+                continue
+            last, name = len(own) - 1, j if self.names is None else self.names[j]
+            if inside.low[j] > 0 or inside.high[j] < last:
+                raise ValueError(
+                    f"domain bounds the codes of the column {name!r} of levels, which are numbered "
+                    "in an order that suits the model. Leave the bounds out, or give "
+                    f"(0, {last}), which holds all known levels."
+                )
+
     def natural_order(self, j):
         """Places of the levels of a column in the order that they have of themselves, or None.
 
-        Numbers have one, and pandas' ordered categories; what these lack comes after them.
+        Numbers have one, dates, and pandas' ordered categories; what these lack comes after them.
         """
         levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
-        if getattr(kind, "ordered", False):
+        # polars' Enum is ordered
+        if getattr(kind, "ordered", str(kind).startswith("Enum")):
             place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
         if _are_numbers(self.levels[j]):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
+        if len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME):
+            return np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
         return None
 
     def like(self, X):
@@ -178,7 +267,10 @@ class Table:
         """
         if isinstance(X, Table):
             self._check_width(len(X), "X")
-            return replace(self, frame=X.frame, dtypes=X.dtypes)
+            # the dtype of levels is none for their codes, which one of the two may hold
+            kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
+            dtypes = tuple(kind if alike else None for kind, alike in kinds)
+            return replace(self, frame=X.frame, dtypes=dtypes if any(dtypes) else None)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
             self._check_width(len(kinds), "X")
@@ -189,10 +281,24 @@ class Table:
         )
         # integers have no place for gaps, nor for levels that nobody knows
         dtypes = tuple(
-            next(narrow) if own is None else None if getattr(kind, "kind", "O") in "biu" else kind
-            for own, kind in zip(self.levels, kinds, strict=True)
+            next(narrow)
+            if own is None
+            else None
+            if getattr(kind, "kind", "O") in ("biuf" if j in self.hashed else "biu")
+            else kind
+            for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
         )
         return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+
+    def as_whole(self, X):
+        """The same columns, in which integers and booleans come as such, as they do in a frame."""
+        if not hasattr(X, "columns"):
+            return self
+        whole = tuple(
+            kind if own is None and _is_whole(kind) else None
+            for own, kind in zip(self.levels, list(X.dtypes), strict=True)
+        )
+        return replace(self, whole=whole if any(kind is not None for kind in whole) else None)
 
     def same_dtypes(self, X):
         """Whether rows come in the dtypes of this table, where the model minds."""
@@ -229,7 +335,11 @@ class Table:
         for table in tables:
             of_numbers = np.array([own is None for own in table.levels], dtype=bool)
             codes |= table.categorical & of_numbers
-        return replace(first, levels=levels, unknown=unknown, codes=codes)
+        # where others know other things than text, 1 and "1" stay two levels
+        hashed = {j for table in merged for j in table.hashed if _are_texts(levels[j])}
+        return replace(
+            first, levels=levels, unknown=unknown, codes=codes, hashed=tuple(sorted(hashed))
+        )
 
     @staticmethod
     def _merged(j, tables, any_levels):
@@ -252,6 +362,11 @@ class Table:
         if all(levels == known[0] for levels in known):
             return coded[0].levels[j]
         every = dict.fromkeys(level for levels in known for level in levels)
+        if any(j in table.hashed for table in coded):
+            by_hash = {}
+            for level in sorted(every, key=is_stand_in):
+                by_hash.setdefault(level_hash(level), level)
+            every = dict.fromkeys(by_hash[key] for key in map(level_hash, every))
         for table in coded:
             if table.unknown[j] != "refused":
                 continue
@@ -296,7 +411,8 @@ class Table:
                 values = levels.astype(np.float64)
                 found[j] = np.append(values, _number_outside(values)), None
                 continue
-            place = {level: code for code, level in enumerate(own.tolist())}
+            key_of = self._key_of(j)
+            place = {key_of(level): code for code, level in enumerate(own.tolist())}
             if levels is None:
                 points = np.array(own, dtype=np.float32)
                 ends = np.unique([np.nextafter(points, np.float32(-np.inf)), points])
@@ -304,7 +420,8 @@ class Table:
                 codes = [place.get(end, len(own)) for end in ends.tolist()]
                 found[j] = np.array([*codes, len(own)], dtype=np.float64), ends
                 continue
-            codes = np.array([place.get(level, len(own)) for level in levels.tolist()], dtype=float)
+            found_at = [place.get(key_of(level), len(own)) for level in levels.tolist()]
+            codes = np.array(found_at, dtype=np.float64)
             if other.unknown[j] == "code":
                 codes = np.append(codes, len(own))
             as_they_are = np.array_equal(codes, np.arange(len(codes)))
@@ -408,7 +525,7 @@ class Table:
         columns = {}
         for j, name in enumerate(given):
             values = X[name] if named else table[:, j]
-            columns[name] = self._numbers(j, name, values)
+            columns[name] = self.numbers_of(j, values, name)
         if named:
             return type(X)(columns)
         return np.column_stack(list(columns.values())) if columns else np.empty(table.shape)
@@ -429,7 +546,8 @@ class Table:
                 "the columns it was fitted on."
             )
 
-    def _numbers(self, j, name, values):
+    def numbers_of(self, j, values, name):
+        """Numbers for entries of column j, which errors call by `name`."""
         levels = self.levels[j]
         values = np.asarray(values, dtype=None if levels is None else object)
         if levels is None:
@@ -440,13 +558,14 @@ class Table:
                     f"The column {name!r} of X holds {values.dtype} where the ensemble was "
                     f"fitted on numbers ({error})."
                 ) from error
-        place = {level: float(code) for code, level in enumerate(levels.tolist())}
+        key_of = self._key_of(j)
+        place = {key_of(level): float(code) for code, level in enumerate(levels.tolist())}
         rest = {"code": float(len(levels)), "missing": np.nan, "refused": -1.0}[self.unknown[j]]
 
         def code(value):
             if is_missing(value) and self._means_missing(j, value):
                 return np.nan
-            return place.get(str(value) if j in self.as_text else value, rest)
+            return place.get(key_of(value), rest)
 
         entries = values.tolist()
         # each distinct entry is looked at once
@@ -473,7 +592,7 @@ class Table:
         if self.is_plain and (self.names is None or not self._builds_frames()):
             kinds = set(self.dtypes or (None,))
             return rows if len(kinds) > 1 else rows.astype(kinds.pop() or rows.dtype, copy=False)
-        if self.is_plain and self.dtypes is None and self._builds_pandas():
+        if self.is_plain and not (self.dtypes or self.whole) and self._builds_pandas():
             return self._frame()(rows, columns=self.names)
         kinds = self.dtypes or (None,) * len(self)
         values = [self._entries(j, rows[:, j]) for j in range(len(self))]
@@ -486,21 +605,32 @@ class Table:
             for j, column in enumerate(values):
                 table[:, j] = column
             return table
+        whole = self._whole_columns(rows)
         if not self._builds_pandas():
             # a list: other frames make columns of text of it, with gaps where there is None
             values = [
                 column
-                if own is None
+                if own is None and j not in whole
                 else [None if is_missing(entry) else entry for entry in column.tolist()]
-                for column, own in zip(values, self.levels, strict=True)
+                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
-            return self._frame()(dict(zip(self.names, values, strict=True)))
+            frame = self._frame()(dict(zip(self.names, values, strict=True)))
+            known = {
+                j: kind
+                for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
+                if own is not None and kind is not None
+            }
+            return frame.cast({self.names[j]: k for j, k in (known | whole).items()}, strict=False)
         import pandas
 
         if self.as_category:
             values = [
-                column if own is None else pandas.Categorical(column, categories=own)
-                for column, own in zip(values, self.categories or self.levels, strict=True)
+                column
+                if own is None
+                else pandas.Categorical(
+                    column, self._categories(j), ordered=getattr(kinds[j], "ordered", False)
+                )
+                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
             ]
         # text stays as it is, whatever pandas would make of it
         values = [
@@ -513,9 +643,15 @@ class Table:
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
             if own is not None and kind is not None and not self.as_category
         }
+        given |= whole
         frame = frame.astype(given) if given else frame
         frame.columns = self.names
         return frame
+
+    def _whole_columns(self, rows):
+        """Dtypes of the columns of which rows can be integers or booleans, by column."""
+        kinds = enumerate(self.whole or ())
+        return {j: kind for j, kind in kinds if kind is not None and _fits(rows[:, j], kind)}
 
     def shown(self, rows):
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
@@ -548,6 +684,14 @@ class Table:
         table[:] = [*levels.tolist(), other, absent]
         place = np.where(np.isnan(codes), len(levels) + 1, np.nan_to_num(codes)).astype(np.intp)
         return table[place] if text else table[place].astype(np.float64)
+
+    def _categories(self, j):
+        """Levels of a column in the order that the model wants, then others that are known."""
+        own = self.levels[j]
+        wanted = own if self.categories is None else self.categories[j]
+        if len(wanted) == len(own):
+            return wanted
+        return list(dict.fromkeys([*wanted.tolist(), *own.tolist()]))
 
     def _builds_pandas(self):
         return self.frame is None or hasattr(self.frame, "iloc")
@@ -700,7 +844,7 @@ def _levels(column):
     """Distinct entries of a column that does not hold numbers; None for one that does."""
     kind = getattr(column, "dtype", None)
     categories = getattr(kind, "categories", None)
-    if categories is not None:
+    if hasattr(categories, "__len__"):  # not polars' Categories, which no column needs to hold all
         return np.asarray(categories)
     if getattr(kind, "kind", "O") in "biuf":
         return None
@@ -761,6 +905,26 @@ def _with_room(kind, column):
     return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
 
 
+def _is_whole(kind):
+    """Whether a dtype is one of integers or booleans."""
+    if hasattr(kind, "is_integer"):  # polars
+        return (kind.is_integer() and "128" not in str(kind)) or str(kind) == "Boolean"
+    return getattr(kind, "kind", None) in ("b", "i", "u")
+
+
+def _fits(numbers, kind):
+    """Whether a dtype of integers or booleans holds some numbers."""
+    known = numbers[~np.isnan(numbers)]
+    if isinstance(kind, np.dtype) and known.size < numbers.size:
+        return False
+    name = str(kind).lower().partition("[")[0]  # of PyArrow, it is followed by [pyarrow]
+    if name.startswith("bool"):
+        return bool(np.isin(known, (0.0, 1.0)).all())
+    ends = np.iinfo(name)
+    inside = (known >= float(ends.min)) & (known < float(ends.max) + 1.0)
+    return bool((inside & (known == np.rint(known))).all())
+
+
 def _plain(level):
     return level.item() if isinstance(level, np.generic) else level
 
@@ -775,6 +939,14 @@ def _with_nan(values):
 def _doubles(rows):
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _are_texts(levels):
+    return levels is not None and all(isinstance(level, str) for level in levels.tolist())
+
+
+def _itself(entry):
+    return entry
 
 
 def _number_outside(levels):

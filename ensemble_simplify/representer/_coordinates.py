@@ -15,8 +15,10 @@ class Coordinates:
 
     categorical: np.ndarray  # uint8 (n_columns,)
     coordinates: list  # of intp arrays of columns, groups first
-    # bool (n_columns,): of values between which there are none; None: no such columns
+    # bool (n_columns,): of values between which there are none, such as codes of levels; and of
+    # levels without an order, so that no level is next to another; None: no such columns
     discrete: np.ndarray | None = None
+    unordered: np.ndarray | None = None
 
     @classmethod
     def resolve(cls, categorical_features, feature_groups, n_columns, names):
@@ -39,6 +41,14 @@ class Coordinates:
             coordinates.append(np.sort(numbers))
         coordinates += [np.array([j], dtype=np.intp) for j in np.flatnonzero(group_of < 0)]
         return cls(categorical, coordinates)
+
+    @property
+    def nominal(self):
+        """Which coordinates have values without an order, as a bool array."""
+        by_column = self.categorical.astype(bool)
+        if self.unordered is not None:
+            by_column = by_column | self.unordered
+        return np.array([m.size > 1 or by_column[m[0]] for m in self.coordinates], dtype=bool)
 
     def levels(self, X):
         """The codes of every categorical column, ascending, as float32."""

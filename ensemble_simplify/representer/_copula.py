@@ -45,8 +45,8 @@ _AT_ONCE = 2**20
 class CopulaLaw(Law):
     """Synthetic rows from a Gaussian copula around training rows."""
 
-    def __init__(self, X, weight, columns, *, smearing, keep_rows=0.0, seed=0):
-        super().__init__(X, weight, columns, smearing=smearing, keep_rows=keep_rows)
+    def __init__(self, X, weight, columns, *, smearing, keep_rows=0.0, seed=0, gaps=None):
+        super().__init__(X, weight, columns, smearing=smearing, keep_rows=keep_rows, gaps=gaps)
         self.members = columns.coordinates
         self.ordered = np.flatnonzero(self.nominal == 0)
         self.column_of = np.array([self.members[i][0] for i in self.ordered], dtype=np.intp)

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,7 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     HoldsTree,
     Interval,
@@ -35,6 +33,7 @@ from ensemble_simplify.base import (
     all_or_nothing,
     binomial_interval,
     check_weights,
+    comes_fitted,
     deadline_after,
     fit_context,
     fit_or_unwrap,
@@ -54,7 +53,6 @@ from ensemble_simplify.reading import (
     level_orders,
     out_of_bag,
     table_of,
-    unwrap,
 )
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
@@ -159,8 +157,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
         The predictor to represent. An estimator is cloned and fitted; one inside a
-        ``FrozenEstimator`` is used as it is; a callable is given rows and returns labels,
-        probabilities or values (say which with `target`). None: a random forest classifier.
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        is given rows and returns labels, probabilities or values (say which with `target`). None:
+        a random forest classifier.
     target : {"auto", "label", "proba", "value"}, default="auto"
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
@@ -388,7 +387,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), callable, None],
+        "estimator": [Fittable(), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
         "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -511,7 +510,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return "synthetic rows" if drawn else ""
 
     def _is_fitted_before(self):
-        return self._is_function() or isinstance(self.estimator, FrozenEstimator)
+        return self._is_function() or comes_fitted(self.estimator)
 
     def _resolve_target(self):
         kind = self._type()
@@ -612,7 +611,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._may_miss = self._columns_to_lack(X[kept])
         self._takes_missing = self._may_miss is not None
         gaps = Gaps.of(X[kept])
-        columns = replace(columns, discrete=self._table.coded | gaps.seen)
+        columns = self._table_columns(columns)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
@@ -728,14 +727,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if not (hasattr(X, "dtype") or hasattr(X, "columns")):
             X = _as_table(X)
-        is_table = not is_plain(X) and self.estimator is not None
+        is_table = not is_plain(X)
         if is_table:
             if y is not None:
                 y = validate_data(self, y=y, y_numeric=target == "value")
                 check_consistent_length(X, y)
             validate_data(self, X, skip_check_array=True)
-            if X.ndim != 2:
-                raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+            if len(X.shape) != 2:
+                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
         elif y is None:
             X = validate_data(self, X, **numbers)
         else:
@@ -757,6 +756,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             names = getattr(self, "feature_names_in_", None)
             self._table = Table.of_numbers(X.shape[1], names).like(given)
             self._table = replace(self._table, gaps=Gaps.of(X))
+        self._table = self._table.as_whole(given)
         with np.errstate(over="ignore"):
             if np.isinf(X.astype(np.float32)).any():
                 raise ValueError(
@@ -775,28 +775,28 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._predictor.asked.table = self._table
         return X
 
+    def _table_columns(self, columns):
+        """What is known of the columns, with what the table says of levels."""
+        table = self._table
+        unordered = [
+            own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
+        ]
+        kinds = table.whole or (None,) * len(table)
+        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
+        return replace(
+            columns,
+            discrete=table.coded | np.array(boolean, dtype=bool),
+            unordered=np.array(unordered, dtype=bool),
+        )
+
     def _columns_to_lack(self, X):
         """Columns in which the tree takes gaps, as a bool array; None if there are none.
 
-        These are the columns in which the predictor takes them: it is asked where that is not
-        known, columns of numbers and those of levels apart, but for a function of numbers alone. A
-        level that nobody knows counts as a gap, so columns with levels have some in any case.
+        These are the columns in which the predictor takes them. A level that nobody knows counts as
+        a gap, so columns with levels have some in any case.
         """
-        model, coded = self.estimator_, self._table.coded
-        if not self._is_function() and not isinstance(unwrap(model), Pipeline):
-            if tags_of(model).input_tags.allow_nan:
-                return np.ones(coded.size, dtype=bool)
-        may_lack = np.isnan(X).any(axis=0)
-        if self._is_function() and not (may_lack | coded).any():
-            return None
-        for columns in (np.ones(coded.size, dtype=bool), ~coded, coded):
-            if not (columns & ~may_lack).any():
-                continue
-            row = X[:1].copy()
-            row[:, columns] = np.nan
-            if self._predictor.takes(row):
-                may_lack |= columns
-        may_lack |= coded
+        predictor = self._predictor
+        may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
         return may_lack if may_lack.any() else None
 
     def _set_aside(self, y, weight, target, random):
@@ -827,7 +827,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """The out-of-bag answers of a forest that was fitted on just these rows; None of others."""
         if self._is_function():
             return None
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        frozen = comes_fitted(self.estimator)
         seen = np.ones(seen.size, dtype=bool) if frozen else seen
         known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
         if known is None:
@@ -840,7 +840,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
         without_names = (
-            isinstance(self.estimator, FrozenEstimator)
+            comes_fitted(self.estimator)
             and not hasattr(model, "feature_names_in_")
             and self._table.is_plain
         )

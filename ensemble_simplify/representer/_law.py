@@ -47,24 +47,28 @@ class ColumnSplit:
 class Law:
     """Synthetic rows by smearing or from neighbours, mixed with training rows.
 
-    A number below all others stands for a gap in its rows, and in what is drawn; `with_gaps` puts
-    the gaps back.
+    A number below all others stands for a gap in its rows, and in what is drawn: a value of its
+    own, with no number near it. `with_gaps` puts the gaps back.
     """
 
-    gaps = None  # a `Gaps`; None: there are none
-
     def __init__(
-        self, X, weight, columns, *, smearing, keep_rows=0.0, n_neighbors=None, decaying=False
+        self,
+        X,
+        weight,
+        columns,
+        *,
+        smearing,
+        keep_rows=0.0,
+        n_neighbors=None,
+        decaying=False,
+        gaps=None,  # a `Gaps`; None: there are none
     ):
-        self.X, self.weight, self.keep_rows = X, weight, keep_rows
+        self.X, self.weight, self.keep_rows, self.gaps = X, weight, keep_rows, gaps
         coordinates = columns.coordinates
         self.coordinate_of = np.empty(X.shape[1], dtype=np.intp)
         for i, members in enumerate(coordinates):
             self.coordinate_of[members] = i
-        self.nominal = np.array(
-            [members.size > 1 or columns.categorical[members[0]] for members in coordinates],
-            dtype=np.uint8,
-        )
+        self.nominal = columns.nominal.astype(np.uint8)
         self.patterns, level, first = _levels(X.astype(np.float32), coordinates)
         self.level = level
         self.allowed_start = _starts(
@@ -78,7 +82,7 @@ class Law:
         by_place = weight[row]
         window = np.zeros((0, X.shape[0], 3), dtype=np.int32)
         if n_neighbors is not None:
-            window = _windows(X, row, coordinates, np.flatnonzero(law != SMEAR), n_neighbors)
+            window = self._windows(row, coordinates, np.flatnonzero(law != SMEAR), n_neighbors)
         weighted_places = np.zeros((0, X.shape[0] + 1))
         if n_neighbors is not None and decaying:
             weighted_places = _sums_before(by_place * np.arange(X.shape[0]))
@@ -108,6 +112,30 @@ class Law:
         allowed = np.ones(self.allowed_start[-1], dtype=np.uint8)
         n_rows = self.X.shape[0]
         return Region(limits, allowed, np.ones(n_rows), np.ones(n_rows, dtype=bool))
+
+    def _lacks(self, column):
+        """Which training rows lack a column."""
+        if self.gaps is None or not self.gaps.seen[column]:
+            return np.zeros(len(self.X), dtype=bool)
+        return self.X[:, column] <= self.gaps.stand_in[column]
+
+    def _windows(self, row, coordinates, with_windows, width):
+        """Each row's places of the nearest values, in some coordinates.
+
+        Rows that lack a column come first, and are near one another only.
+        """
+        window = np.zeros((*row.shape, 3), dtype=np.int32)
+        for i in with_windows:
+            column, n_rows = coordinates[i][0], row.shape[1]
+            n_lacking = np.count_nonzero(self._lacks(column))
+            places = np.empty((n_rows, 3), dtype=np.int32)
+            places[:n_lacking] = 0, n_lacking, 0
+            places[:n_lacking, 2] = np.arange(n_lacking)
+            values = np.ascontiguousarray(self.X[row[i], column][n_lacking:])
+            windows(values, min(width, values.size), places[n_lacking:])
+            places[n_lacking:] += n_lacking
+            window[i, row[i]] = places
+        return window
 
     def with_gaps(self, X):
         """Drawn rows as the predictor is asked about them: NaN for what stands for a gap."""
@@ -189,22 +217,40 @@ class Law:
 
 
 class KernelLaw(Law):
-    """Synthetic rows of independent columns, numeric ones from Gaussian kernel densities."""
+    """Synthetic rows of independent columns, numeric ones from Gaussian kernel densities.
 
-    def __init__(self, X, weight, columns, *, keep_rows=0.0):
-        super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows)
+    The kernel of a row that lacks a column is a gap.
+    """
+
+    def __init__(self, X, weight, columns, *, keep_rows=0.0, gaps=None):
+        super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows, gaps=gaps)
         self.column_of = np.array([members[0] for members in columns.coordinates])
         self.bandwidth = np.zeros(self.nominal.size)
         smooth = self.nominal == 0
         if columns.discrete is not None:
             smooth &= ~columns.discrete[self.column_of]
+        self.lacking = {}  # the rows that lack a column, of smooth columns with gaps
         for i in np.flatnonzero(smooth):
-            self.bandwidth[i] = bandwidth(X[:, self.column_of[i]], weight)
+            x, lacking = X[:, self.column_of[i]], self._lacks(self.column_of[i])
+            if lacking.all():
+                continue
+            self.bandwidth[i] = bandwidth(x[~lacking], weight[~lacking])
+            if lacking.any():
+                self.lacking[i] = lacking
 
     def _masses(self, i, limits):
         """Share of each row's kernel in (low, high]."""
-        z = (limits[i] - self.X[:, self.column_of[i], None]) / self.bandwidth[i]
-        return normal_mass(z[:, 0], z[:, 1])
+        x, (low, high) = self.X[:, self.column_of[i]], limits[i]
+        lacking = self.lacking.get(i)
+        if lacking is None:
+            z = (limits[i] - x[:, None]) / self.bandwidth[i]
+            return normal_mass(z[:, 0], z[:, 1])
+        # numbers stay above what stands for a gap
+        gap = self.gaps.stand_in[self.column_of[i]]
+        ends = np.maximum([gap, low, high], gap)
+        z = (ends - x[:, None]) / self.bandwidth[i]
+        share = normal_mass(z[:, 1], z[:, 2]) / normal_mass(z[:, 0], np.inf)
+        return np.where(lacking, low < gap <= high, share)
 
     def _narrowed(self, region, i, limits, allowed):
         if self.bandwidth[i] == 0.0:
@@ -221,11 +267,15 @@ class KernelLaw(Law):
         for i in smooth:
             column, (low, high) = self.column_of[i], region.limits[i]
             share = np.cumsum(self.weight * self._masses(i, region.limits))
-            centre = self.X[first_above(share, random.random(n) * share[-1]), column]
+            source = first_above(share, random.random(n) * share[-1])
+            centre, lacking = self.X[source, column], self.lacking.get(i)
+            gap = -np.inf if lacking is None else self.gaps.stand_in[column]
+            low, high = max(low, gap), max(high, gap)
             x = centre + self.bandwidth[i] * truncated_normal(
                 (low - centre) / self.bandwidth[i], (high - centre) / self.bandwidth[i], random
             )
-            X[:, column] = _clipped(x, low, high)
+            x = _clipped(x, low, high)
+            X[:, column] = x if lacking is None else np.where(lacking[source], gap, x)
         return X
 
 
@@ -256,17 +306,6 @@ def _levels(X32, coordinates):
         counts = np.bincount(level[i], minlength=len(values))
         first.append(np.cumsum(counts) - counts)
     return patterns, level, first
-
-
-def _windows(X, row, coordinates, with_windows, width):
-    """Each row's places of the nearest values, in some coordinates."""
-    window = np.zeros((*row.shape, 3), dtype=np.int32)
-    for i in with_windows:
-        places = np.empty((X.shape[0], 3), dtype=np.int32)
-        values = np.ascontiguousarray(X[row[i], coordinates[i][0]])
-        windows(values, min(width, X.shape[0]), places)
-        window[i, row[i]] = places
-    return window
 
 
 def _sums_before(numbers):

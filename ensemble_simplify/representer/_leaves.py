@@ -29,8 +29,8 @@ _MOST_SCORED = 100
 class LeafLaw(Law):
     """Each value from a training row that shares a leaf with the base row."""
 
-    def __init__(self, X, weight, columns, *, keep_rows=0.0, seed=0):
-        super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows)
+    def __init__(self, X, weight, columns, *, keep_rows=0.0, seed=0, gaps=None):
+        super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows, gaps=gaps)
         self.members = columns.coordinates
         trees = np.arange(_TREES)
         leaves = self._leaves(seed)

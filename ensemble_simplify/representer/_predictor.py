@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,16 +64,6 @@ class Predictor:
         if hasattr(self.asked.estimator, "predict"):
             return self._one_each(self._call("predict", X, given), X.shape[0])
         return self.decode(self._ask(X, given))
-
-    def takes(self, row):
-        """Whether it answers to a row."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.answers(row)
-        except (RuntimeError, ValueError):
-            return False
-        return True
 
     def decode(self, answers):
         """Labels or values of answers."""

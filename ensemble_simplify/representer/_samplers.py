@@ -7,15 +7,8 @@ from ensemble_simplify.representer._law import KernelLaw, Law
 from ensemble_simplify.representer._leaves import LeafLaw
 
 
-def make_law(*, sampler, gaps=None, **options):
-    """Make the law; numbers stand for the `gaps` of its rows, a `Gaps` or None."""
-    law = _law(sampler, **options)
-    law.gaps = gaps
-    return law
-
-
-def _law(sampler, *, smearing, n_neighbors, decaying, seed, **common):
-    """The law; `common` are the rows, weights and columns, and `keep_rows`."""
+def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
+    """Make the law; `common` are the rows, their weights, columns and gaps, and `keep_rows`."""
     if sampler == "kernel":
         return KernelLaw(**common)
     if sampler == "leaves":

@@ -2,9 +2,9 @@
 
 `sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
 `leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
-under other weights. `named_tree` says a tree in its user's words, `languages` in SQL, C and others,
-and `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its weakest
-links.
+under other weights, with `boosters` for those of LightGBM and XGBoost, and `catboost`. `named_tree`
+says a tree in its user's words, `languages` in SQL, C and others, and `words` shows names and
+numbers. The kernel `_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
@@ -24,4 +24,13 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_regressor,
     write_tree,
 )
-from ensemble_simplify.writing.words import in_drawing, number, one_line, percent, plain
+from ensemble_simplify.writing.words import (
+    in_drawing,
+    level_in_words,
+    number,
+    one_line,
+    percent,
+    plain,
+    set_in_words,
+    wrapped,
+)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import textwrap
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +14,19 @@ from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
-from ensemble_simplify.reading import Table, name_of, readable, unwrap
+from ensemble_simplify.reading import Table, behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
-from ensemble_simplify.writing.words import as_json, in_drawing, one_line, percent, plain
+from ensemble_simplify.writing.words import (
+    level_in_words,
+    one_line,
+    percent,
+    plain,
+    set_in_words,
+    wrapped,
+)
 
-# In a drawing: points of the font, letters and lines of a text, inches of a figure.
-_FONT, _LONGEST, _MOST_LINES = 9.0, 26, 4
+# In a drawing: points of the font, inches of a figure.
+_FONT = 9.0
 _SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
 
 
@@ -104,7 +110,8 @@ class NamedTree:
         if not hasattr(outer, "fit"):
             raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
         check_is_fitted(outer)
-        tree = readable(outer)
+        codes, tree = behind_codes(readable(outer))
+        tree = readable(tree)
         if not isinstance(tree, BaseDecisionTree):
             raise TypeError(
                 f"{name}={name_of(outer)}(...) is not one tree. Make one of it first: "
@@ -117,20 +124,21 @@ class NamedTree:
                 f"{name}={name_of(tree)}(...) was fitted on y with {tree.n_outputs_} outputs; only "
                 "one output can be exported. Fit one tree for each column of y."
             )
-        if np.any(getattr(tree, "is_categorical_", False)):
-            raise ValueError(
-                f"{name}={name_of(tree)}(...) has categorical splits, which cannot be exported. "
-                "Encode the categories as numbers."
-            )
         contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
         nodes = contents.nodes
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
-        table = next((t for t in map(_table_of, (outer, tree)) if t is not None), None)
+        given = vars(outer).get("_table") if codes is None else codes.table
+        if codes is not None and codes.complete:
+            # a number stands for what is missing
+            to_left = codes.table.gaps.stand_in[tree.tree_.feature] <= tree.tree_.threshold
+        tables = (given, vars(tree).get("_table"))
+        # one whose columns have levels
+        table = next((t for t in tables if t is not None and not t.is_plain), None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
-        gaps = getattr(vars(outer).get("_table"), "gaps", None)
+        gaps = getattr(given, "gaps", None)
         if gaps is not None:
             told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
@@ -178,6 +186,11 @@ class NamedTree:
         numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
         text, or one has that of a missing value.
         """
+        if self.table.unnamed(j):
+            raise ValueError(
+                f"The column {self.shown(j)!r} has levels whose names are not known: the CatBoost "
+                "model keeps but hashes of them. Fit on rows with all levels that it was fitted on."
+            )
         levels = self.levels(j)
         are_texts = [isinstance(level, str) for level in levels]
         if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
@@ -261,7 +274,7 @@ class NamedTree:
         told = bool(self.told[j]) or also_unknown
         if len(codes) == len(self.codes(j, ALL)) and (span.missing or not told):
             return None
-        known = [_quoted(levels[code]) for code in codes if code < len(levels)]
+        known = [level_in_words(levels[code]) for code in codes if code < len(levels)]
         other = ["unknown"] if len(codes) > len(known) else []
         if span.missing and told:
             other += ["missing", "unknown"] if also_unknown else ["missing"]
@@ -269,7 +282,7 @@ class NamedTree:
             return f"{name} = {known[0]}"
         if other and not known:
             return f"{name} is {' or '.join(other)}"
-        return f"{name} in {{{', '.join([*known, *other])}}}"
+        return f"{name} in {set_in_words([*known, *other])}"
 
     def outcome(self, node, probabilities=False, decimals=None):
         """What a leaf says, in words: label, share, training rows."""
@@ -415,16 +428,10 @@ class NamedTree:
                 shares = np.round(self.value[node], 3 if decimals is None else decimals)
                 shares = np.array2string(shares, separator=", ", threshold=6)
                 rest = re.sub(r"value = \[.*?\]", f"share = {shares}", rest, flags=re.DOTALL)
-            rest = "\n".join(map(_wrapped, rest.split("\n")))
+            rest = "\n".join(map(wrapped, rest.split("\n")))
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
-
-
-def _table_of(estimator):
-    """The table of an estimator, if its columns have levels."""
-    table = vars(estimator).get("_table")
-    return None if table is None or table.is_plain else table
 
 
 def _names_of(outer, tree, table):
@@ -445,10 +452,6 @@ def _checked_names(parameter, given, expected):
     return names
 
 
-def _quoted(level):
-    return as_json(level) if isinstance(level, str) else str(level)
-
-
 @functools.lru_cache(maxsize=1 << 14)
 def _number(end, decimals):
     """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
@@ -457,12 +460,6 @@ def _number(end, decimals):
     if decimals is not None:
         return f"{end:.{decimals}f}"
     return f"{shortest_decimal(float32_floor(end)):.9g}"
-
-
-def _wrapped(line):
-    """A line of a drawn box in lines that are not too long, cut if they are too many."""
-    parts = textwrap.wrap(line, _LONGEST, max_lines=_MOST_LINES, placeholder=" …")
-    return "\n".join(map(in_drawing, parts))
 
 
 def _fit_boxes(notes, grows, fontsize):

@@ -21,7 +21,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import Model, insides, readable, tree_estimators, tree_shares
+from ensemble_simplify.reading import (
+    Model,
+    insides,
+    library_of,
+    readable,
+    tree_estimators,
+    tree_shares,
+)
+from ensemble_simplify.writing.boosters import depth_of_booster, reweighted_booster
+from ensemble_simplify.writing.catboost import depth_of_catboost, reweighted_catboost
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
@@ -32,6 +41,7 @@ _HISTORY = (
     "oob_scores_",
     "oob_score_",
     "oob_decision_function_",
+    "evals_result_",
 )
 
 
@@ -46,22 +56,25 @@ def weights_can_be_written(estimator):
             "voting='soft'."
         )
     last = last_step(estimator)
-    if not isinstance(last, HistGradientBoostingClassifier):
+    if not isinstance(last, HistGradientBoostingClassifier) and library_of(last) is None:
         tree_estimators(last)
 
 
 def reweighted(estimator, weights):
     """A fitted copy of an ensemble with the trees of positive weight.
 
-    AdaBoost and gradient boosting, also by histograms, stay what they are. So does a random forest
-    whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
-    trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
-    scikit-learn's own. Decision thresholds and calibrations stay, around such an ensemble.
+    AdaBoost and gradient boosting, also by histograms and by LightGBM, XGBoost and CatBoost, stay
+    what they are. So does a random forest whose trees all have the same weight. Other means of
+    trees become a soft ``VotingClassifier`` of trees, hard votes a hard one: these have a place for
+    weights, and their ``predict`` is scikit-learn's own. Decision
+    thresholds and calibrations stay, around such an ensemble.
 
     `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
     trees are as `Model.of` has them.
     """
     estimator = readable(estimator)
+    if library_of(estimator) is not None:
+        return _reweighted_booster(estimator, weights)
     if (weights == 1).all():
         return copy.deepcopy(estimator)
     if isinstance(estimator, Pipeline):
@@ -122,9 +135,30 @@ def _reweighted_adaboost(estimator, kept, weights):
     )
 
 
+def _reweighted_booster(estimator, weights):
+    """Another booster, native or in a copy of its wrapper."""
+    if library_of(estimator) == "catboost":
+        return reweighted_catboost(estimator, weights)
+    booster = reweighted_booster(estimator, weights)
+    if not hasattr(estimator, "n_estimators"):
+        return booster
+    written = _with(estimator, _Booster=booster)
+    if library_of(estimator) == "lightgbm":
+        written._best_iteration, written._best_score, written._evals_result = -1, {}, {}
+        written.n_estimators = booster.current_iteration()
+    else:
+        written.n_estimators = booster.num_boosted_rounds()
+        if written.num_parallel_tree is not None:
+            written.num_parallel_tree = 1
+    return written
+
+
 def depth_of(estimator):
     """Depth of the deepest tree of an ensemble that `reweighted` can write."""
     last = last_step(estimator)
+    library = library_of(last)
+    if library is not None:
+        return depth_of_catboost(last) if library == "catboost" else depth_of_booster(last)
     if isinstance(last, HistGradientBoostingClassifier):
         return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
     return max(tree.get_depth() for tree, _ in tree_estimators(last))

@@ -12,7 +12,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
-import sklearn
 from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils import check_array
@@ -27,22 +26,19 @@ from ensemble_simplify.grid import (
     preorder,
     walk,
 )
+from ensemble_simplify.reading import (
+    LEAF,
+    OF_THRESHOLD,
+    TREE_FIELDS,
+    not_known,
+    unknown_fields,
+)
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 
 _NO_SPLIT = -2
 
-_KNOWN_NODE_FIELDS = frozenset(
-    {
-        "left_child",
-        "right_child",
-        "feature",
-        "threshold",
-        "impurity",
-        "n_node_samples",
-        "weighted_n_node_samples",
-        "missing_go_to_left",
-    }
-)
+# Trees of scikit-learn 1.10 and later know the categories of their features.
+_HAS_CATEGORIES = "left_cat_bitset" in NODE_DTYPE.names
 
 # All nodes without training rows together weigh at most this fraction of the training rows.
 _PSEUDO_WEIGHT = 1e-3
@@ -321,6 +317,8 @@ def write_tree(
     if classes is not None:
         tree.classes_ = classes
         tree.n_classes_ = n_classes[0]
+    if _HAS_CATEGORIES:
+        tree.is_categorical_ = tree._categorical_encoder = None
     tree.max_features_ = int(n_features)
     tree.tree_ = _make_tree(
         records,
@@ -342,6 +340,7 @@ def write_counted(
     feature_names=None,
     shrinkage=0.0,
     votes=None,
+    missing_go_to_left=None,
 ):
     """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
 
@@ -360,6 +359,8 @@ def write_counted(
         the fractions of the class weights.
     votes : ndarray of shape (n_leaves, n_classes), or None
         Further evidence of the classes in the leaves, in the unit of the class weights.
+    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
+        See `write_tree`.
     """
     weight = class_weights.sum(axis=1)
     fractions = class_weights / weight[:, None]
@@ -377,6 +378,7 @@ def write_counted(
         n_features=n_features,
         classes=classes,
         feature_names=feature_names,
+        missing_go_to_left=missing_go_to_left,
     )
 
 
@@ -476,15 +478,14 @@ def pruned_copy(tree_estimator, keep_split, value=None):
     new_id = np.empty(tree.node_count, dtype=np.intp)
     new_id[order] = np.arange(order.size)
 
-    source = tree.__getstate__()["nodes"]
-    records = np.zeros(order.size, dtype=_node_dtype())
+    source = _own_records(tree_estimator)
+    records = np.zeros(order.size, dtype=source.dtype)
     for field in records.dtype.names:
         records[field] = source[field][order]
     for field, child in (("left_child", left), ("right_child", right)):
         records[field] = np.where(leaf, NO_CHILD, new_id[np.where(leaf, 0, child[order])])
-    records["feature"][leaf] = _NO_SPLIT
-    records["threshold"][leaf] = _NO_SPLIT
     records["missing_go_to_left"][leaf] = 0
+    _mark_leaves(records, leaf)
 
     pruned = _make_tree(
         records,
@@ -506,10 +507,7 @@ def embedded_copy(
     """
     _check_tree_estimator(tree_estimator)
     tree = tree_estimator.tree_
-    state = tree.__getstate__()
-    records = state["nodes"].copy()
-    if set(records.dtype.names) != _KNOWN_NODE_FIELDS:
-        _node_dtype()
+    records = _own_records(tree_estimator).copy()
     split = records["left_child"] >= 0
     if columns is not None:
         columns = check_integers("columns", columns, (tree.n_features,))
@@ -539,35 +537,51 @@ def embedded_copy(
     return copied
 
 
-def _node_dtype():
-    """Return scikit-learn's node layout, or refuse one that this module does not know."""
-    fields = set(NODE_DTYPE.names)
-    if fields != _KNOWN_NODE_FIELDS:
-        changed = ", ".join(sorted(fields ^ _KNOWN_NODE_FIELDS))
+def _own_records(tree_estimator):
+    """The node records of a fitted tree, to be copied with all their fields."""
+    records = tree_estimator.tree_.__getstate__()["nodes"]
+    if unknown := unknown_fields(records, TREE_FIELDS):
         raise NotImplementedError(
-            f"scikit-learn {sklearn.__version__} stores tree nodes in a layout that this version "
-            f"of ensemble_simplify cannot write (fields that differ: {changed}). Upgrade "
-            "ensemble_simplify, or install scikit-learn>=1.6,<1.10."
+            not_known(
+                f"A {type(tree_estimator).__name__} cannot be copied: its nodes have fields that "
+                f"are not known: {', '.join(unknown)}"
+            )
         )
-    return NODE_DTYPE
+    return records
 
 
 def _node_records(nodes, missing_go_to_left=None):
     """Return scikit-learn's node records with the splits filled in, the rest zero."""
-    records = np.zeros(nodes.n_nodes, dtype=_node_dtype())  # zeros: padding is pickled too
-    leaf = nodes.left < 0
+    if further := sorted(set(NODE_DTYPE.names) - TREE_FIELDS):
+        raise NotImplementedError(
+            not_known(
+                "A tree cannot be written: scikit-learn's nodes have fields that are not known: "
+                f"{', '.join(further)}"
+            )
+        )
+    records = np.zeros(nodes.n_nodes, dtype=NODE_DTYPE)  # zeros: padding is pickled too
     records["left_child"] = nodes.left
     records["right_child"] = nodes.right
-    records["feature"] = np.where(leaf, _NO_SPLIT, nodes.feature)
-    records["threshold"] = np.where(leaf, float(_NO_SPLIT), nodes.threshold)
+    records["feature"] = nodes.feature
+    records["threshold"] = nodes.threshold
     if missing_go_to_left is not None:
         records["missing_go_to_left"] = missing_go_to_left
+    _mark_leaves(records, nodes.left < 0)
     return records
 
 
+def _mark_leaves(records, leaf):
+    """Write into records which nodes are leaves; the others compare with a threshold."""
+    records["feature"][leaf] = _NO_SPLIT
+    records["threshold"][leaf] = _NO_SPLIT
+    if "split_kind" in records.dtype.names:
+        records["split_kind"] = np.where(leaf, LEAF, OF_THRESHOLD)
+
+
 def _make_tree(records, values, *, max_depth, n_features, n_classes):
-    """Make scikit-learn's compiled tree from checked arrays."""
-    tree = Tree(n_features, n_classes, values.shape[1])
+    """Make scikit-learn's compiled tree, without categories, from checked arrays."""
+    numbers = (np.full(n_features, -1, dtype=np.intp),) if _HAS_CATEGORIES else ()
+    tree = Tree(n_features, n_classes, values.shape[1], *numbers)
     tree.__setstate__(
         {
             "max_depth": max_depth,
@@ -710,6 +724,12 @@ def _check_tree_estimator(tree_estimator):
             "DecisionTreeClassifier or DecisionTreeRegressor (or a subclass)."
         )
     check_is_fitted(tree_estimator)
+    if np.any(getattr(tree_estimator, "is_categorical_", None)):
+        raise ValueError(
+            f"{type(tree_estimator).__name__} has categorical splits, which cannot be copied or "
+            "exported. Make a tree of thresholds of it first: BornAgainClassifier and "
+            "RepresenterTree do, around FrozenEstimator(model)."
+        )
 
 
 def _of_leaves(name, array, nodes):

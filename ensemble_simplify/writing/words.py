@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 
 import numpy as np
+
+# In a drawn box: letters and lines of a text.
+_LONGEST, _MOST_LINES = 26, 4
 
 
 def number(value):
@@ -48,9 +52,25 @@ def as_json(value):
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
+def level_in_words(level):
+    """A level of a column: text in quotes, so that it is told from numbers."""
+    return as_json(level) if isinstance(level, str) else str(level)
+
+
+def set_in_words(members):
+    """A set of what is already in words."""
+    return f"{{{', '.join(members)}}}"
+
+
 def in_drawing(text):
     """Text for matplotlib, to which dollar signs mean formulas."""
     return one_line(text).replace("$", r"\$")
+
+
+def wrapped(line):
+    """A line of a drawn box in lines that are not too long, cut if they are too many."""
+    parts = textwrap.wrap(line, _LONGEST, max_lines=_MOST_LINES, placeholder=" …")
+    return "\n".join(map(in_drawing, parts))
 
 
 def percent(share, *, digits=1, brief=False):

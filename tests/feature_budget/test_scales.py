@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -209,14 +211,24 @@ def test_a_number_below_one_is_not_a_share(cancer, forest):
         pruner.set_params(feature_costs=np.full(30, 0.01), budget=0.1).fit(*cancer)
 
 
-def test_a_pipeline_is_told_to_pass_its_last_step(cancer):
+def test_a_pipeline_is_pruned_as_its_last_step(cancer):
     X, y = cancer
     pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(3, random_state=0))
-    for estimator in (pipeline, FrozenEstimator(pipeline.fit(X, y))):
-        with pytest.raises(TypeError, match=r"last step.*pipeline\[-1\]"):
-            FeatureBudgetPruner(estimator).fit(X, y)
-    pruner = FeatureBudgetPruner(FrozenEstimator(pipeline[-1]), budget="50%")
-    assert pruner.fit(pipeline[:-1].transform(X), y).score(pipeline[:-1].transform(X), y) > 0.9
+    fresh, scaled = clone(pipeline), pipeline.fit(X, y)[:-1].transform(X)
+    last = fit(scaled, y, estimator=FrozenEstimator(pipeline[-1]), budget="50%")
+    for estimator in (fresh, FrozenEstimator(pipeline)):
+        pruner = fit(X, y, estimator=estimator, budget="50%", refit=False)
+        np.testing.assert_array_equal(pruner.predict_proba(X), last.predict_proba(scaled))
+        np.testing.assert_array_equal(pruner.feature_cost(X), last.feature_cost(scaled))
+        np.testing.assert_array_equal(pruner.path_.costs, last.path_.costs)
+        assert pruner.error_bound_ == last.error_bound_
+    assert pruner.estimator_ is pipeline
+    mixed = make_pipeline(StandardScaler(), PCA(4), RandomForestClassifier(3, random_state=0))
+    with pytest.raises(TypeError, match=r"step 'pca'.*last step"):
+        FeatureBudgetPruner(mixed).fit(X, y)
+    boosted = make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=2))
+    with pytest.raises(TypeError, match="cannot be pruned by feature cost"):
+        FeatureBudgetPruner(boosted).fit(X, y)
 
 
 def test_status_says_whether_the_question_is_answered(cancer, forest):

@@ -97,7 +97,8 @@ def test_values_are_shrunk_labels_and_votes(options):
     X = X.astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     model = GenesimClassifier(**SMALL, **options).fit(X, y, sample_weight=weight)
-    rows = model._divide(X, y.astype(np.int32), weight, np.random.RandomState(0))
+    rows = model._divide(y, weight, np.random.RandomState(0))
+    model._ask_forest(rows, X, y.astype(np.int32), weight)
     evidence = weight[:, None] * np.eye(3)[y]
     if rows.votes is not None:
         evidence[rows.kept] += weight[rows.kept, None] * np.nan_to_num(rows.votes)
@@ -174,12 +175,7 @@ def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
         model = GenesimClassifier(**{**SMALL, **options}).fit(X, y)
         np.testing.assert_array_equal(model.pareto_front_.fitness, model.pareto_front_.score)
         assert model.validation_score_ == model.history_.best_score[-1]
-        rows = model._divide(
-            X.astype(np.float32),
-            y.astype(np.int32),
-            np.ones(len(X)),
-            np.random.RandomState(seed),
-        )
+        rows = model._divide(y, np.ones(len(X)), np.random.RandomState(seed))
         on_validation = model.score(X[rows.val], y[rows.val])
         assert on_validation >= model.validation_score_ - 1e-9
         assert on_validation >= model.history_.best_score[0] - 1e-9
@@ -211,7 +207,7 @@ def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
     scores = []
     for part in (trees[:1], trees):
         model = GenesimClassifier([FrozenEstimator(tree) for tree in part], **options).fit(X, y)
-        rows = model._divide(X, y.astype(np.int32), np.ones(len(X)), np.random.RandomState(0))
+        rows = model._divide(y, np.ones(len(X)), np.random.RandomState(0))
         proba = 0
         for tree in part:
             leaf = tree.apply(X)

@@ -179,7 +179,7 @@ def test_refused_hist_gradient_boosting(monkeypatch):
             nodes = predictor.nodes
             names = [name for name in nodes.dtype.names if name != "is_leaf"]
             monkeypatch.setattr(predictor, "nodes", nodes[names])
-    with pytest.raises(ValueError, match=r"a layout that is not known .*versions from 1\.6"):
+    with pytest.raises(ValueError, match=r"a layout that is not known .*scikit-learn from 1\.6"):
         read_forest(model)
 
 

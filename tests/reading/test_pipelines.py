@@ -41,7 +41,6 @@ from strategies import CLASSIFIERS, edge_points, small_data
 
 from ensemble_simplify import (
     BornAgainClassifier,
-    FeatureBudgetPruner,
     GenesimClassifier,
     InterpretableSingleModel,
     merge_trees,
@@ -395,7 +394,6 @@ def test_whoever_asks_for_the_trees_themselves(last):
     for ask in (
         lambda: tree_estimators(pipeline),
         lambda: merge_trees([pipeline]),
-        lambda: FeatureBudgetPruner(FrozenEstimator(pipeline)).fit(X, y),
     ):
         with pytest.raises(TypeError, match=r"Pipeline.* Pass (the|its) last step"):
             ask()

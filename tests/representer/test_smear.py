@@ -1,5 +1,7 @@
 """The law of synthetic rows, against rejection sampling in plain NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ensemble_simplify.representer._best_split import best_split
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify.reading import Gaps
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._law import ColumnSplit, bandwidth
 from ensemble_simplify.representer._samplers import make_law as _make_law
@@ -89,19 +92,30 @@ def manufacture(
     for members in columns.coordinates:
         source = rng.choice(len(X), n, p=weight / weight.sum())
         nominal = members.size > 1 or columns.categorical[members[0]]
+        nominal |= columns.unordered is not None and columns.unordered[members[0]]
+        lacks = np.zeros(len(X), dtype=bool)
+        if law.gaps is not None and law.gaps.seen[members[0]]:
+            lacks = X[:, members[0]] == law.gaps.stand_in[members[0]]
         if sampler == "copula" and not nominal:
             continue
         if sampler == "neighbors" and not nominal:
             x = X[:, members[0]]
             for m in range(len(X)):
-                p = neighbor_probabilities(
-                    x, m, weight, options["n_neighbors"], options["decaying"]
-                )
+                # a gap is near gaps alone, which are all the same; a number is near numbers
+                alike = np.flatnonzero(lacks == lacks[m])
+                width = len(alike) if lacks[m] else min(options["n_neighbors"], len(alike))
+                own = int(np.flatnonzero(alike == m)[0])
+                p = neighbor_probabilities(x[alike], own, weight[alike], width, options["decaying"])
                 mine = base == m
-                source[mine] = rng.choice(len(X), mine.sum(), p=p)
+                source[mine] = rng.choice(alike, mine.sum(), p=p)
         elif sampler == "kernel" and not nominal:
-            noise = bandwidth(X[:, members[0]], weight) * rng.standard_normal(n)
-            out[:, members[0]] = X[source, members[0]] + noise
+            x, has = X[source, members[0]], ~lacks
+            width = bandwidth(X[has, members[0]], weight[has])
+            drawn = x + width * rng.standard_normal(n)
+            while lacks.any() and (low := drawn <= law.gaps.stand_in[members[0]]).any():
+                drawn[low] = x[low] + width * rng.standard_normal(low.sum())
+                drawn[lacks[source]] = np.inf
+            out[:, members[0]] = np.where(lacks[source], x, drawn)
             continue
         elif sampler == "leaves":
             for m, t in np.ndindex(len(X), 30):
@@ -133,6 +147,30 @@ SPLITS = [
     (ColumnSplit(1, -0.9), False),
     (ColumnSplit(4, 0.5), True),
     (ColumnSplit(2, -1.0), False),
+]
+
+
+def data_with_gaps(seed=0, n=70):
+    """Two columns that lack together, levels without an order and a gap, and a full column."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(n)
+    X = np.column_stack([a, a + 0.5 * rng.standard_normal(n), rng.choice(4, n), 2 * a])
+    X[:, 3] += rng.standard_normal(n)
+    lacks = rng.random(n) < 0.3
+    X[lacks, 0] = np.nan
+    X[lacks & (rng.random(n) < 0.8), 1] = np.nan
+    X[rng.random(n) < 0.1, 2] = np.nan
+    levels = np.array([False, False, True, False])
+    columns = replace(make_columns(4), discrete=levels, unordered=levels)
+    gaps = Gaps.of(X)
+    return gaps.fill(X), columns, gaps
+
+
+SPLITS_WITH_GAPS = [
+    (ColumnSplit(3, 1.5), True),
+    (ColumnSplit(2, 0.5), False),
+    (ColumnSplit(0, 0.4), True),
+    (ColumnSplit(1, -10.0, missing_left=True), False),
 ]
 
 LAWS = [
@@ -171,15 +209,35 @@ def inside(X, splits):
 @pytest.mark.parametrize("options", LAWS, ids=lambda o: "-".join(map(str, o.values())))
 def test_same_law_as_rejection(options, weighted):
     X, columns = data()
+    pairs = [(0, 1), (0, 2), (1, 3), (2, 5), (4, 5)]
+    check_against_rejection(X, columns, None, options, weighted, SPLITS, pairs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("options", LAWS, ids=lambda o: "-".join(map(str, o.values())))
+def test_same_law_as_rejection_with_gaps_and_levels(options, weighted):
+    X, columns, gaps = data_with_gaps()
+    pairs = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    law = check_against_rejection(X, columns, gaps, options, weighted, SPLITS_WITH_GAPS, pairs)
+    if options["sampler"] == "neighbors":
+        # what rows lack together they lack together in what is drawn, no matter how few they are
+        drawn = law.with_gaps(law.manufacture(law.everywhere(), 4000, 3))
+        told = law.with_gaps(law.X)
+        patterns = {tuple(row) for row in np.isnan(told)[:, :2].tolist()}
+        assert {tuple(row) for row in np.isnan(drawn)[:, :2].tolist()} == patterns
+
+
+def check_against_rejection(X, columns, gaps, options, weighted, all_splits, pairs):
+    """Compare regions and draws with rows of the whole law, made straight from its definition."""
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
-    law = make_law(X, weight, columns, **options)
+    law = make_law(X, weight, columns, gaps=gaps, **options)
     options = {"n_neighbors": None, "decaying": None} | options
     reference = manufacture(X, weight, columns, 150_000, rng, law, **options)
     # the copula's probabilities are estimates from 2048 proposals
     slack = 0.03 if options["sampler"] == "copula" else 1e-12
-    for depth in range(len(SPLITS) + 1):
-        splits = SPLITS[:depth]
+    for depth in range(len(all_splits) + 1):
+        splits = all_splits[:depth]
         region = region_of(law, splits)
         probability = law.probability(region)
         mask = inside(reference, splits)
@@ -192,7 +250,8 @@ def test_same_law_as_rejection(options, weighted):
         assert len(accepted) > 300
         p_values = []
         for j in range(X.shape[1]):  # every column
-            if np.unique(X[:, j]).size < 10 and not (options["sampler"] == "kernel" and j < 3):
+            smooth = options["sampler"] == "kernel" and not columns.nominal[law.coordinate_of[j]]
+            if np.unique(X[:, j]).size < 10 and not smooth:
                 levels = np.unique(X[:, j])
                 table = [
                     [np.count_nonzero(s[:, j] == v) for v in levels] for s in (drawn, accepted)
@@ -200,9 +259,15 @@ def test_same_law_as_rejection(options, weighted):
                 p_values.append(chi_square(np.array(table)))
             else:
                 p_values.append(stats.ks_2samp(drawn[:, j], accepted[:, j]).pvalue)
-        for i, j in [(0, 1), (0, 2), (1, 3), (2, 5), (4, 5)]:  # and pairs, in a 4 by 4 table
+        for i, j in pairs:  # and pairs, in a 4 by 4 table
             p_values.append(chi_square(joint_table(drawn, accepted, i, j)))
+        if gaps is not None:  # and what they lack together
+            bits = 2 ** np.arange(X.shape[1])
+            lacking = [np.isnan(law.with_gaps(rows)) @ bits for rows in (drawn, accepted)]
+            counts = [np.bincount(each, minlength=2 * bits[-1]) for each in lacking]
+            p_values.append(chi_square(np.array(counts)))
         assert min(p_values) > 1e-3 / len(p_values)
+    return law
 
 
 def joint_table(a, b, i, j):

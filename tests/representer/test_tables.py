@@ -26,6 +26,7 @@ from ensemble_simplify.writing import NamedTree
 
 LANGUAGES = ("rules", "sql", "c", "python", "json")
 SAMPLINGS = ("one_shot", "per_node")
+SAMPLERS = ("auto", "leaves", "copula", "neighbors", "smear", "kernel")
 
 
 def strange_rows(tree, table, n=600, seed=0):
@@ -166,7 +167,8 @@ def test_the_predictor_sees_gaps_and_levels_as_they_were(sampler, sampling):
     seen = pd.concat([rows for rows in model.seen_ if len(rows) > 1])
     for name in ("sex", "port", "age"):
         known = set(table[name].dropna())
-        assert set(seen[name].dropna()) <= known
+        # a kernel smooths numbers, with gaps or without
+        assert (set(seen[name].dropna()) <= known) == ((sampler, name) != ("kernel", "age"))
         assert seen[name].isna().any() == table[name].isna().any()
     assert abs(seen["age"].isna().mean() - table["age"].isna().mean()) < 0.15
     np.testing.assert_array_equal(tree.predict(table), model.predict(table))
@@ -410,3 +412,183 @@ def test_not_below_a_tree_of_filled_codes():
             np.mean(tree.predict(new) == truth) - np.mean(of_codes.predict(filled(new)) == truth)
         )
     assert np.mean(gained) >= 0.0
+
+
+def of_all_kinds(n=240, seed=0, gaps=True):
+    """A frame with columns of every kind, most of them with gaps, and labels."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "text": rng.choice(["a", "b", "c", "d"], n).astype(object),
+            "category": pd.Categorical(rng.choice(["u", "v", "w"], n)),
+            "grade": pd.Categorical(
+                rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
+            ),
+            "flag": rng.random(n) < 0.4,
+            "date": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 9, n), unit="D"),
+            "count": rng.integers(0, 9, n),
+            "short": rng.integers(0, 200, n).astype(np.uint8),
+            "x": rng.normal(size=n),
+            "narrow": rng.normal(size=n).astype(np.float32),
+            "string": pd.array(rng.choice(["p", "q"], n), dtype="string"),
+            "boolean": pd.array(rng.choice([True, False], n), dtype="boolean"),
+            "Int64": pd.array(rng.integers(-3, 3, n), dtype="Int64"),
+        }
+    )
+    y = (table["text"] == "a") | (table["x"] > 0.5) | table["flag"] & (table["count"] > 4)
+    y = np.where(y.to_numpy(bool), "yes", "no")
+    if gaps:
+        for name in ("text", "category", "grade", "x", "date", "string", "boolean", "Int64"):
+            table.loc[rng.random(n) < 0.15, name] = None
+    return table, y
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_sample_comes_in_the_dtypes_of_the_table(sampler, gaps):
+    table, y = of_all_kinds(gaps=gaps)
+    tree = RepresenterTree(
+        clone(FOREST), sampler=sampler, n_samples=300, max_leaf_nodes=6, random_state=0
+    ).fit(table, y)
+    sample = tree.sample(400, random_state=0)
+    given, drawn = table.dtypes.to_dict(), sample.dtypes.to_dict()
+    if sampler == "kernel":  # whose numbers are smooth
+        for name in ("count", "short", "Int64"):
+            assert given.pop(name) != drawn.pop(name)
+    assert drawn == given
+    for name in table.columns.difference(["x", "narrow", "count", "short", "Int64"]):
+        assert set(sample[name].dropna()) == set(table[name].dropna())
+        assert sample[name].isna().any() == table[name].isna().any()
+    assert tree.predict(sample).shape == (400,)
+    assert tree.fidelity(table) > 0.7
+
+
+@pytest.mark.parametrize("target", ["label", "proba", "value"])
+def test_a_function_of_frames_gets_integers_and_booleans(target):
+    table, _ = of_all_kinds()
+    names = np.array(list("abcdefghi"))
+
+    def function(X):
+        assert X["flag"].dtype == bool
+        late = (X["date"] > "2020-01-04").to_numpy(bool)
+        hit = (~X["flag"]).to_numpy() & (names[X["count"]] > "d") | late
+        hit |= X["grade"].isin(["high"]).to_numpy()
+        if target == "proba":
+            return np.column_stack([1.0 - 0.8 * hit, 0.8 * hit])
+        return hit * 2.5 if target == "value" else np.where(hit, "yes", "no")
+
+    tree = RepresenterTree(function, target=target, max_leaf_nodes=12, random_state=0).fit(table)
+    assert tree.fidelity(table) > 0.95
+    unknown = table.assign(text="never seen", grade="never seen")
+    np.testing.assert_array_equal(tree.predict(unknown), walked(tree, unknown))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_rates_of_levels_and_gaps_are_those_of_the_rows(sampler):
+    """And columns lack values together as often as the law says, within binomial error."""
+    rng = np.random.default_rng(1)
+    n, drawn = 500, 5_000
+    table, y = passengers(2, n=n)
+    lost = rng.random(n) < 0.25
+    table.loc[lost, "age"] = np.nan
+    table.loc[lost & (rng.random(n) < 0.8), "fare"] = np.nan
+    options = {} if sampler in ("auto", "leaves", "kernel") else {"smearing": 0.3}
+    tree = RepresenterTree(
+        clone(FOREST),
+        sampler=sampler,
+        max_leaf_nodes=4,
+        validation_fraction=0.0,
+        random_state=0,
+        **options,
+    ).fit(table, y)
+    sample = tree.sample(drawn, random_state=3)
+
+    def is_near(found, rate):
+        return abs(found - rate) < 4.0 * np.sqrt(max(rate * (1.0 - rate), 1.0 / drawn) / drawn)
+
+    for name in table:
+        assert is_near(sample[name].isna().mean(), table[name].isna().mean())
+    for name in ("sex", "port"):
+        for level in table[name].dropna().unique():
+            assert is_near((sample[name] == level).mean(), (table[name] == level).mean())
+    both = (table["age"].isna() & table["fare"].isna()).mean()
+    apart = table["age"].isna().mean() * table["fare"].isna().mean()
+    stays = {"smear": 0.7**2, "neighbors": 1.0, "kernel": 0.0}.get(sampler)
+    found = (sample["age"].isna() & sample["fare"].isna()).mean()
+    if stays is None:
+        assert apart < found < both
+    else:
+        assert is_near(found, stays * both + (1.0 - stays) * apart)
+
+
+def test_levels_without_an_order_are_not_next_to_each_other():
+    table, y = of_all_kinds(n=300)
+    tree = RepresenterTree(
+        clone(FOREST),
+        sampler="neighbors",
+        n_neighbors=2,
+        smearing=0.0,
+        max_leaf_nodes=4,
+        validation_fraction=0.0,
+        random_state=0,
+    ).fit(table, y)
+    law = tree._law_arguments["columns"]
+    nominal = {"text", "category", "string"}
+    assert set(table.columns[law.nominal]) == nominal
+    # not smeared, a row keeps its levels, and its gaps, together
+    seen = {tuple(row) for row in table[[*nominal]].astype(str).to_numpy().tolist()}
+    sample = tree.sample(500, random_state=0)
+    assert {tuple(row) for row in sample[[*nominal]].astype(str).to_numpy().tolist()} <= seen
+
+
+def test_dates_keep_their_order():
+    table, _ = of_all_kinds(n=400)
+    model = Recorder(lambda X: X["date"].dt.day.isin([2, 5, 6]).to_numpy()).fit(table)
+    tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=8, random_state=0).fit(table)
+    levels = tree._table.levels[table.columns.get_loc("date")].tolist()
+    assert levels == sorted(table["date"].dropna().unique())
+    assert tree.fidelity(table) == 1.0
+
+
+def test_ordered_categories_of_xgboost_keep_their_order():
+    xgboost = pytest.importorskip("xgboost")
+    table, _ = of_all_kinds(n=300)
+    table = table[["category", "grade", "x", "flag"]]
+    y = table["grade"].isin(["mid"]).to_numpy(int)
+    model = xgboost.XGBClassifier(n_estimators=5, enable_categorical=True, n_jobs=1)
+    tree = RepresenterTree(model, max_leaf_nodes=4, random_state=0).fit(table, y)
+    assert tree._table.levels[1].tolist() == ["low", "mid", "high"]
+    assert tree.sample(50).dtypes.to_dict() == table.dtypes.to_dict()
+
+
+def test_frames_of_polars():
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    n = 200
+    table = polars.DataFrame(
+        {
+            "text": rng.choice(["a", "b", None], n).tolist(),
+            "grade": polars.Series(rng.choice(["low", "mid", "high"], n).tolist()).cast(
+                polars.Enum(["low", "mid", "high"])
+            ),
+            "kind": polars.Series(rng.choice(["u", "v"], n).tolist()).cast(polars.Categorical),
+            "flag": (rng.random(n) < 0.5).tolist(),
+            "count": [None if k == 7 else k for k in rng.integers(0, 9, n).tolist()],
+            "x": rng.normal(size=n),
+        }
+    )
+
+    def function(X):
+        assert isinstance(X, polars.DataFrame)
+        assert X.schema == table.schema
+        late = (X["grade"] == "mid") | (X["text"] == "a").fill_null(False)
+        return (late ^ X["flag"]).to_numpy()
+
+    tree = RepresenterTree(function, target="label", max_leaf_nodes=16, random_state=0).fit(table)
+    assert tree.fidelity(table) > 0.95
+    assert tree._table.levels[1].tolist() == ["low", "mid", "high"]
+    assert tree.sample(30, random_state=0).schema == table.schema
+    assert tree.predict(table.with_columns(text=polars.lit("never"))).shape == (n,)
+    forest = RepresenterTree(clone(FOREST), max_leaf_nodes=6, random_state=0)
+    forest.fit(table, function(table))
+    assert forest.sample(30, random_state=0).schema == table.schema

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from copy import deepcopy
 from io import BytesIO
 
 import joblib
@@ -33,6 +34,7 @@ from ensemble_simplify.grid.tree_nodes import TreeNodes, preorder
 from ensemble_simplify.writing import sklearn_tree as _sklearn_tree
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,
+    embedded_copy,
     node_counts,
     pruned_copy,
     read_nodes,
@@ -837,19 +839,83 @@ def test_pruned_copy_checks():
 
 
 def test_unknown_node_layout(monkeypatch):
+    """Fields that are not known are copied where they hold nothing, and never made up."""
     layout = _sklearn_tree.NODE_DTYPE
-    fields = [(name, layout[name]) for name in layout.names]
-    fields += [("left_cat_bitset", np.uint64), ("split_kind", np.uint8)]
+    fields = [*((name, layout[name]) for name in layout.names), ("side", np.uint8)]
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier().fit(X, y)
-    contents = read_nodes(tree)
+    contents, keep = read_nodes(tree), np.ones(tree.tree_.node_count, dtype=bool)
     monkeypatch.setattr(_sklearn_tree, "NODE_DTYPE", np.dtype(fields, align=True))
-    message = "fields that differ: left_cat_bitset, split_kind"
+    message = r"fields that are not known: side \(scikit-learn .*scikit-learn>=1\.6,<1\.10"
     with pytest.raises(NotImplementedError, match=message):
         apply_nodes(contents.nodes, X)
-    with pytest.raises(NotImplementedError, match=message):
-        pruned_copy(tree, np.ones(tree.tree_.node_count, dtype=bool))
     with pytest.raises(NotImplementedError, match=message):
         write_classifier(
             contents.nodes, [0] * contents.nodes.n_leaves, None, [], [], [0], n_features=4
         )
+    later = deepcopy(tree)
+    later.tree_ = LaterTree(tree.tree_, dtype=_sklearn_tree.NODE_DTYPE)
+    monkeypatch.setattr(_sklearn_tree, "Tree", LaterTree)
+    copied = pruned_copy(later, keep).tree_
+    np.testing.assert_array_equal(copied.state["nodes"], later.tree_.state["nodes"])
+    later.tree_.state["nodes"]["side"][3] = 1
+    with pytest.raises(NotImplementedError, match=message):
+        pruned_copy(later, keep)
+    with pytest.raises(NotImplementedError, match=message):
+        embedded_copy(later, n_features=5, n_classes=3)
+
+
+class LaterTree:
+    """Stands for the compiled tree of a later version: it takes other records."""
+
+    def __init__(self, *arguments, dtype=None):
+        self.arguments = arguments
+        if dtype is not None:
+            [self.old] = arguments
+            state = self.old.__getstate__()
+            nodes = np.zeros(self.old.node_count, dtype=dtype)
+            for name in state["nodes"].dtype.names:
+                nodes[name] = state["nodes"][name]
+            self.state = {**state, "nodes": nodes}
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["old"], name)
+
+    def __getstate__(self):
+        return self.state
+
+    def __setstate__(self, state):
+        self.state = state
+
+
+def test_layout_with_categories(monkeypatch):
+    """Trees of scikit-learn 1.10 are written without categories, and say so."""
+    layout = _sklearn_tree.NODE_DTYPE
+    further = {"left_cat_bitset": (np.uint32, 8), "split_kind": np.int8}
+    fields = [(name, layout[name]) for name in layout.names if name not in further]
+    fields += further.items()
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    contents = read_nodes(tree)
+    monkeypatch.setattr(_sklearn_tree, "NODE_DTYPE", np.dtype(fields, align=True))
+    monkeypatch.setattr(_sklearn_tree, "_HAS_CATEGORIES", True)
+    monkeypatch.setattr(_sklearn_tree, "Tree", LaterTree)
+    written = write_classifier(
+        contents.nodes, [0] * contents.nodes.n_leaves, None, [], [], [0], n_features=4
+    )
+    assert written.is_categorical_ is None
+    n_features, _, n_outputs, n_categories = written.tree_.arguments
+    assert (n_features, n_outputs, n_categories.tolist()) == (4, 1, [-1] * 4)
+    records, leaf = written.tree_.state["nodes"], contents.nodes.left < 0
+    np.testing.assert_array_equal(records["split_kind"], np.where(leaf, -1, 0))
+    assert not records["left_cat_bitset"].any()
+    later = deepcopy(tree)
+    later.tree_ = LaterTree(tree.tree_, dtype=_sklearn_tree.NODE_DTYPE)
+    keep = np.arange(tree.tree_.node_count) == 0
+    stump = pruned_copy(later, keep).tree_.state["nodes"]
+    assert stump["split_kind"].tolist() == [0, -1, -1]
+    later.is_categorical_ = np.array([True, False, False, False])
+    with pytest.raises(ValueError, match="has categorical splits, which cannot be copied"):
+        pruned_copy(later, keep)
+    with pytest.raises(ValueError, match="has categorical splits, which cannot be copied"):
+        read_nodes(later)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import BaggingClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
     Interval,
@@ -20,12 +20,21 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_weights,
     fit_context,
+    learned_rows,
     report,
+    with_gaps,
 )
 from ensemble_simplify.feature_budget._prices import Prices, read_feature_costs
 from ensemble_simplify.feature_budget.growing._grow import POWERS, THRESHOLD_PAIRS, Ledger, grow
 from ensemble_simplify.grid import TreeNodes
-from ensemble_simplify.writing import apply_nodes, node_counts, write_classifier
+from ensemble_simplify.reading import is_plain
+from ensemble_simplify.writing import (
+    apply_nodes,
+    node_counts,
+    read_nodes,
+    write_classifier,
+    write_tree,
+)
 
 _KINDS = {"threshold_pairs": THRESHOLD_PAIRS, "powers": POWERS}
 
@@ -60,13 +69,8 @@ class _BudgetTree(DecisionTreeClassifier):
         self.power = power
         self.ledger = ledger
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags
-
     def fit(self, X, y, sample_weight=None, check_input=True):
-        """Grow the tree."""
+        """Grow the tree on complete rows."""
         if check_input:
             X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         X = np.ascontiguousarray(X, dtype=np.float32)
@@ -114,11 +118,28 @@ class _BudgetTree(DecisionTreeClassifier):
         self.n_features_in_ = X.shape[1]
         return self
 
+    def take_gaps(self, gaps):
+        """Take rows with gaps from now on; it was grown on rows with numbers in their place."""
+        grown = read_nodes(self)
+        nodes, order, missing_left = with_gaps(grown.nodes, gaps, grown.n_node_samples)
+        written = write_tree(
+            nodes,
+            grown.value[order],
+            grown.n_node_samples[order],
+            grown.weighted_n_node_samples[order],
+            grown.impurity[order],
+            n_features=self.n_features_in_,
+            classes=self.classes_,
+            missing_go_to_left=missing_left,
+        )
+        self.tree_ = written.tree_
+
 
 class BudgetForestClassifier(SharesDocs, BaggingClassifier):
     """Bagged trees that look at the prices of features while they grow.
 
     Each tree is grown on a bootstrap sample of the rows, and all features compete for every split.
+    Rows may be a table with text, categories and missing values.
     `purchases` says which rows pay for a split. Use the forest as the input of
     :class:`FeatureBudgetPruner`.
 
@@ -279,7 +300,7 @@ class BudgetForestClassifier(SharesDocs, BaggingClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = False
         return tags
 
@@ -302,15 +323,16 @@ class BudgetForestClassifier(SharesDocs, BaggingClassifier):
 
         Parameters
         ----------
-        {X}
+        {table_X}
         {y}
         {sample_weight}
 
         {fitted}
         """
         self._check_purchases()
-        # Finite, dense rows; bagging itself would let anything through to the trees.
-        checked, _ = validate_data(self, X, y, dtype=np.float32)
+        X, y = learned_rows(self, X, y, sample_weight)
+        # The trees grow on complete rows.
+        checked = np.ascontiguousarray(self._table.gaps.fill(X), dtype=np.float32)
         names = getattr(self, "feature_names_in_", None)
         self.feature_costs_ = read_feature_costs(self.feature_costs, checked.shape[1], names)
         prices = Prices.read(
@@ -322,7 +344,7 @@ class BudgetForestClassifier(SharesDocs, BaggingClassifier):
             sample_weight = check_weights(sample_weight, checked, mean_one=True)
         report(self, f"growing {self.n_estimators} trees on {len(checked)} rows")
         if self.purchases == "split":
-            super().fit(X, y, sample_weight=sample_weight)
+            super().fit(checked, y, sample_weight=sample_weight)
         else:
             self._ledger = _open_ledger(
                 prices,
@@ -331,18 +353,69 @@ class BudgetForestClassifier(SharesDocs, BaggingClassifier):
             )
             # A tree needs to know what those before it have bought.
             with joblib.parallel_config("sequential"):
-                super().fit(X, y, sample_weight=sample_weight)
+                super().fit(checked, y, sample_weight=sample_weight)
             del self._ledger
             for tree in (self.estimator_, *self.estimators_):
                 tree.ledger = None
         del self._alone
-        self.cost_ = _mean_cost(self.estimators_, np.ascontiguousarray(checked), prices)
+        if names is not None:  # bagging was given an array
+            self.feature_names_in_ = names
+        self.cost_ = _mean_cost(self.estimators_, checked, prices)
+        for tree in self.estimators_:
+            tree.take_gaps(self._table.gaps)
         n_leaves = sum(tree.get_n_leaves() for tree in self.estimators_)
         report(
             self,
             f"{len(self.estimators_)} trees with {n_leaves} leaves: cost {self.cost_:.6g} a row",
         )
         return self
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict classes, by the mean probabilities of the trees.
+
+        Parameters
+        ----------
+        {table_X}
+
+        {predictions}
+        """
+        return super().predict(X)  # which asks `predict_proba`
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict class probabilities, as means of those of the trees.
+
+        Parameters
+        ----------
+        {table_X}
+
+        {probabilities}
+        """
+        return super().predict_proba(self._encoded(X))
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        {table_X}
+
+        {probabilities}
+        """
+        return super().predict_log_proba(self._encoded(X))
+
+    def _encoded(self, X):
+        """Numbers for a table, as bagging takes them: a frame stays a frame."""
+        check_is_fitted(self)
+        if not is_plain(X):  # its columns are compared before levels are looked up in them
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self._table.encode(X)
+
+    _texts: ClassVar = {
+        "table_X": """\
+X : array-like of shape (n_samples, n_features)
+    Rows: an array, or a data frame, in which columns may hold text or categories and any entry may
+    be missing. In `predict`, a level that `fit` has not seen is a missing value.""",
+    }
 
     def _check_purchases(self):
         if self.purchases == "split":

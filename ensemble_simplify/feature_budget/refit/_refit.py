@@ -306,8 +306,10 @@ class CandidateSearch:
         ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
     sample_weight, weight : ndarray of shape (n_rows,)
         For fitting (or None), and for counting.
+    X : ndarray of shape (n_rows, n_features)
+        The user's columns as numbers.
     names : ndarray or None
-        Names of the columns.
+        Names of the columns, if the ensembles are given them.
     drop : bool
         Whether trees without splits are left out of the vote.
     budget : float
@@ -335,23 +337,23 @@ class CandidateSearch:
         self.is_complete = True
         self.is_first = np.random.default_rng(self.seed).permutation(len(self.X)) % 2 == 0
 
-    def run(self, own, unfitted):
+    def run(self, own, unfitted, rows):
         """All candidates, as a list of `JudgedEnsemble`.
 
-        `own` is the case of the user's ensemble, fitted on all features, `unfitted` that ensemble.
+        `own` is the case of the user's ensemble, fitted on all features, `unfitted` that ensemble,
+        and `rows` are as its trees split them.
         """
         every = np.arange(self.X.shape[1])
         if has_held_out_rows(own.estimator):
             self._judge("as given", own, every)
         else:
-            self._cross_judge("as given", own, unfitted)
+            self._cross_judge("as given", own, unfitted, rows)
         n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
         ensembles = families(unfitted, n_trees)
         if len(self.X) * n_trees > EFFORT.many:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
-        elif own.forest.classes is not None and not np.isnan(self.X).any():
-            # those grown with prices take complete rows only
+        elif own.forest.classes is not None:
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
         sets = feature_sets(
@@ -492,7 +494,7 @@ class CandidateSearch:
         judged = judge(case, keeps, self.weight, drop=self.drop)
         self._keep(self._candidate(name, case, features, index, judged))
 
-    def _cross_judge(self, name, case, unfitted):
+    def _cross_judge(self, name, case, unfitted, rows):
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
         forest = case.forest
         index = judged_prunings(case)
@@ -502,9 +504,10 @@ class CandidateSearch:
             weight = None
             if self.sample_weight is not None:
                 weight = {"sample_weight": safe_indexing(self.sample_weight, train)}
-            model = clone(unfitted).fit(self.X[train], self.y[train], **(weight or {}))
-            fold = self.state(model, self.X[train], self.y[train], self.weight[train], "given")
-            leaf = fold.forest.apply(self.X[test])
+            model = clone(unfitted).fit(rows[train], self.y[train], **(weight or {}))
+            known = self.y[train], self.weight[train]
+            fold = self.state(model, rows[train], *known, "given", source=case.source)
+            leaf = fold.forest.apply(rows[test])
             columns = np.zeros(1, dtype=np.intp)
             if forest.classes is not None:
                 columns = class_index(fold.forest.classes, forest.classes)

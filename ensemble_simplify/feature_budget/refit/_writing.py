@@ -64,10 +64,11 @@ def _values_for(tree, t, value):
     return value[:, known]
 
 
-def fetch_along_paths(forest, keep, fetch, names, n_samples):
+def fetch_along_paths(forest, keep, fetch, names, n_samples, entry):
     """Send rows through pruned trees, and fetch a feature of a row when a split asks for it.
 
-    ``fetch(name, rows)`` returns the values of a feature for some rows.
+    ``fetch(name, rows)`` returns the values of a feature for some rows, of which `entry` makes the
+    columns that the trees split.
 
     Returns
     -------
@@ -76,17 +77,19 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples):
     known : ndarray of bool, shape (n_samples, n_features)
         What was fetched.
     """
-    known = np.zeros((n_samples, forest.n_features), dtype=bool)
+    known = np.zeros((n_samples, len(names)), dtype=bool)
     values = np.zeros((n_samples, forest.n_features), dtype=np.float32)
     node = np.tile(forest.offsets[:-1], (n_samples, 1))
     for t in range(forest.n_trees):
         active = np.flatnonzero(keep[node[:, t]])
         while active.size:
             wanted = forest.feature[node[active, t]]
-            for k in np.unique(wanted[~known[active, wanted]]):
-                rows = active[wanted == k]
+            asked = entry.source[wanted]
+            for k in np.unique(asked[~known[active, asked]]):
+                rows = active[asked == k]
                 rows = rows[~known[rows, k]]
-                values[rows, k] = _fetched(fetch, names[k], rows)
+                made = np.flatnonzero(entry.source == k)
+                values[rows[:, None], made] = _fetched(fetch, k, names[k], rows, entry)
                 known[rows, k] = True
             here = node[active, t]
             value = values[active, wanted]
@@ -98,11 +101,15 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples):
     return node, known
 
 
-def _fetched(fetch, name, rows):
-    values = np.asarray(fetch(name, rows), dtype=np.float64).reshape(-1)
-    if values.shape != rows.shape or np.isinf(values).any():
-        raise ValueError(
-            f"fetch({name!r}, rows) returned {values!r} for {len(rows)} rows. Return one finite "
-            "number, or NaN if it is missing, for each."
-        )
-    return values
+def _fetched(fetch, k, name, rows, entry):
+    # text and a gap would else become text
+    dtype = object if entry.table.coded[k] else None
+    found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
+    if found.shape == rows.shape:
+        numbers = entry.table.numbers_of(k, found, name)
+        if not np.isinf(numbers).any():
+            return entry.of_column(k, numbers)
+    raise ValueError(
+        f"fetch({name!r}, rows) returned {found!r} for {len(rows)} rows. Return one finite "
+        "number, or NaN if it is missing, for each; or one level where the column holds such."
+    )

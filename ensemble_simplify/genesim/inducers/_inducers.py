@@ -8,7 +8,7 @@ as ordered numbers, weights as frequencies, and all three prune by C4.5's pessim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import ClassVar, Self
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ensemble_simplify.base import (
     HoldsClassifierTree,
@@ -26,6 +25,8 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_weights,
     fit_context,
+    learned_rows,
+    with_gaps,
 )
 from ensemble_simplify.genesim.inducers._statistics import (
     best_cuts,
@@ -34,6 +35,7 @@ from ensemble_simplify.genesim.inducers._statistics import (
     variance_ratios,
 )
 from ensemble_simplify.grid import Splits, TreeNodes, float32_floor
+from ensemble_simplify.reading import Gaps
 from ensemble_simplify.writing import write_classifier
 
 _SIGNIFICANT = 0.05
@@ -161,7 +163,10 @@ See Also
 --------
 GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.""",
         "pruning": """\
-All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+All features are taken as ordered numbers. Levels of text and categories are put in order by how
+often their rows are of each class, if they have no order of their own. Missing values count as
+below all others of their column; where none was missing, they go to the side of more rows. A level
+that `fit` did not see is a missing value. Pruning is C4.5's: a subtree becomes a leaf where
 that does not raise the upper confidence limits of its errors, added up.""",
     }
 
@@ -185,7 +190,7 @@ that does not raise the upper confidence limits of its errors, added up.""",
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
@@ -193,23 +198,36 @@ that does not raise the upper confidence limits of its errors, added up.""",
 
         {fitted}
         """
-        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        X, y = learned_rows(self, X, y, sample_weight)
         check_classification_targets(y)
         weight = check_weights(sample_weight, X, mean_one=True)
         self.classes_, label = np.unique(y, return_inverse=True)
-        splits, totals, row, leaf = self._induce(X, label, weight[None], len(self.classes_))
-        self.decision_tree_ = write_classifier(
+        gaps = self._table.gaps
+        grown = self._induce(gaps.fill(X), label, weight[None], len(self.classes_))
+        splits, totals, row, leaf = grown
+        nodes, order, missing_left = with_gaps(
             TreeNodes(splits.left, splits.right, splits.feature, splits.threshold),
-            totals.argmax(axis=1),
+            gaps,
+            totals.sum(axis=1),
+        )
+        self.decision_tree_ = write_classifier(
+            nodes,
+            totals.argmax(axis=1)[order],
             None,
-            leaf,
+            np.argsort(order)[leaf],
             label[row],
             self.classes_,
             n_features=X.shape[1],
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=weight[row],
+            missing_go_to_left=missing_left,
         )
         return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _induce(self, X, label, weights, n_classes):
         """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
@@ -436,10 +454,13 @@ class GuideTree(_Inducer):
 def splits_of_bags(inducer, X, y, weights):
     """`Splits` of trees grown and pruned for many weightings of the same rows, all at once.
 
-    Only the parameters of the inducer are read; `weights` has a row for each of the trees.
+    Only the parameters of the inducer are read; `weights` has a row for each of the trees. Gaps
+    count as below all numbers of their column.
     """
     classes, label = np.unique(y, return_inverse=True)
-    return inducer._induce(X, label, weights, len(classes))[0]
+    complete = Gaps.of(X).fill(X)
+    splits = inducer._induce(complete, label, weights, len(classes))[0]
+    return replace(splits, missing_left=splits.left >= 0) if np.isnan(X).any() else splits
 
 
 def _first_least(values):

@@ -11,34 +11,39 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ensemble_simplify.base import (
-    HasMethods,
+    Fittable,
     HoldsClassifierTree,
     Interval,
+    TakesWhatItsEstimatorTakes,
     all_or_nothing,
     check_readable,
     check_weights,
     deadline_after,
     fit_context,
     fit_or_unwrap,
+    learned_rows,
     named_rows,
     report,
     warn_out_of_time,
 )
+from ensemble_simplify.genesim._tables import GapColumns, forest_on
 from ensemble_simplify.genesim.inducers._ism_growth import grow
-from ensemble_simplify.grid import Axes, with_sizes
-from ensemble_simplify.reading import Model
+from ensemble_simplify.grid import with_sizes
+from ensemble_simplify.reading import Model, is_plain
 from ensemble_simplify.writing import weakest_links, write_counted
 
 
-class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+class InterpretableSingleModel(
+    HoldsClassifierTree, TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator
+):
     """One decision tree grown from the tests and the predictions of an ensemble (ISM).
 
     The tree is grown top-down like any other, with two differences. Only splits that occur in the
     ensemble are candidates. The class distributions in the information gain come from the
-    ensemble's predictions, not from the labels.
+    ensemble's predictions, not from the labels. Rows may be tables with text, categories and
+    missing values; levels that `fit` did not see count as missing.
 
     Read more in the :ref:`User Guide <genesim_ism>`.
 
@@ -121,7 +126,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [Fittable(), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [Interval(Integral, 2, None, closed="left")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
@@ -162,7 +167,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        {training_X}
+        {learned_X}
         {y}
         {sample_weight}
 
@@ -171,7 +176,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         deadline = deadline_after(self.time_limit)
         check_readable(self.estimator)
         given = X
-        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        X, y = learned_rows(self, X, y, sample_weight)
         check_classification_targets(y)
         weight = check_weights(sample_weight, X)
         rows = named_rows(given, X)
@@ -182,15 +187,17 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
         )
-        forest = Model.of(self.estimator_, classifier=True, rows=rows).forest
+        model = Model.of(self.estimator_, classifier=True, rows=rows)
+        forest = forest_on(model, self._table)
         self.classes_ = forest.classes
         report(self, f"ensemble of {forest.n_trees} trees is ready")
         used = weight > 0
         votes = self._votes(given, X)[used]
         weight = weight[used]
-        axes = Axes.of(forest)
+        columns = GapColumns(self._table.gaps)
+        axes, _ = columns.axes([forest])
         nodes, votes_of_node, n_rows, stopped = grow(
-            axes.encode_rows(X[used]),
+            axes.encode_rows(columns.rows(X[used])),
             np.ascontiguousarray(votes * weight[:, None]),
             max_depth=-1 if self.max_depth is None else self.max_depth,
             min_samples_split=self.min_samples_split,
@@ -204,14 +211,16 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
                 "or set max_depth or min_samples_leaf."
             )
         nodes, kept = _pruned(nodes, votes_of_node, self.ccp_alpha)
+        written, order, missing_left = columns.written(axes.decode(nodes), n_rows[kept])
         self.decision_tree_ = write_counted(
-            axes.decode(nodes),
-            n_rows[kept],
-            votes_of_node[kept],
-            n_features=axes.n_features,
+            written,
+            n_rows[kept][order],
+            votes_of_node[kept][order],
+            n_features=self.n_features_in_,
             classes=self.classes_,
             feature_names=getattr(self, "feature_names_in_", None),
             shrinkage=self.shrinkage,
+            missing_go_to_left=missing_left,
         )
         self.n_nodes_ = len(nodes)
         self.n_leaves_ = (len(nodes) + 1) // 2
@@ -229,7 +238,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
     def _votes(self, given, X):
         """The ensemble's class distribution for every row; its label where it has none."""
-        if hasattr(self.estimator_, "feature_names_in_"):
+        if hasattr(self.estimator_, "feature_names_in_") or not is_plain(given):
             X = named_rows(given, X)
         asked = Model(self.estimator_)
         if hasattr(self.estimator_, "predict_proba"):

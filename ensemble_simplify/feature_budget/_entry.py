@@ -1,0 +1,108 @@
+"""How a table reaches the trees that are pruned: through the steps that stand before them."""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ensemble_simplify.base import named_rows, safe_indexing
+from ensemble_simplify.reading import (
+    Table,
+    TableCodes,
+    is_plain,
+    on_codes,
+    own_table,
+    readable,
+    table_of,
+    transformers_of,
+    unwrap,
+)
+
+# Rows that tell in which dtypes all of them come.
+_SAMPLE = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A fitted ensemble, and what is made of a table before its trees split it.
+
+    Attributes
+    ----------
+    whole : estimator
+        What takes the table: a pipeline, or the ensemble itself.
+    ensemble : estimator
+        What holds the trees.
+    transformers : Transformers or None
+        The steps before it.
+    table : Table
+        The table that it takes.
+    source : ndarray of intp
+        The user's column that each column is made of which the trees split.
+    """
+
+    whole: Any
+    ensemble: Any
+    transformers: Any
+    table: Table
+    source: np.ndarray
+
+    @classmethod
+    def of(cls, fitted, rows=None):
+        """The entry of a fitted ensemble; an estimator of this package stands for what it holds.
+
+        `rows` tell in which dtypes rows come. TypeError if a step before the trees makes a column
+        of several, or is not known.
+        """
+        estimator = unwrap(fitted)
+        whole, table = readable(estimator), table_of(estimator)
+        takes_table = isinstance(whole, Pipeline) or own_table(whole) is not None
+        if not takes_table and not table.is_plain:
+            # a tree, or an ensemble, of the codes of its table
+            whole = on_codes(TableCodes(table), whole)
+        if not isinstance(whole, Pipeline):
+            return cls(whole, whole, None, table, np.arange(len(table)))
+        sample = None if rows is None else safe_indexing(rows, slice(_SAMPLE))
+        transformers, last = transformers_of(whole, sample)
+        if transformers.filled.any():
+            raise TypeError(
+                f"estimator={type(whole).__name__}(...) fills in missing values of a column from "
+                "others, for which a row that lacks it would have to pay. Use SimpleImputer, or "
+                "an ensemble that takes missing values."
+            )
+        return cls(whole, last, transformers, transformers.given, transformers.source)
+
+    def numbers(self, given, X):
+        """What the trees split, for rows as the user gave them, `X` once they are checked."""
+        if self.transformers is not None:
+            return self.transformers.of_rows(named_rows(given, X))
+        return X if self.table.is_plain and is_plain(X) else self.table.read(X)
+
+    def of_column(self, j, numbers):
+        """The columns made of the user's column j, for some numbers (or codes) in it."""
+        if self.transformers is not None:
+            return self.transformers.of_column(j, numbers)
+        return numbers[:, None]
+
+    def around(self, ensemble):
+        """What takes the table, with another ensemble in the place of this one."""
+        return self.whole if ensemble is self.ensemble else _around(self.whole, ensemble)
+
+
+def _around(whole, ensemble):
+    if not isinstance(whole, Pipeline):
+        return ensemble
+    *before, (name, last) = whole.steps
+    other = copy(whole)
+    other.steps = [*deepcopy(before), (name, _around(readable(last), ensemble))]
+    return other
+
+
+def last_step(estimator):
+    """What stands at the end of pipelines, fitted or not."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator

@@ -1,0 +1,209 @@
+"""Boosters of LightGBM and XGBoost are pruned and stay what they are, with proven answers."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from native_boosters import KINDS, own_answers, table, trained, two
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from strategies import rows_of_cells
+from threadpoolctl import threadpool_limits
+
+from ensemble_simplify import Domain, FaithfulPruner, verify
+from ensemble_simplify.reading import Model
+from ensemble_simplify.reading.forest import read_forest
+
+CLASSIFIERS = [kind for kind in KINDS if KINDS[kind][2]]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def _wrapper(package, name, **options):
+    def make():
+        return getattr(pytest.importorskip(package), name)(n_jobs=1, **options)
+
+    return make
+
+
+_LGBM = {"num_leaves": 4, "min_child_samples": 5, "verbose": -1}
+WRAPPERS = {
+    "XGBClassifier": _wrapper("xgboost", "XGBClassifier", n_estimators=8, max_depth=2),
+    "dart": _wrapper("xgboost", "XGBClassifier", n_estimators=8, max_depth=2, booster="dart"),
+    "XGBRFClassifier": _wrapper("xgboost", "XGBRFClassifier", n_estimators=8, max_depth=2),
+    "LGBMClassifier": _wrapper("lightgbm", "LGBMClassifier", n_estimators=8, **_LGBM),
+    "forest": _wrapper(
+        "lightgbm",
+        "LGBMClassifier",
+        n_estimators=8,
+        boosting_type="rf",
+        subsample=0.5,
+        subsample_freq=1,
+        **_LGBM,
+    ),
+}
+
+
+def near(forest, X, max_changes, n, seed=0):
+    """Rows that differ from some row in a few features, by values beside cut points or gaps."""
+    rng = np.random.default_rng(seed)
+    rows = X[rng.integers(len(X), size=n)].astype(np.float32)
+    split = np.unique(forest.feature[forest.feature >= 0])
+    may_miss = np.isnan(X).any(axis=0)
+    for i in range(n):
+        for j in rng.choice(split, max_changes, replace=False):
+            cut = np.float32(rng.choice(forest.threshold[forest.feature == j]))
+            end = rng.choice(np.array([-np.inf, cut, np.inf], dtype=np.float32))
+            rows[i, j] = np.nextafter(cut, end)
+            if may_miss[j] and rng.random() < 0.1:
+                rows[i, j] = np.nan
+    return rows.astype(np.float64)
+
+
+@pytest.mark.parametrize("max_changes", [0, 1, 2])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_native_boosters(kind, max_changes):
+    booster, X, y = trained(kind)
+    X, y = X[::4], y[::4]
+    classes_of = KINDS[kind][-1]
+    pruner = FaithfulPruner(
+        booster, max_changes=max_changes, method="heuristic", random_state=0
+    ).fit(X, y)
+    rows = near(read_forest(booster), X, max_changes, 2000)
+    assert type(pruner.pruned_estimator_) is type(booster)
+    truth = classes_of(own_answers(booster, rows))
+    np.testing.assert_array_equal(classes_of(own_answers(pruner.pruned_estimator_, rows)), truth)
+    np.testing.assert_array_equal(pruner.predict(rows), truth)
+    assert pruner.covers(rows).all()
+    assert pruner.verify()
+    assert verify(booster, pruner.pruned_estimator_, X=X, max_changes=max_changes)
+    assert pruner.get_depth() <= 3
+    if max_changes == 0 and kind != "xgboost start":  # of which all trees are needed
+        assert pruner.n_trees_ < Model.of(booster).forest.n_trees
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "xgboost logistic",
+        "xgboost probabilities",
+        "xgboost dart",
+        "lightgbm multiclass",
+        "lightgbm forest",
+    ],
+)
+def test_everywhere_is_every_cell(kind):
+    booster, X, y = trained(kind, n_trees=4, **_stumps(kind))
+    X = np.nan_to_num(X)
+    classes_of = KINDS[kind][-1]
+    pruner = FaithfulPruner(booster, random_state=0).fit(X, y)
+    forest = read_forest(booster)
+    cuts = [np.unique(forest.threshold[forest.feature == j]) for j in range(3)]
+    rows = rows_of_cells(cuts)
+    truth = classes_of(own_answers(booster, rows))
+    pruned = pruner.pruned_estimator_
+    np.testing.assert_array_equal(classes_of(own_answers(pruned, rows)), truth)
+    assert pruner.n_trees_ < forest.n_trees
+
+
+def _stumps(kind):
+    return {"max_depth": 1} if "xgboost" in kind else {"num_leaves": 2}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_wrappers(name, n_classes):
+    X, y = table(n_classes, n_rows=80)
+    model = WRAPPERS[name]()
+    labels = y if "xgboost" in type(model).__module__ else np.array(["a", "b", "c"])[y]
+    model.fit(X, labels)
+    rows = near(read_forest(model), X, 1, 2000)
+    truth, odds = model.predict(rows), model.predict_proba(rows)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=1, method="heuristic")
+    pruner.fit(X, labels)
+    pruned = pruner.pruned_estimator_
+    assert type(pruned) is type(model)
+    assert pruned is not model
+    np.testing.assert_array_equal(pruned.predict(rows), truth)
+    np.testing.assert_array_equal(model.predict_proba(rows), odds)
+    assert pruner.verify()
+    again = pickle.loads(pickle.dumps(pruner))
+    np.testing.assert_array_equal(again.predict(rows), truth)
+    np.testing.assert_array_equal(pruner.predict_proba(rows), pruned.predict_proba(rows))
+
+
+def test_unfitted_wrappers_are_fitted():
+    X, y = table(n_rows=80)
+    for name in ("XGBClassifier", "LGBMClassifier"):
+        pruner = FaithfulPruner(WRAPPERS[name](), max_changes=0, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(pruner.predict(X), pruner.estimator_.predict(X))
+        assert pruner.verify()
+        assert clone(pruner).fit(X, y).n_trees_ == pruner.n_trees_
+
+
+@pytest.mark.parametrize("kind", ["xgboost probabilities", "lightgbm multiclass"])
+def test_the_path(kind):
+    booster, X, y = trained(kind)
+    X, y = X[::4], y[::4]
+    pruner = FaithfulPruner(booster, max_changes=1, random_state=0, validation_fraction=0.2)
+    pruner.fit(X, y)
+    few = pruner.at(n_trees=int(pruner.path_.n_trees[1]))
+    assert few.n_trees_ < pruner.n_trees_
+    assert few.n_exceptions_ > 0
+    found = verify(booster, few.pruned_estimator_, X=X, max_changes=1)
+    assert not found.equal
+    assert type(few.pruned_estimator_) is type(booster)
+    loose = clone(pruner).set_params(tolerance=0.05).fit(X, y)
+    assert loose.n_trees_ <= pruner.n_trees_
+    assert loose.n_exceptions_ <= 0.05 * loose.n_points_
+    np.testing.assert_array_equal(
+        loose.predict(X), KINDS[kind][-1](own_answers(loose.pruned_estimator_, X))
+    )
+
+
+def test_a_domain():
+    booster, X, y = trained("lightgbm binary")
+    inside = Domain(bounds={0: (-1.0, 1.0)}, missing=[])
+    keep = (np.abs(X[:, 0]) <= 1) & ~np.isnan(X).any(axis=1)
+    pruner = FaithfulPruner(booster, max_changes=0, domain=inside).fit(X[keep], y[keep])
+    truth = two(own_answers(booster, X[keep]))
+    np.testing.assert_array_equal(pruner.predict(X[keep]), truth)
+
+
+_RELOAD = """
+import sys
+import numpy as np
+library, file, rows, answers = sys.argv[1:]
+rows = np.load(rows)
+if library == "xgboost":
+    import xgboost
+    model = xgboost.XGBClassifier()
+    model.load_model(file)
+    found = model.predict(rows)
+else:
+    import lightgbm
+    found = (lightgbm.Booster(model_file=file).predict(rows) > 0.5).astype(int)
+np.save(answers, found)
+"""
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "dart", "LGBMClassifier", "forest"])
+def test_saved_and_loaded_in_a_fresh_process(name, tmp_path):
+    X, y = table(n_rows=80)
+    model = WRAPPERS[name]().fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=1, method="heuristic").fit(X, y)
+    rows = near(read_forest(model), X, 1, 2000)
+    np.save(tmp_path / "rows.npy", rows)
+    library = type(model).__module__.partition(".")[0]
+    file = tmp_path / ("model.ubj" if library == "xgboost" else "model.txt")
+    own = pruner.pruned_estimator_
+    (own if library == "xgboost" else own.booster_).save_model(file)
+    arguments = [library, file, tmp_path / "rows.npy", tmp_path / "answers.npy"]
+    subprocess.run([sys.executable, "-c", _RELOAD, *arguments], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "answers.npy"), model.predict(rows))

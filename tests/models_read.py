@@ -1,0 +1,315 @@
+"""What works with which kind of model: every kind is asked everything.
+
+``python tests/models_read.py`` writes the table of the documentation, ``doc/models.rst.inc``.
+"""
+
+import re
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FaithfulPruner,
+    FeatureBudgetPruner,
+    GenesimClassifier,
+    OnnxModel,
+    RepresenterTree,
+    TreeliteModel,
+    agreement,
+    export_tree,
+    is_monotone,
+    nearest_flip,
+    simplify,
+    sufficient_box,
+    verify,
+)
+from ensemble_simplify.reading import unwrap
+
+TABLE = Path(__file__).parents[1] / "doc" / "models.rst.inc"
+
+
+# ------------------------------------------------------------------- rows
+
+
+def numbers(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, size=(n, 3)).astype(np.float64)
+    return X, (X[:, 0] + X[:, 1] * (X[:, 2] > 2) + rng.normal(size=n) > 5).astype(int)
+
+
+def words(n=80, seed=0):
+    """A table with text and gaps."""
+    X, y = numbers(n, seed)
+    table = pd.DataFrame(X, columns=["age", "years", "debt"])
+    table["job"] = np.array(["cook", "judge", "nurse"])[(X[:, 2] % 3).astype(int)]
+    table = table.drop(columns="debt")
+    table.loc[::9, "age"] = np.nan
+    table.loc[4::11, "job"] = None
+    return table, y
+
+
+# ------------------------------------------------------------------- kinds of models
+
+_FOREST = RandomForestClassifier(3, max_depth=2, random_state=0)
+_TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+def _own(package, name, **options):
+    return lambda: getattr(pytest.importorskip(package), name)(**options)
+
+
+def _treelite(X, y):
+    treelite = pytest.importorskip("treelite.sklearn")
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    return TreeliteModel(treelite.import_model(model), classes=model.classes_)
+
+
+def _onnx(X, y):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnxruntime")
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    return OnnxModel(skl2onnx.to_onnx(model, X[:1].astype(np.float32)))
+
+
+def _booster(X, y):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.train(
+        {"objective": "binary", "num_leaves": 4, "min_data_in_leaf": 5, "verbose": -1},
+        lightgbm.Dataset(X, y),
+        3,
+    )
+
+
+_XGB = dict(n_estimators=3, max_depth=2, n_jobs=1)
+_LGBM = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
+_CATBOOST = dict(iterations=3, depth=2, verbose=0, thread_count=1, allow_writing_files=False)
+
+# Name, what is fitted, and the rows that it is fitted on.
+KINDS = {
+    "``DecisionTreeClassifier``": (_TREE, numbers),
+    "``RandomForestClassifier``, ``ExtraTreesClassifier``": (_FOREST, numbers),
+    "``BaggingClassifier``": (BaggingClassifier(_TREE, 3, random_state=0), numbers),
+    "``AdaBoostClassifier``": (AdaBoostClassifier(_TREE, n_estimators=3, random_state=0), numbers),
+    "``GradientBoostingClassifier``": (
+        GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0),
+        numbers,
+    ),
+    "``HistGradientBoostingClassifier``": (
+        HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=4, min_samples_leaf=5),
+        numbers,
+    ),
+    "``VotingClassifier``, of trees": (
+        VotingClassifier([("a", _TREE), ("b", _FOREST)], voting="soft"),
+        numbers,
+    ),
+    "``XGBClassifier``": (_own("xgboost", "XGBClassifier", **_XGB), numbers),
+    "``LGBMClassifier``": (_own("lightgbm", "LGBMClassifier", **_LGBM), numbers),
+    "``CatBoostClassifier``": (_own("catboost", "CatBoostClassifier", **_CATBOOST), numbers),
+    "``xgboost.Booster``, ``lightgbm.Booster``": (_booster, numbers),
+    "``GridSearchCV`` over one of these": (
+        GridSearchCV(_FOREST, {"max_depth": [1, 2]}, cv=2),
+        numbers,
+    ),
+    "a pipeline of scalers and encoders before one of these": (
+        make_pipeline(
+            make_column_transformer(
+                (OneHotEncoder(handle_unknown="ignore"), ["job"]),
+                (SimpleImputer(), ["age", "years"]),
+            ),
+            _FOREST,
+        ),
+        words,
+    ),
+    "``RandomForestRegressor``, ``ExtraTreesRegressor``": (
+        RandomForestRegressor(3, max_depth=2, random_state=0),
+        numbers,
+    ),
+    "``GradientBoostingRegressor``, other boosted regressors": (
+        GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0),
+        numbers,
+    ),
+    ":class:`BornAgainClassifier`, :class:`GenesimClassifier` and other trees made here": (
+        GenesimClassifier(n_iter=1, random_state=0),
+        numbers,
+    ),
+    ":class:`FaithfulPruner`": (FaithfulPruner(_FOREST, max_changes=0), numbers),
+    ":class:`TreeliteModel`": (_treelite, numbers),
+    ":class:`OnnxModel`": (_onnx, numbers),
+    "any other model": (make_pipeline(StandardScaler(), LogisticRegression()), numbers),
+}
+
+
+@cache
+def fitted(kind):
+    """A fitted model of a kind, rows and labels."""
+    made, rows = KINDS[kind]
+    X, y = rows()
+    if made in (_treelite, _onnx, _booster):
+        return made(X, y), X, y
+    model = made() if callable(made) else made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y), X, y
+
+
+# ------------------------------------------------------------------- questions
+
+# A refusal says what to do instead.
+REMEDY = re.compile(r"\b(supported|use|give|pass|fit|make)\b", re.IGNORECASE)
+
+
+def _answers(model, X):
+    """Labels, or numbers: a native booster has probabilities."""
+    return np.asarray(unwrap(model).predict(X))
+
+
+def _same(estimator, model, X):
+    """What an estimator answers is what the model does."""
+    np.testing.assert_array_equal(estimator.predict(X), _answers(model, X))
+
+
+def _is_regressor(model):
+    return not hasattr(unwrap(model), "classes_")
+
+
+def ask_verify(model, X, y):
+    options = {"atol": 1e-6} if _is_regressor(model) else {}
+    outcome = verify(model, model, X=X, max_changes=1, **options)
+    assert outcome.equal is True
+
+
+def ask_agreement(model, X, y):
+    assert agreement(model, model, X).share == 1.0
+
+
+def ask_audit(model, X, y):
+    row = X.iloc[:1] if hasattr(X, "columns") else X[:1]
+    assert is_monotone(model, 0).monotone in (True, False)
+    box = sufficient_box(model, row)
+    assert box is not None
+    found = nearest_flip(model, row, max_changes=3)
+    if found:
+        assert found.predictions[0] != found.predictions[1]
+
+
+def ask_born_again(model, X, y):
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1).fit(X, _answers(model, X))
+    _same(tree, model, X)
+    assert tree.verify()
+    assert export_tree(tree, "sql")
+
+
+def ask_faithful(model, X, y):
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, _answers(model, X))
+    _same(pruner, model, X)
+    assert pruner.n_trees_ >= 1
+
+
+def ask_budget(model, X, y):
+    pruner = FeatureBudgetPruner(FrozenEstimator(model), lam=0.0).fit(X, y)
+    assert pruner.cost_ <= pruner.unpruned_cost_
+    assert len(pruner.predict(X)) == len(X)
+
+
+def ask_genesim(model, X, y):
+    tree = GenesimClassifier([FrozenEstimator(model)], n_iter=1, random_state=0).fit(X, y)
+    assert set(tree.predict(X)) <= set(y)
+
+
+def ask_representer(model, X, y):
+    tree = RepresenterTree(
+        FrozenEstimator(model), max_leaf_nodes=4, n_samples=200, sampler="smear", random_state=0
+    ).fit(X)
+    assert tree.get_n_leaves() <= 4
+    assert len(tree.predict(X)) == len(X)
+
+
+def ask_simplify(model, X, y):
+    found = simplify(model, X, methods=["plain_tree"], random_state=0)
+    assert found.results
+
+
+QUESTIONS = {
+    ":func:`verify`": ask_verify,
+    ":func:`agreement`": ask_agreement,
+    ":ref:`audit <audit>`": ask_audit,
+    ":class:`BornAgainClassifier`": ask_born_again,
+    ":class:`FaithfulPruner`": ask_faithful,
+    ":class:`FeatureBudgetPruner`": ask_budget,
+    ":class:`GenesimClassifier`": ask_genesim,
+    ":class:`RepresenterTree`": ask_representer,
+    ":func:`simplify`": ask_simplify,
+}
+
+
+def refusal(kind, question):
+    """Why a function does not take a kind of model; None if it does."""
+    model, X, y = fitted(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            QUESTIONS[question](model, X, y)
+        except (TypeError, ValueError) as error:
+            return str(error)
+    return None
+
+
+# ------------------------------------------------------------------- the table
+
+
+def written():
+    """The table as the documentation has it."""
+    lines = [
+        ".. Written by python tests/models_read.py: do not edit.",
+        "",
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :stub-columns: 1",
+        "",
+        "   * - Model",
+        *(f"     - {question}" for question in QUESTIONS),
+    ]
+    for kind in KINDS:
+        lines.append(f"   * - {kind}")
+        lines += [f"     - {'yes' if refusal(kind, q) is None else 'no'}" for q in QUESTIONS]
+    return "\n".join(lines) + "\n"
+
+
+def read_table():
+    """What the documentation says: for each kind of model, what works with it."""
+    found, kind = {}, None
+    for line in TABLE.read_text(encoding="utf8").splitlines():
+        if line.startswith("   * - "):
+            kind = line.removeprefix("   * - ")
+            found[kind] = []
+        elif line.startswith("     - "):
+            found[kind].append(line.removeprefix("     - "))
+    heads = found.pop("Model")
+    return {kind: dict(zip(heads, cells, strict=True)) for kind, cells in found.items()}
+
+
+if __name__ == "__main__":
+    TABLE.write_text(written(), encoding="utf8")
