@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -29,6 +30,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -183,6 +185,10 @@ def _step(model):
 def _a_tree(model):
     while not hasattr(model, "tree_"):
         inner = getattr(model, "pruned_estimator_", None)
+        if hasattr(model, "response_method"):
+            inner = model.estimator_
+        if hasattr(model, "calibrated_classifiers_"):
+            inner = model.calibrated_classifiers_[0].estimator
         if inner is None and hasattr(model, "steps"):
             inner = model.steps[-1][1]
         while inner is None or isinstance(inner, np.ndarray):
@@ -358,6 +364,15 @@ def _scaled(make):
     return lambda seed: make_pipeline(StandardScaler(), make(seed))
 
 
+def _threshold(make, threshold, pos="bee"):
+    return lambda seed: FixedThresholdClassifier(make(seed), threshold=threshold, pos_label=pos)
+
+
+def _calibrated(make, method, **options):
+    options = {"ensemble": False, **options}
+    return lambda seed: CalibratedClassifierCV(make(seed), method=method, cv=3, **options)
+
+
 _GRADIENT = _of(GradientBoostingClassifier, n_estimators=3, max_depth=2)
 _HIST = _of(HistGradientBoostingClassifier, max_iter=3, max_leaf_nodes=4, min_samples_leaf=5)
 _HIST_VALUE = _of(HistGradientBoostingRegressor, max_iter=3, max_leaf_nodes=4, min_samples_leaf=5)
@@ -442,6 +457,21 @@ READERS = {
         lambda s: make_pipeline(StandardScaler(), _GRADIENT(s)), 2, "odds"
     ),
     "pipeline, value": Reader(lambda s: make_pipeline(StandardScaler(), _FOREST_VALUE(s)), 0),
+    "threshold": Reader(_threshold(_of(_Forest), 0.3), 2, "mean"),
+    "threshold, pure leaves": Reader(
+        _threshold(_of(RandomForestClassifier, 3, max_features=1, max_samples=12), 1 / 3, "ant"),
+        2,
+        "mean",
+    ),
+    "threshold, boosting": Reader(_threshold(_GRADIENT, 0.4), 2, "odds"),
+    "threshold, stumps": Reader(
+        _threshold(_of(AdaBoostClassifier, _Tree(max_depth=1), n_estimators=4), 0.55), 2, "odds"
+    ),
+    "threshold, pipeline": Reader(_scaled(_threshold(_of(_Forest), 0.7)), 2, "mean"),
+    "calibrated": Reader(_calibrated(_of(_Forest), "sigmoid"), 2, "odds"),
+    "calibrated, isotonic": Reader(_calibrated(_of(_Forest), "isotonic"), 2),
+    "calibrated, boosting": Reader(_calibrated(_GRADIENT, "sigmoid"), 2, "odds"),
+    "calibrated, folds": Reader(_calibrated(_of(_Tree), "sigmoid", ensemble=True), 3, is_sum=False),
     "pruned forest": Reader(_pruned, 2, "mean"),
     "treelite of a forest": Reader(_of(_Forest), 3, "mean", convert=to_treelite),
     "treelite of a forest, value": Reader(_FOREST_VALUE, 0, convert=to_treelite),

@@ -42,7 +42,7 @@ class Demands:
     # without any
     leads: np.ndarray
     # bool, (n_demands,): whether a lead of exactly zero is enough, if the weights are on a grid:
-    # the answer is the first of the two classes, and no tree's vote makes sums round
+    # the answer wins ties with the other class, and no tree's vote makes sums round
     may_tie: np.ndarray
 
     @classmethod
@@ -75,17 +75,18 @@ class Votes:
     there without any tree, and `largest` the largest vote of each tree; all are scaled where they
     are huge, by `scale`, and so is `rounding`, by which sums of them can be off. `on_grid` tells
     the leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
+    `tie_upper`: whether the upper of two classes wins a tie.
     """
 
     def __init__(self, forest):
         sums, vote = forest.sums, forest.vote
-        is_plain = vote.rule == "hard" or vote.averages_trees
+        is_plain = vote.rule == "hard" or vote.is_mean_of_trees
         largest = np.maximum.reduceat(np.abs(sums.value).max(axis=1), forest.offsets[:-1])
         # a power of two rounds nothing
         scale = 2.0 ** -np.ceil(np.log2(largest.max())) if largest.max() > HUGE else 1.0
         self.forest, self.value, self.start = forest, sums.value * scale, sums.start * scale
         self.largest, self.rounding = largest * scale, sums.rounding * scale
-        self.scale = scale
+        self.scale, self.tie_upper = scale, sums.tie_upper
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
@@ -144,7 +145,7 @@ class Votes:
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""
-        return self.forest.weighted(weights, self.value, self.start)
+        return self.forest.weighted(weights, self.value, self.start, tie_upper=self.tie_upper)
 
 
 def _reached(forest):
@@ -412,7 +413,7 @@ class NearRows:
             other = k + (k >= answer)
             leads[:, k, :-1] = (own - votes.value[leaves, other]).T
             leads[:, k, -1] = votes.start[answer] - votes.start[other]
-            may_tie[:, k] = on_grid & (answer < other)
+            may_tie[:, k] = on_grid & ((answer < other) != votes.tie_upper)
         at = np.repeat(np.arange(len(cells)), n_classes - 1)
         return Demands(leads.reshape(-1, len(trees) + 1) + 0.0, may_tie.ravel()), at
 

@@ -77,7 +77,7 @@ def state_case(
     that is known.
     """
     forest = Model.of(estimator).forest if like is None else like.read
-    if not forest.vote.averages_trees:
+    if not forest.vote.is_mean_of_trees:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "
             "so their mean error says nothing about it. Use a forest, or bagging of trees."

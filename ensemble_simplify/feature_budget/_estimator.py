@@ -74,6 +74,7 @@ from ensemble_simplify.feature_budget.refit._writing import (
 from ensemble_simplify.reading import (
     TableCodes,
     behind_codes,
+    insides,
     is_plain,
     on_codes,
     readable,
@@ -429,6 +430,7 @@ y : array-like of shape (n_samples,)
             self.refit == "auto"
             and self.budget is not None
             and not comes_fitted(last_step(self.estimator))
+            and not insides(last_step(self.estimator))
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )
@@ -560,6 +562,8 @@ y : array-like of shape (n_samples,)
         while estimator is not last:
             last = last_step(estimator)
             estimator = readable(last) if comes_fitted(last) else last
+            if inside := insides(estimator):
+                estimator = readable(inside[0])
         if estimator is None or isinstance(estimator, _AVERAGING):
             return
         name = type(estimator).__name__
@@ -567,7 +571,8 @@ y : array-like of shape (n_samples,)
             f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
             "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
             "another and have no error of their own, and isolation forests have no labels. "
-            "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees."
+            "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees, and "
+            "decision thresholds and calibrations around one of these that is fitted."
         )
 
     # Choosing a pruning.

@@ -331,7 +331,7 @@ def _read_for_merge(i, model):
     forest = read.forest
     if forest.classes is None:
         raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
-    if not forest.vote.averages_trees:
+    if not forest.vote.averages_trees or forest.vote.cut is not None:
         raise TypeError(
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "
             "trees, random forests, extra trees or bagged trees."

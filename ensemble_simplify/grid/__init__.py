@@ -40,8 +40,11 @@ from ensemble_simplify.grid.thresholds import (
     float32_floor,
     last_double,
     last_float32,
+    last_number,
     merged_thresholds,
     next_after,
+    number_at,
+    place_of,
     rounding_boundary,
     shortest_decimal,
 )

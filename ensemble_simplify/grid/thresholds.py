@@ -76,22 +76,40 @@ def last_float32(passes, n_tests):
     ``passes(x)`` says for one float32 number a test, in an array of float64, which tests it passes;
     a number below one that passes a test passes it too.
     """
-    low, high = np.full(n_tests, -_LAST_PLACE - 1), np.full(n_tests, _LAST_PLACE)
+    return last_number(passes, n_tests, "float32")
+
+
+def last_number(passes, n_tests, dtype):
+    """The same for the numbers of a `dtype`, float32 or float64."""
+    last = _last_place(dtype)
+    low, high = np.full(n_tests, -last - 1), np.full(n_tests, last)
     while (low < high).any():
-        middle = (low + high + 1) >> 1
-        passed = passes(_float32_at(middle))
+        # the mean, rounded up, of numbers whose sum would overflow
+        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
+        passed = passes(number_at(middle, dtype))
         low, high = np.where(passed, middle, low), np.where(passed, high, middle - 1)
-    return np.where(low < -_LAST_PLACE, -np.inf, _float32_at(low))
+    return np.where(low < -last, -np.inf, number_at(low, dtype))
 
 
-# Places of the finite float32 numbers in their order: zero has 0, the next one 1, and so on.
-_LAST_PLACE = int(np.float32(FLOAT32_MAX).view(np.int32))
+def place_of(x, dtype):
+    """Places of numbers among the finite ones of a `dtype`: 0 has 0, the next one 1, and so on."""
+    x = np.asarray(x, dtype=dtype)
+    size = np.abs(x).view(_INTEGERS[dtype]).astype(np.int64)
+    return np.where(x < 0, -size, size)
 
 
-def _float32_at(place):
-    """The float32 at a place, as float64."""
-    size = np.minimum(np.abs(place), _LAST_PLACE).astype(np.int32).view(np.float32)
+def number_at(place, dtype):
+    """The finite number at a place, see `place_of`, as float64."""
+    size = np.minimum(np.abs(place), _last_place(dtype)).astype(_INTEGERS[dtype]).view(dtype)
     return np.where(place < 0, -size, size).astype(np.float64)
+
+
+_INTEGERS = {"float32": np.int32, "float64": np.int64}
+
+
+def _last_place(dtype):
+    """The place of the largest number."""
+    return int(np.finfo(dtype).max.view(_INTEGERS[dtype]))
 
 
 def last_double(threshold):

@@ -3,9 +3,10 @@
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
 and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting`, `catboost` and `onnx_treelite` know where ensembles keep their trees,
-`level_hash` by what CatBoost knows the levels of a column, `native` stands for
-boosters without a wrapper, and `pipelines` knows what transformers do before. All answer with
-`trees`, in which `_category_splits` turns tests of sets of codes into thresholds.
+`level_hash` by what CatBoost knows the levels of a column, `native` stands for boosters without a
+wrapper, `pipelines` knows what transformers do before, and `cut_offs` what decision thresholds and
+calibrations do after. All answer with `trees`, in which `_category_splits` turns tests of sets of
+codes into thresholds.
 `level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
 step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
 `node_fields` has the fields of scikit-learn's nodes, by version.
@@ -16,6 +17,7 @@ the trees of a forest about the training rows that they did not see.
 
 from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
+from ensemble_simplify.reading.cut_offs import insides
 from ensemble_simplify.reading.decision import Vote, link_margin
 from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders

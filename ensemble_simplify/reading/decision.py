@@ -12,6 +12,81 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
+from sklearn.utils.extmath import softmax
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where one number decides between two classes.
+
+    The number is the score where there is one, the lead of the upper class in ``"samme"``, and else
+    the score of one class.
+
+    Attributes
+    ----------
+    at : tuple of float
+        Ascending: from each of these on, the class is the other one. Mostly there is one; none:
+        there is one answer for all.
+    first : int
+        The class below all of them.
+    column : int
+        The class whose score is the number.
+    """
+
+    at: tuple[float, ...]
+    first: int
+    column: int = 1
+
+    @property
+    def last(self):
+        """The class from the last of them on."""
+        return (self.first + len(self.at)) % 2
+
+    @property
+    def middle(self):
+        """Halfway between the first and the last of them, and how far it is from both."""
+        half = (self.at[-1] - self.at[0]) / 2.0
+        return self.at[0] + half, half
+
+    def labels(self, vote, scores):
+        """Class indices for the scores of a vote."""
+        number = decision_of(vote, scores) if vote.rule == "samme" else scores[:, self._of(vote)]
+        if len(self.at) == 1:
+            return np.where(number >= self.at[0], self.last, self.first).astype(np.intp)
+        turns = np.searchsorted(self.at, number, side="right")
+        return (self.first + turns) % 2
+
+    def _of(self, vote):
+        return 0 if vote.n_scores == 1 else self.column
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """Scaling of many classes' scores before their largest is taken, which moves only near ties.
+
+    Attributes
+    ----------
+    beta : float or float32
+        What logits are multiplied by.
+    logits : {"scores", "log", "log_softmax"}
+        What they are: the scores, or logarithms of the scores or of their softmax.
+    """
+
+    beta: float
+    logits: str
+
+    def margin(self, largest):
+        """Scores no larger than this that differ by more than what is answered keep their order."""
+        eps = float(np.finfo(np.asarray(self.beta).dtype).eps)
+        return 64.0 * eps * (8.0 + largest) * (1.0 + 1.0 / float(self.beta))
+
+    def labels(self, vote, scores):
+        """Class indices, with the roundings of scikit-learn's temperature scaling."""
+        if self.logits != "scores":
+            scores = _softmax(scores) if self.logits == "log_softmax" else scores
+            scores = np.log(scores + 1e-12)
+        return softmax(self.beta * scores).argmax(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +117,21 @@ class Vote:
         Divisor of ``"mean"`` and ``"samme"``.
     tie_upper : bool
         Whether the upper of two classes wins a tie.
+    cut : Cut or None
+        Of two classes: which scores lead to which. None: the rule says so. Probabilities do not
+        depend on it.
+    temperature : Temperature or None
+        What scales the scores of more classes before they are compared.
     columns : ndarray of int or None
         Of a member: the class index, in the vote around it, of each of its classes.
     link : {None, "sigmoid", "softmax", "unknown"}
         What turns sums into probabilities; None: they are the probabilities, or the values. Of
-        ``"samme"``, the sums are the leads of the upper class.
-    slope : float
-        What a sum is multiplied by before the sigmoid.
+        ``"samme"``, the sums are the leads of the upper class; of ``"mean"`` and ``"soft"``, what
+        they say of the upper class is what goes into the sigmoid.
+    slope, shift : float
+        What a sum is multiplied by before the sigmoid, and what is added then.
+    calibrated : object or None
+        Of a member: its ``predict_proba(scores)`` answers the probabilities that count.
     by_probability : bool
         Whether the probabilities are compared, with the roundings of `link`, and not the sums.
     dtype : {"float64", "float32"}
@@ -73,11 +156,15 @@ class Vote:
     columns: np.ndarray | None = None
     link: str | None = None
     slope: float = 1.0
+    shift: float = 0.0
     by_probability: bool = False
     dtype: str = "float64"
     divisor: int = 1
     offset: np.ndarray | None = None
     above: float = 0.0
+    cut: Cut | None = None
+    temperature: Temperature | None = None
+    calibrated: object = None
 
     def moved(self, by):
         """The same vote over trees that stand `by` places further on."""
@@ -113,14 +200,19 @@ class Vote:
         return 2 if self.has_one_score else self.n_scores
 
     @property
-    def averages_trees(self):
-        """Whether it answers the mean of what its trees say."""
+    def is_mean_of_trees(self):
+        """Whether it goes by the mean of what its trees say."""
         return self.rule == "mean" and not self.members
+
+    @property
+    def averages_trees(self):
+        """Whether its values, or probabilities, are that mean."""
+        return self.is_mean_of_trees and self.link is None
 
     @property
     def is_one_tree(self):
         """Whether it answers what a single tree does."""
-        return self.averages_trees and self.n_trees == 1
+        return self.averages_trees and self.n_trees == 1 and self.cut is None
 
     @property
     def counts_trees(self):
@@ -151,9 +243,11 @@ class Vote:
 
     @property
     def is_boosted(self):
-        """Whether its scores are no mean of leaf values: boosting, but for members' labels."""
-        return self.rule in ("samme", "additive") or any(
-            member.rule != "hard" and member.is_boosted for member in self.members
+        """Whether its probabilities are no mean of leaf values, but for members' labels."""
+        return (
+            self.rule in ("samme", "additive")
+            or self.link is not None
+            or any(member.rule != "hard" and member.is_boosted for member in self.members)
         )
 
     @property
@@ -178,8 +272,10 @@ def parts_of(vote, columns, factor=1.0, *, through_labels=False):
 
     `columns` are those, in the whole, of the vote's classes, `factor` is what it is multiplied by
     there. None where a member is asked for its label, unless such members count
-    (`through_labels`).
+    (`through_labels`), or is calibrated.
     """
+    if vote.calibrated is not None:
+        return None
     if not vote.members:
         return [Part(vote, columns, factor)]
     if vote.rule == "samme" or (vote.rule == "hard" and not through_labels):
@@ -206,6 +302,12 @@ def scores_of(vote, sums):
         for member in vote.members:
             total = total + _member_scores(member, vote, sums)
         return total / vote.scale
+    if vote.rule == "samme" and vote.members:
+        scores = 0.0
+        for member, weight in zip(vote.members, vote.weights, strict=True):
+            label = member.columns[labels_of(member, sums)]
+            scores = scores + samme_votes(label, weight, vote.n_scores)
+        return scores / vote.scale
     if vote.dtype == "float32":
         total = vote.init[: vote.n_scores].astype(np.float32)
         for tree in range(vote.start, vote.stop):
@@ -231,6 +333,8 @@ def _member_scores(member, vote, sums):
     if member.rule == "hard":
         return one_hot(member.columns[labels_of(member, sums)], vote.n_scores)
     scores = scores_of(member, sums)
+    if member.calibrated is not None:
+        scores = member.calibrated.predict_proba(scores)
     if member.columns is None or scores.shape[1] == vote.n_scores:
         return scores
     full = np.zeros((scores.shape[0], vote.n_scores))
@@ -242,18 +346,43 @@ def labels_of(vote, sums):
     """Class indices of a vote; `sums` as in `Forest.decide`."""
     if vote.rule == "hard":
         return _hard_labels(vote, sums)
-    if vote.rule == "samme":
-        return _samme_labels(vote, sums)
+    return labels_of_scores(vote, scores_of(vote, sums))
+
+
+def labels_of_scores(vote, scores):
+    """Class indices for the scores of a vote, which does not count labels."""
+    if vote.cut is not None:
+        return vote.cut.labels(vote, scores)
+    if vote.temperature is not None:
+        margin = vote.temperature.margin(float(np.abs(scores).max(initial=0.0)))
+        return _labels_by(vote, scores, margin, vote.temperature.labels)
+    if vote.rule == "samme" and vote.n_scores == 2:
+        return (decision_of(vote, scores) > 0).astype(np.intp)
     if vote.rule == "additive":
-        return _boosted_labels(vote, sums)
-    return _first_largest(scores_of(vote, sums))
+        return _boosted_labels(vote, scores)
+    return _largest(scores, vote.tie_upper)
 
 
-def _first_largest(scores):
-    """``scores.argmax(axis=1)``, in a tenth of the time for two columns; no entry is NaN."""
+def _largest(scores, last=False):
+    """``scores.argmax(axis=1)``, in a tenth of the time for two columns; no entry is NaN.
+
+    The first class wins a tie, or the `last`.
+    """
     if scores.shape[1] == 2:
-        return (scores[:, 1] > scores[:, 0]).astype(np.intp)
+        above = scores[:, 1] >= scores[:, 0] if last else scores[:, 1] > scores[:, 0]
+        return above.astype(np.intp)
+    if last:
+        return scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1)
     return scores.argmax(axis=1)
+
+
+def _labels_by(vote, scores, margin, labels):
+    """The class of the largest score; ``labels`` says it where two are closer than the margin."""
+    label = _largest(scores)
+    first_two = np.partition(scores, -2, axis=1)[:, -2:]
+    close = first_two[:, 1] - first_two[:, 0] < margin
+    label[close] = labels(vote, scores[close])
+    return label
 
 
 def _hard_labels(vote, sums):
@@ -267,37 +396,19 @@ def _hard_labels(vote, sums):
     return counts.argmax(axis=1)
 
 
-def _samme_labels(vote, sums):
-    if vote.members:
-        scores = 0.0
-        for member, weight in zip(vote.members, vote.weights, strict=True):
-            label = member.columns[labels_of(member, sums)]
-            scores = scores + samme_votes(label, weight, vote.n_scores)
-        scores = scores / vote.scale
-    else:
-        scores = scores_of(vote, sums)
-    if vote.n_scores == 2:
-        return (-scores[:, 0] + scores[:, 1] > 0).astype(np.intp)
-    return _first_largest(scores)
-
-
-def _boosted_labels(vote, sums):
-    scores = scores_of(vote, sums)
+def _boosted_labels(vote, scores):
     if vote.n_scores == 1:
         scores = scores[:, 0]
         label = (scores >= vote.above if vote.tie_upper else scores > vote.above).astype(np.intp)
         if vote.by_probability:
             close = np.abs(scores) < link_margin(vote)
-            upper = _sigmoid(scores[close], vote.slope)
+            upper = sigmoid(scores[close], vote.slope)
             # LightGBM's test; XGBoost's, above one half, is the same.
             label[close] = upper > 1 - upper
         return label
-    label = _first_largest(scores)
     if vote.by_probability:
-        first_two = np.partition(scores, -2, axis=1)[:, -2:]
-        close = first_two[:, 1] - first_two[:, 0] < link_margin(vote)
-        label[close] = _softmax(scores[close]).argmax(axis=1)
-    return label
+        return _labels_by(vote, scores, link_margin(vote), lambda _, s: _softmax(s).argmax(axis=1))
+    return _largest(scores, vote.tie_upper)
 
 
 def link_of(n_scores):
@@ -310,12 +421,49 @@ def link_margin(vote):
     return 64.0 * float(np.finfo(vote.dtype).eps) / abs(vote.slope)
 
 
+def has_probabilities(vote):
+    """Whether it is known what turns the scores of a vote into its ``predict_proba``."""
+    is_mean = vote.rule in ("mean", "soft") and vote.link is None
+    return is_mean or vote.rule == "samme" or vote.link in ("sigmoid", "softmax")
+
+
+def probabilities_of(vote, scores):
+    """What an ensemble's ``predict_proba`` makes of its scores, see `has_probabilities`."""
+    if vote.rule in ("mean", "soft"):
+        return scores
+    if vote.rule == "samme":
+        lead = decision_of(vote, scores)
+        if vote.n_scores == 2:
+            return softmax(np.vstack([-lead, lead]).T / 2)
+        return softmax(lead / (vote.n_scores - 1))
+    if vote.n_scores > 1:
+        return _softmax(scores) if vote.by_probability else softmax(scores)
+    scores = scores[:, 0]
+    upper = sigmoid(scores, vote.slope) if vote.by_probability else expit(vote.slope * scores)
+    return np.column_stack([1 - upper, upper])
+
+
+def decision_of(vote, scores):
+    """What an ensemble's ``decision_function``, if it has one, makes of its scores."""
+    if vote.n_scores == 1:
+        return scores[:, 0]
+    if vote.rule == "samme" and vote.n_scores == 2:
+        return -scores[:, 0] + scores[:, 1]
+    return scores
+
+
+# The largest number that has a finite exponential.
+_MOST = 709.782712893384
+
+
 def _exp(x):
     # The C library's exponential, which the packages use; NumPy has its own.
-    return np.array([math.exp(v) for v in x.ravel().tolist()], dtype=x.dtype).reshape(x.shape)
+    powers = [math.exp(v) if v <= _MOST else math.inf for v in x.ravel().tolist()]
+    with np.errstate(over="ignore"):
+        return np.array(powers, dtype=x.dtype).reshape(x.shape)
 
 
-def _sigmoid(scores, slope):
+def sigmoid(scores, slope):
     one = scores.dtype.type(1)
     return one / (one + _exp(-scores.dtype.type(slope) * scores))
 

@@ -271,7 +271,7 @@ class Forest:
             origin=self.own_nodes[origin],
         )
 
-    def weighted(self, weights, value, start):
+    def weighted(self, weights, value, start, *, tie_upper=False):
         """The classifier that adds up weighted leaf vectors, one tree after the other in float64.
 
         Parameters
@@ -281,6 +281,8 @@ class Forest:
         value : float64 array of shape (n_nodes, n_classes)
         start : float64 array of shape (n_classes,)
             Where the sums start.
+        tie_upper : bool, default=False
+            Whether the last class wins a tie, not the first.
         """
         kept = np.flatnonzero(weights > 0)
         nodes = np.concatenate([np.arange(*self.offsets[t : t + 2]) for t in kept])
@@ -289,9 +291,9 @@ class Forest:
         shift = np.repeat(offsets[:-1] - self.offsets[kept], sizes)
         inner, to_left = self.left[nodes] >= 0, self.missing_left
         # sums from nothing are those of a mean, which are known to be exact where they are
-        vote = Vote("mean", 0, len(kept), self.n_classes)
+        vote = Vote("mean", 0, len(kept), self.n_classes, tie_upper=tie_upper)
         if start.any():
-            vote = Vote("additive", 0, len(kept), self.n_classes, init=start.copy())
+            vote = replace(vote, rule="additive", init=start.copy())
         return replace(
             self,
             offsets=offsets,
@@ -442,6 +444,11 @@ def _count_labels(reading, estimator):
         )
 
     def count(vote, columns):
+        if vote.cut is not None or vote.temperature is not None or vote.calibrated is not None:
+            raise ValueError(
+                f"voting='hard' is not defined for {name_of(estimator)}, which is or holds a "
+                "decision threshold or a calibration. Use voting='estimator'."
+            )
         if vote.rule in ("samme", "additive"):
             raise ValueError(
                 "voting='hard' is not defined for boosting, and "

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
+from ensemble_simplify.reading.cut_offs import around, insides
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sample import check_sample
@@ -347,6 +348,10 @@ def _in_order(model):
             model = copy.copy(model)
             model.steps = [*model.steps[:-1], (model.steps[-1][0], last)]
         return model, n_jobs
+    if inner := insides(model):
+        models, n_jobs = zip(*map(_in_order, map(unwrap, inner)), strict=True)
+        n_jobs = next((n for n in n_jobs if n is not None), None)
+        return (model if n_jobs is None else around(model, models)), n_jobs
     n_jobs = getattr(model, "n_jobs", None)
     # boosting adds up the trees of a row in one thread
     if n_jobs in (None, 1) or not hasattr(model, "estimators_"):

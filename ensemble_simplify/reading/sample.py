@@ -40,7 +40,7 @@ def check_sample(model):
     vote = forest.vote
     has_odds = forest.classes is not None and vote.rule == "additive" and vote.link in _LINKS
     has_odds &= hasattr(model.estimator, "predict_proba")
-    method = "predict_proba" if is_own and has_odds else "predict"
+    method = "predict_proba" if is_own and has_odds and vote.cut is None else "predict"
     rows = _rows(forest, model.table)
     if np.float16 in (model.table.dtypes or ()):
         most = np.finfo(np.float16).max
@@ -147,7 +147,8 @@ def _is_rounding(forest, leaves, answers):
 def _probabilities(forest, leaves):
     """Probabilities of a boosted classifier, and how far roundings can move them."""
     vote = forest.vote
-    scores = vote.slope * scores_of(vote, forest.sums_at(leaves)).astype(np.float64)
+    scores = scores_of(vote, forest.sums_at(leaves)).astype(np.float64)
+    scores = vote.slope * scores + vote.shift
     # treelite has its softmax in float32, whatever the sums are in
     error = abs(vote.slope) * _largest_error(forest) + _ROUNDINGS * np.finfo(np.float32).eps
     if vote.link == "sigmoid":

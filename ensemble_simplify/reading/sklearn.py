@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -41,6 +42,13 @@ from ensemble_simplify.reading.boosting import (
     read_xgboost,
 )
 from ensemble_simplify.reading.catboost import read_catboost, table_of_catboost
+from ensemble_simplify.reading.cut_offs import (
+    THRESHOLDS,
+    calibrated,
+    folds_vote,
+    insides,
+    with_threshold,
+)
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
 from ensemble_simplify.reading.node_fields import (
@@ -79,8 +87,9 @@ def read(estimator, *, within=None, rows=None, like=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    # the first cannot be fitted, the second says so itself
-    if not isinstance(estimator, _EXCHANGE) and family is not read_catboost:
+    # models in other formats cannot be fitted, a threshold need not be, and CatBoost says so itself
+    as_it_is = isinstance(estimator, _EXCHANGE) or family is read_catboost or insides(estimator)
+    if not as_it_is:
         check_is_fitted(estimator)
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
@@ -143,7 +152,7 @@ def has_own_methods(estimator):
         inner = [getattr(one, name) for name in wrapped if hasattr(one, name)]
         if isinstance(one, Pipeline):
             inner = [step for _, step in one.steps]
-        todo += inner or _parts(one)
+        todo += inner or _parts(one) + insides(one)
     return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
 
 
@@ -176,7 +185,8 @@ def is_known_by_its_trees(estimator):
         estimator = last.steps[-1][1]
     if type(last).__module__.partition(".")[0] != "sklearn":
         return False
-    return all(map(is_known_by_its_trees, {type(part): part for part in _parts(last)}.values()))
+    parts = {type(part): part for part in _parts(last)}
+    return all(map(is_known_by_its_trees, [*parts.values(), *insides(last)]))
 
 
 def _parts(estimator):
@@ -191,6 +201,8 @@ def n_features_of(estimator):
     """Number of features that a fitted ensemble takes; as `readable` answers it."""
     if isinstance(estimator, Pipeline):
         return transformers_of(estimator)[0].n_features
+    if inner := insides(estimator):
+        return n_features_of(readable(inner[0]))
     if hasattr(estimator, "estimators_"):
         _members(estimator)
     if (
@@ -202,6 +214,8 @@ def n_features_of(estimator):
 
 def own_table(estimator):
     """The table that an estimator of this package was fitted on; None for another one."""
+    if inner := insides(estimator):
+        return own_table(unwrap(inner[0]))
     return vars(estimator).get("_table") if _is_ours(estimator) else None
 
 
@@ -213,6 +227,8 @@ def table_of(estimator, forest=None):
         return own
     if forest is not None:
         return forest.table
+    if inner := insides(estimator):
+        return table_of(inner[0])
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
         table = _table_of_pipeline(estimator)
@@ -411,7 +427,12 @@ def _hash(seed, n_categories):
 
 
 def keep_members(estimator, members):
-    """Leave all but some members, ascending, out of a fitted forest or bagging, in place."""
+    """Leave all but some members, ascending, out of a fitted forest or bagging, in place.
+
+    It may stand in a decision threshold or a calibration.
+    """
+    while inner := insides(estimator):
+        estimator = readable(inner[0])
     estimator.estimators_ = [estimator.estimators_[i] for i in members]
     estimator.set_params(n_estimators=len(members))
     if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
@@ -485,7 +506,7 @@ def _read_bagging(estimator, within, rows=None):
         _check_averaged(estimator, member, reading)
         if classes is not None:
             index = _index_of(reading.classes, np.arange(n_scores), estimator)
-            reading.vote = replace(reading.vote, columns=index)
+            reading.vote = replace(reading.vote, columns=index, cut=None)
         for tree in reading.trees:
             tree.columns = subset if tree.columns is None else subset[tree.columns]
         readings.append(reading)
@@ -633,7 +654,8 @@ def _read_voting(estimator, within, rows=None):
             index = np.arange(len(classes))
         else:
             index = _index_of(reading.classes, np.arange(len(classes)), estimator)
-        reading.vote = replace(reading.vote, columns=index)
+        cut = None if soft else reading.vote.cut
+        reading.vote = replace(reading.vote, columns=index, cut=cut)
         readings.append(reading)
     trees, votes = _joined(readings, estimator)
     if soft and any(len(vote.columns) != len(classes) for vote in votes):
@@ -681,6 +703,31 @@ def _weights_of_voting(estimator):
             "voting='hard'."
         )
     return weights
+
+
+# ------------------------------------------------------------------- cut-offs and calibration
+
+
+def _read_threshold(estimator, within, rows=None):
+    """A decision threshold on what a classifier of two classes answers."""
+    (model,) = insides(estimator)
+    return with_threshold(estimator, read(model, within=within, rows=rows))
+
+
+def _read_calibrated(estimator, within, rows=None):
+    """Calibrated probabilities: of one model, or the mean of those of several folds."""
+    readings = [read(model, within=within, rows=rows) for model in insides(estimator)]
+    reading = calibrated(estimator, readings)
+    if reading is not None:
+        return reading
+    trees, votes = _joined(readings, estimator)
+    filled = [own.filled for own in readings if own.filled is not None]
+    return Reading(
+        trees,
+        folds_vote(readings, votes, len(trees)),
+        estimator.classes_,
+        filled=np.any(filled, axis=0) if filled else None,
+    )
 
 
 # ------------------------------------------------------------------- pipelines
@@ -812,6 +859,8 @@ _FAMILIES = (
     ),
     ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), read_hist_gradient_boosting),
     ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
+    (THRESHOLDS, ("predict", "predict_proba", "decision_function"), _read_threshold),
+    ((CalibratedClassifierCV,), ("predict", "predict_proba"), _read_calibrated),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
     ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
@@ -819,7 +868,14 @@ _FAMILIES = (
 )
 
 # Readers whose ensembles pass rows on in the dtypes in which they come.
-_PASS_ROWS_ON = (_read_bagging, _read_adaboost, _read_voting, _read_pipeline)
+_PASS_ROWS_ON = (
+    _read_bagging,
+    _read_adaboost,
+    _read_voting,
+    _read_threshold,
+    _read_calibrated,
+    _read_pipeline,
+)
 
 # The same for classes of packages that are not imported here, by module and name.
 _FOREIGN_FAMILIES = {
@@ -835,10 +891,11 @@ _FOREIGN_FAMILIES = {
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
-    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, a Pipeline of "
-    "scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV over one of "
-    "these, and this package's estimators that hold a tree or an ensemble; to compare, OnnxModel "
-    "and TreeliteModel"
+    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, "
+    "FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over these, a "
+    "Pipeline of scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV "
+    "over one of these, and this package's estimators that hold a tree or an ensemble; to compare, "
+    "OnnxModel and TreeliteModel"
 )
 
 

@@ -8,12 +8,18 @@ numbers; each form says how far the roundings of the model itself can be from th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from ensemble_simplify.reading.decision import link_margin, one_hot, parts_of
+
+# A cut-off that is this near to a fraction of a denominator of at most that is told by the
+# fraction, so that sums of whole numbers stay whole.
+_NEAR, _DENOMINATOR = 2.0**-50, 4096
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,8 @@ def class_sums(forest, vote=None):
     if forest.classes is None:
         return None
     vote = forest.vote if vote is None else vote
+    if vote.cut is not None:
+        return _cut_sums(forest, vote)
     columns = np.arange(vote.n_classes)
     value, start = np.zeros((forest.n_nodes, vote.n_classes)), np.zeros(vote.n_classes)
     if vote.rule == "hard":
@@ -95,6 +103,8 @@ def class_sums(forest, vote=None):
     rounding = 8.0 * (vote.n_trees + 16) * vote.coarsest * magnitude
     if vote.by_probability:
         rounding += link_margin(vote) * vote.divisor
+    if vote.temperature is not None:
+        rounding += vote.temperature.margin(magnitude) * vote.scale * vote.divisor
     bound = 0.0 if is_exact or (plain and vote.n_trees == 1) else rounding
     return Sums(
         value,
@@ -104,8 +114,85 @@ def class_sums(forest, vote=None):
         error_bound=bound,
         is_exact=is_exact,
         tie_upper=vote.tie_upper,
-        first=slice(forest.offsets[vote.start], forest.offsets[vote.start + 1]),
+        first=_first_tree(forest, vote),
     )
+
+
+def _first_tree(forest, vote):
+    return slice(forest.offsets[vote.start], forest.offsets[vote.start + 1])
+
+
+def _cut_sums(forest, vote):
+    """The same for a vote with a `Cut`: the number of one class against the cut-off in the other.
+
+    Where trees are averaged, the cut-off is shared out among them, so that this holds under other
+    weights of the trees, too. None where the number is no sum, or both its ends lead to one class.
+    """
+    cut = vote.cut
+    value, start = np.zeros((forest.n_nodes, 2)), np.zeros(2)
+    if not cut.at:
+        start[cut.first] = 1.0
+        return Sums(value, start, 1.0, 0.0, is_exact=True, first=_first_tree(forest, vote))
+    parts = parts_of(vote, np.arange(2))
+    if parts is None or len(cut.at) % 2 == 0:
+        return None
+    middle, half = cut.middle
+    at, fraction = middle, None
+    if vote.rule == "mean" and not vote.members and half == 0.0:
+        fraction = _fraction_near(middle, *_leaves(forest, vote, forest.value))
+        at = middle if fraction is None else float(fraction.numerator)
+    unit = 1.0
+    for own, columns, factor in parts:
+        nodes = forest.nodes_of(own)
+        if own.has_one_score:
+            unit = own.divisor
+            value[nodes, 1] = forest.value[nodes, 0]
+            start += [middle * unit, own.moved_by[0]]
+        elif own.rule == "samme":
+            unit = own.scale
+            value[nodes] = forest.value[nodes, :2]
+            # each node holds the weight of its tree, or the negative of it
+            weight = np.abs(value[nodes, 0])
+            total = weight[forest.offsets[own.start : own.stop] - nodes.start].sum()
+            value[nodes, 0] += middle * unit / total * weight
+        else:
+            share = factor / own.n_trees
+            if not vote.members:
+                unit = own.scale if fraction is None else own.scale * fraction.denominator
+                share *= unit
+            place = np.flatnonzero(columns == cut.column)
+            if len(place):
+                value[nodes, 1] = forest.value[nodes, place[0]] * share
+            value[nodes, 0] = at * (1.0 if fraction is not None else share)
+    if cut.last == 0:
+        value, start = value[:, ::-1].copy(), start[::-1].copy()
+    leaves, magnitude = _leaves(forest, vote, value)
+    magnitude += 3.0 * (vote.largest_start + unit * abs(middle))
+    rounding = 8.0 * (vote.n_trees + 16) * (vote.coarsest * magnitude + _EPS * unit * half)
+    rounding += unit * half
+    is_exact = fraction is not None and _cannot_round(leaves, magnitude)
+    return Sums(
+        value,
+        start,
+        magnitude,
+        rounding,
+        error_bound=0.0 if is_exact else rounding,
+        is_exact=is_exact,
+        # what is the fraction comes out, once divided, at the cut-off or right below it
+        tie_upper=(cut.last == 1) != (fraction is not None and float(fraction) < middle),
+        first=_first_tree(forest, vote),
+    )
+
+
+def _fraction_near(number, leaves, magnitude):
+    """The fraction of small numbers that a number is, up to rounding; None if there is none.
+
+    None, too, where sums of leaves, multiplied by its denominator, can round.
+    """
+    found = Fraction(number).limit_denominator(_DENOMINATOR)
+    near = abs(Fraction(number) - found) <= _NEAR
+    size = float(found.denominator)
+    return found if near and _cannot_round(leaves * size, magnitude * size) else None
 
 
 def number_sums(forest):
@@ -115,7 +202,7 @@ def number_sums(forest):
     """
     n_outputs = max(forest.n_classes, 1)
     parts = parts_of(forest.vote, np.arange(n_outputs))
-    if parts is None:
+    if parts is None or forest.vote.link is not None:
         return None
     value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
     largest_start, one = 0.0, 0.0
@@ -145,17 +232,31 @@ def odds_sums(forest):
     None where there is no such.
     """
     vote = forest.vote
-    if vote.link != "sigmoid" or vote.members or forest.n_classes != 2:
+    if vote.link != "sigmoid" or forest.n_classes != 2:
+        return None
+    if vote.rule in ("mean", "soft"):
+        return _odds_of_means(forest, vote)
+    if vote.members:
         return None
     if vote.rule == "samme":
         value = (forest.value[:, 1:2] - forest.value[:, :1]) * vote.slope / vote.scale
     else:
         value = forest.value[:, :1] * (vote.slope / vote.divisor)
-    start = vote.moved_by[:1] * (vote.slope / vote.divisor)
+    start = vote.moved_by[:1] * (vote.slope / vote.divisor) + vote.shift
     magnitude = _leaves(forest, vote, value)[1]
-    magnitude += vote.largest_start * abs(vote.slope) / vote.divisor
+    magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     return Sums(value, start, magnitude, rounding)
+
+
+def _odds_of_means(forest, vote):
+    """The same where they are a multiple of the mean probability of the upper class."""
+    sums = number_sums(replace(forest, vote=replace(vote, link=None)))
+    if sums is None:
+        return None
+    value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift
+    magnitude = abs(vote.slope) * sums.magnitude + abs(vote.shift)
+    return Sums(value, start, magnitude, abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude)
 
 
 def tree_shares(vote, n_classes, total):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class Reading:
     `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
     none do). Tests of sets of codes are written as thresholds between codes: see `write`. `filled`:
     features whose missing values are filled in from other features (None: none are).
+    `on_numbers`: the ensemble with its scores for rows, `knots`: scores at which what it answers
+    can fall by a rounding, and `within_one`: whether its scores lie between 0 and 1, where a
+    decision threshold or a calibration was read.
     """
 
     trees: list[Tree]
@@ -63,6 +66,9 @@ class Reading:
     classes: np.ndarray | None
     table: Table | None = None
     filled: np.ndarray | None = None
+    on_numbers: object = None
+    within_one: bool = False
+    knots: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def write(self, like=None):
         """Write tests of sets of codes as thresholds, the levels of the table in a new order.

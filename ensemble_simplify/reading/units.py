@@ -128,9 +128,11 @@ class _Splitting:
     def _below(self, vote, labels, factor):
         """Put trees that add up into `value`; return (unit, weight) of all other members.
 
-        None if a weight is negative: then nothing is bounded.
+        None if a weight is negative, or a member calibrated: then nothing is bounded.
         """
         weights = factor * vote.member_weights
+        if any(member.calibrated is not None for member in vote.members):
+            return None
         if vote.rule == "samme" and vote.n_scores > 1:
             weights = weights * (1.0 + 1.0 / (vote.n_scores - 1))
         elif vote.rule == "mean":
@@ -199,6 +201,8 @@ def exact_rule(vote, labels):
     """How the sums of a vote without members become its class; see `ExactRule`."""
     rule = "ask"
     is_plain = vote.divisor == 1 and vote.offset is None and vote.above == 0.0
+    is_plain &= vote.cut is None and vote.temperature is None
+    is_plain &= vote.has_one_score or not vote.tie_upper
     if not vote.members and vote.dtype == "float64" and not vote.by_probability and is_plain:
         if vote.has_one_score:
             rule = "not_below_zero" if vote.tie_upper else "above_zero"

@@ -16,11 +16,19 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import Model, library_of, readable, tree_estimators, tree_shares
+from ensemble_simplify.reading import (
+    Model,
+    insides,
+    library_of,
+    readable,
+    tree_estimators,
+    tree_shares,
+)
 from ensemble_simplify.writing.boosters import depth_of_booster, reweighted_booster
 from ensemble_simplify.writing.catboost import depth_of_catboost, reweighted_catboost
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
@@ -58,7 +66,8 @@ def reweighted(estimator, weights):
     AdaBoost and gradient boosting, also by histograms and by LightGBM, XGBoost and CatBoost, stay
     what they are. So does a random forest whose trees all have the same weight. Other means of
     trees become a soft ``VotingClassifier`` of trees, hard votes a hard one: these have a place for
-    weights, and their ``predict`` is scikit-learn's own.
+    weights, and their ``predict`` is scikit-learn's own. Decision thresholds and calibrations stay,
+    around such an ensemble.
 
     `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
     trees are as `Model.of` has them.
@@ -73,6 +82,12 @@ def reweighted(estimator, weights):
         written = copy.copy(estimator)
         written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights))]
         return written
+    if inner := insides(estimator):
+        written = reweighted(inner[0], weights)
+        if isinstance(inner[0], FrozenEstimator):
+            written = FrozenEstimator(written)
+        # whatever holds the model holds the written one in the copy
+        return copy.deepcopy(estimator, {id(inner[0]): written})
     kept = np.flatnonzero(weights > 0)
     if isinstance(estimator, AdaBoostClassifier):
         return _reweighted_adaboost(estimator, kept, weights)
@@ -88,11 +103,15 @@ def reweighted(estimator, weights):
 
 
 def last_step(estimator):
-    """What a pipeline ends in; another estimator itself."""
-    estimator = readable(estimator)
-    while isinstance(estimator, Pipeline):
-        estimator = readable(estimator.steps[-1][1])
-    return estimator
+    """What a pipeline ends in, without thresholds and calibrations; another estimator itself."""
+    while True:
+        estimator = readable(estimator)
+        if isinstance(estimator, Pipeline):
+            estimator = estimator.steps[-1][1]
+        elif inner := insides(estimator):
+            estimator = inner[0]
+        else:
+            return estimator
 
 
 def _with(estimator, **attributes):

@@ -1,0 +1,342 @@
+"""Cut-offs and calibration: what stands between the scores of an ensemble and its class.
+
+A decision threshold, or the calibration of one model, makes a class of one number: the score of an
+ensemble of two classes. A copy of the model itself is made whose rows are such numbers; bisection
+over floats finds the numbers at which what this copy predicts changes. They are the `Cut` of a
+vote. So every rounding is that of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.utils.metaestimators import available_if
+
+from ensemble_simplify.grid import last_number, number_at, place_of
+from ensemble_simplify.reading.decision import (
+    Cut,
+    Temperature,
+    Vote,
+    decision_of,
+    has_probabilities,
+    probabilities_of,
+)
+from ensemble_simplify.reading.trees import name_of
+
+# Numbers that are looked at for changes of the class: evenly spread among floats, and from -1 to 2.
+_SPREAD = 2001
+# Floats to each side of a change that are looked at one by one: there, rounding can undo it.
+_BESIDE = 256
+# Parts into which what lies between two floats of different classes is divided at a time.
+_PARTS = 512
+# Changes of the class, at most: a map that rises or falls has one, but for roundings.
+_CHANGES = 1000
+# Numbers are looked at up to this factor beyond the largest score.
+_BEYOND = 2.0**20
+
+THRESHOLDS = (FixedThresholdClassifier, TunedThresholdClassifierCV)
+
+
+def insides(estimator):
+    """The fitted models whose answers a threshold or a calibration changes; [] for other models."""
+    if isinstance(estimator, FixedThresholdClassifier):
+        # it takes a fitted model without being fitted itself
+        return [getattr(estimator, "estimator_", estimator.estimator)]
+    if isinstance(estimator, TunedThresholdClassifierCV):
+        return [estimator.estimator_] if hasattr(estimator, "estimator_") else []
+    if isinstance(estimator, CalibratedClassifierCV):
+        return [pair.estimator for pair in getattr(estimator, "calibrated_classifiers_", ())]
+    return []
+
+
+def around(estimator, models):
+    """A shallow copy of a threshold or a calibration with other models inside."""
+    written = copy.copy(estimator)
+    if isinstance(estimator, CalibratedClassifierCV):
+        written.calibrated_classifiers_ = []
+        for pair, model in zip(estimator.calibrated_classifiers_, models, strict=True):
+            pair = copy.copy(pair)
+            pair.estimator = model
+            written.calibrated_classifiers_.append(pair)
+    else:
+        (written.estimator_,) = models
+    return written
+
+
+class OnNumbers(ClassifierMixin, BaseEstimator):
+    """A classifier whose rows are the scores of an ensemble.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    proba, decision : callables or None
+        What its methods answer to scores; None: it lacks the method.
+    """
+
+    def __init__(self, classes, proba=None, decision=None):
+        self.classes = self.classes_ = classes
+        self.proba, self.decision = proba, decision
+
+    def fit(self, X=None, y=None):
+        """Nothing is left to be fitted; scikit-learn takes no model without this method."""
+        return self
+
+    @available_if(lambda self: self.proba is not None)
+    def predict_proba(self, X):
+        return self.proba(X)
+
+    @available_if(lambda self: self.decision is not None)
+    def decision_function(self, X):
+        return self.decision(X)
+
+
+def _standing_in(model, reading, estimator):
+    """What stands for the model inside of an estimator, where rows are its scores."""
+    inner = reading.on_numbers
+    if inner is None:
+        vote = reading.vote
+        if not has_probabilities(vote):
+            raise TypeError(
+                f"{name_of(estimator)} over {name_of(model)} is not supported: what turns the "
+                "scores of that model into probabilities is not known. Methods that need no more "
+                "of a model than predict: RepresenterTree, agreement, simplify."
+            )
+        inner = OnNumbers(
+            reading.classes, _Answers(vote, probabilities_of), _Answers(vote, decision_of)
+        )
+    methods = [
+        getattr(inner, name) if hasattr(model, name) and hasattr(inner, name) else None
+        for name in ("predict_proba", "decision_function")
+    ]
+    return OnNumbers(reading.classes, *methods)
+
+
+class _Answers:
+    """What a method of an ensemble answers to its scores; it can be pickled."""
+
+    def __init__(self, vote, function):
+        self.vote = replace(vote, cut=None, temperature=None)
+        self.function = function
+
+    def __call__(self, scores):
+        if self.function is decision_of and self.vote.divisor != 1:
+            raise TypeError(
+                "A decision threshold or a calibration of a LightGBM forest by decision_function "
+                "is not supported. Use response_method='predict_proba' in a threshold, and "
+                "boosting_type='gbdt' for a calibration."
+            )
+        return self.function(self.vote, scores)
+
+
+# ------------------------------------------------------------------- readers of both kinds
+
+
+def with_threshold(estimator, reading):
+    """The reading of the model inside, decided as a threshold classifier decides."""
+    (model,) = insides(estimator)
+    if reading.classes is None or len(reading.classes) != 2:
+        raise TypeError(
+            f"{name_of(estimator)} over {name_of(model)} is not supported: a decision threshold "
+            "needs a classifier of two classes."
+        )
+    if any(vote.calibrated is not None for vote in reading.vote.members):
+        raise TypeError(
+            f"{name_of(estimator)} over a {name_of(model)} of several folds is not supported: its "
+            "probabilities are no function of one sum of trees. Fit the calibration with "
+            "ensemble=False, or on a FrozenEstimator."
+        )
+    reading.on_numbers = around(estimator, [_standing_in(model, reading, estimator)])
+    reading.vote = replace(reading.vote, cut=_cut_of(estimator, reading))
+    return reading
+
+
+def calibrated(estimator, readings):
+    """The reading of a calibration, of those of the models inside: one, or one for each fold."""
+    folds = []
+    pairs = estimator.calibrated_classifiers_
+    for pair, reading in zip(pairs, readings, strict=True):
+        if reading.classes is None or not np.array_equal(reading.classes, estimator.classes_):
+            raise ValueError(
+                f"{name_of(estimator)} holds a {name_of(pair.estimator)} that does not know all of "
+                "its classes. Fit it with stratified folds, cv=StratifiedKFold()."
+            )
+        if reading.vote.temperature is not None or (
+            reading.vote.members
+            and any(vote.calibrated is not None for vote in reading.vote.members)
+        ):
+            raise TypeError(
+                f"{name_of(estimator)} over another calibration of many classes, or of several "
+                "folds, is not supported. Calibrate once."
+            )
+        folds.append(_standing_in(pair.estimator, reading, estimator))
+    on_numbers = around(estimator, folds)
+    is_sum = len(readings) == 1 and (len(estimator.classes_) == 2 or _is_temperature(pairs[0]))
+    if not is_sum:
+        for pair, reading in zip(on_numbers.calibrated_classifiers_, readings, strict=True):
+            index = np.arange(len(estimator.classes_))
+            reading.vote = replace(
+                reading.vote, columns=index, cut=None, link="unknown", calibrated=pair
+            )
+        return None
+    (reading,), (pair,) = readings, pairs
+    of_scores = hasattr(folds[0], "decision_function")
+    link = _link_of(pair, reading.vote, of_scores)
+    if len(reading.classes) > 2:
+        logits = "scores" if of_scores else "log" if reading.vote.link is None else "log_softmax"
+        scaling = Temperature(pair.calibrators[0].beta_, logits)
+        reading.vote = replace(reading.vote, temperature=scaling, link="unknown")
+        return reading
+    if hasattr(pair.calibrators[0], "X_thresholds_"):
+        reading.knots = np.concatenate([reading.knots, _knots_of(pair, folds[0], reading)])
+    # scikit-learn takes no logarithms of what is beyond
+    is_mean = reading.vote.rule in ("mean", "soft")
+    reading.within_one |= is_mean and _is_temperature(pair)
+    reading.on_numbers = on_numbers
+    reading.vote = replace(reading.vote, cut=_cut_of(estimator, reading), **link)
+    return reading
+
+
+def folds_vote(readings, votes, n_trees):
+    """The vote over calibrated folds, whose probabilities are averaged."""
+    n_classes = len(readings[0].classes)
+    return Vote("mean", 0, n_trees, n_classes, tuple(votes), scale=len(votes), link="unknown")
+
+
+def _is_temperature(pair):
+    return hasattr(pair.calibrators[0], "beta_")
+
+
+def _link_of(pair, vote, of_scores):
+    """What turns the sums of a vote into calibrated probabilities of two classes."""
+    (calibrator,) = pair.calibrators[:1]
+    is_number = of_scores or (vote.rule in ("mean", "soft") and vote.link is None)
+    if is_number and hasattr(calibrator, "a_"):
+        slope, shift = -float(calibrator.a_), -float(calibrator.b_)
+    elif of_scores and hasattr(calibrator, "beta_"):
+        slope, shift = 2.0 * float(calibrator.beta_), 0.0
+    else:
+        return {"link": "unknown", "by_probability": False}
+    return {"link": "sigmoid", "slope": slope, "shift": shift, "by_probability": False}
+
+
+# ------------------------------------------------------------------- from numbers to a class
+
+
+def _scores(vote, numbers, column, other=0.0):
+    """Scores of two classes with given numbers; where each class has its own, the `other` is."""
+    numbers = np.asarray(numbers).astype(vote.dtype)
+    if vote.n_scores == 1:
+        return numbers[:, None]
+    scores = np.full((len(numbers), 2), other, dtype=vote.dtype)
+    scores[:, 1 if vote.rule == "samme" else column] = numbers
+    return scores
+
+
+def _cut_of(estimator, reading):
+    """The `Cut` of a model whose copy on numbers is in the reading."""
+    vote = reading.vote
+    if vote.rule == "additive" and vote.n_scores != 1:
+        raise TypeError(
+            f"{name_of(estimator)} is not supported over a model that adds up a score for each of "
+            "two classes. Fit it with an objective of one score, as 'binary:logistic'."
+        )
+    found = []
+    for column in (1,) if vote.rule in ("additive", "samme") else (1, 0):
+        at, first = _changes(reading, column)
+        cut = Cut(at, first, column)
+        if len(at):
+            return cut
+        found.append(cut)
+    return found[0]
+
+
+def _labels(reading, numbers, column):
+    """The class index that a copy on numbers answers to each."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = reading.on_numbers.predict(_scores(reading.vote, numbers, column))
+    return (np.asarray(found) == reading.classes[1]).astype(np.intp)
+
+
+def _largest_score(reading):
+    """No score is larger."""
+    vote = reading.vote
+    if vote.rule != "additive":
+        return 2.0
+    with np.errstate(over="ignore"):
+        most = sum(float(np.abs(tree.value[tree.left < 0]).max()) for tree in reading.trees)
+    return max(1.0, (most + vote.largest_start) / vote.divisor)
+
+
+def _ends(reading):
+    """The least and the largest number that is looked at."""
+    if reading.within_one:
+        return 0.0, 1.0
+    end = min(_largest_score(reading) * _BEYOND, float(np.finfo(reading.vote.dtype).max) / 4.0)
+    return -end, end
+
+
+def _changes(reading, column):
+    """The numbers at which the class changes, and the class below them."""
+    dtype = reading.vote.dtype
+    low, high = (int(place_of(end, dtype)) for end in _ends(reading))
+    places = np.linspace(low, high, _SPREAD).astype(np.int64)
+    own = np.concatenate([np.linspace(-1.0, 2.0, _SPREAD), reading.knots])
+    own = place_of(own, dtype)
+    places = np.unique(np.clip(np.concatenate([places, own - 1, own, own + 1]), low, high))
+    labels = _labels(reading, number_at(places, dtype), column)
+    looked_beside = -1
+    while True:
+        changed = np.flatnonzero(labels[1:] != labels[:-1])
+        if len(changed) > _CHANGES:
+            raise TypeError(
+                "A decision threshold or a calibration is not supported whose class changes "
+                f"{len(changed)} times while the score of the model rises: its map neither rises "
+                "nor falls. Fit it again."
+            )
+        first, gap = places[changed], places[changed + 1] - places[changed]
+        if (gap > 1).any():
+            steps = np.minimum(_PARTS, gap)[:, None]
+            part = np.minimum(np.arange(1, _PARTS), steps)
+            more = first[:, None] + gap[:, None] // steps * part
+        elif len(changed) not in (0, looked_beside):
+            more = np.clip(first[:, None] + np.arange(-_BESIDE, _BESIDE + 1), low, high)
+            looked_beside = len(changed)
+        else:
+            break
+        more = np.setdiff1d(more, places)
+        if not len(more):
+            continue
+        found = _labels(reading, number_at(more, dtype), column)
+        order = np.argsort(np.concatenate([places, more]), kind="stable")
+        places = np.concatenate([places, more])[order]
+        labels = np.concatenate([labels, found])[order]
+    at = number_at(places[changed + 1], dtype) + 0.0
+    return tuple(at.tolist()), int(labels[0])
+
+
+def _knots_of(pair, inner, reading):
+    """Numbers at which an isotonic map can fall by a rounding: its knots, as scores."""
+    vote, dtype = reading.vote, reading.vote.dtype
+    own = pair.calibrators[0].X_thresholds_.astype(np.float64)
+    if hasattr(inner, "decision_function"):
+        return own
+
+    def enters(numbers):
+        return inner.predict_proba(_scores(vote, numbers, 1))[:, 1].astype(np.float64)
+
+    if vote.rule in ("mean", "soft") and vote.link is None:
+        return own
+    with np.errstate(all="ignore"):
+        ends = enters(np.array([-1.0, 1.0]) * min(_largest_score(reading), 700.0))
+        sign = 1.0 if ends[0] <= ends[1] else -1.0
+        below = last_number(lambda x: sign * enters(x) < sign * own, len(own), dtype)
+        up_to = last_number(lambda x: sign * enters(x) <= sign * own, len(own), dtype)
+    found = np.concatenate([below, up_to])
+    return found[np.isfinite(found)]
