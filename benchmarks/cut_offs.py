@@ -12,6 +12,7 @@ import argparse
 import warnings
 
 import numpy as np
+import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -29,7 +30,9 @@ from sklearn.preprocessing import StandardScaler
 
 from ensemble_simplify.reading import Model
 
-METHODS = ("sigmoid", "isotonic", "temperature")
+# scikit-learn scales by a temperature from 1.8 on
+IS_NEW = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+METHODS = ["sigmoid", "isotonic", *["temperature"] * IS_NEW]
 
 
 def kinds():
@@ -77,10 +80,9 @@ def wrappers(model, X, y, rows):
     """Thresholds and calibrations around a fitted model, and thresholds on calibrations."""
     inside = [FrozenEstimator(model)]
     for method in METHODS:
-        if method in str(CalibratedClassifierCV._parameter_constraints["method"]):
-            calibrated = CalibratedClassifierCV(inside[0], method=method).fit(X, y)
-            yield calibrated
-            inside.append(FrozenEstimator(calibrated))
+        calibrated = CalibratedClassifierCV(inside[0], method=method).fit(X, y)
+        yield calibrated
+        inside.append(FrozenEstimator(calibrated))
     for one in inside:
         for response in ("predict_proba", "decision_function"):
             if not hasattr(one, response):

@@ -161,7 +161,10 @@ def calibrated(estimator, readings):
     folds = []
     pairs = estimator.calibrated_classifiers_
     for pair, reading in zip(pairs, readings, strict=True):
-        if reading.classes is None or not np.array_equal(reading.classes, estimator.classes_):
+        # for a temperature, names of classes become numbers before the model is fitted
+        numbers = np.arange(len(estimator.classes_)) if _is_temperature(pair) else None
+        known = (estimator.classes_, numbers)
+        if not any(np.array_equal(reading.classes, own) for own in known):
             raise ValueError(
                 f"{name_of(estimator)} holds a {name_of(pair.estimator)} that does not know all of "
                 "its classes. Fit it with stratified folds, cv=StratifiedKFold()."
@@ -175,6 +178,7 @@ def calibrated(estimator, readings):
                 "folds, is not supported. Calibrate once."
             )
         folds.append(_standing_in(pair.estimator, reading, estimator))
+        reading.classes = estimator.classes_
     on_numbers = around(estimator, folds)
     is_sum = len(readings) == 1 and (len(estimator.classes_) == 2 or _is_temperature(pairs[0]))
     if not is_sum:

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from readers import READERS, cells, data, edges
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -48,7 +49,8 @@ INNER = [
     "pipeline, boosting",
     "pruned forest",
 ]
-HAS_TEMPERATURE = "temperature" in str(CalibratedClassifierCV._parameter_constraints["method"])
+# scikit-learn scales by a temperature from 1.8 on
+HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 METHODS = ["sigmoid", "isotonic", *["temperature"] * HAS_TEMPERATURE]
 
 
