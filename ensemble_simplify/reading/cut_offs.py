@@ -310,7 +310,7 @@ def _changes(reading, column):
             part = np.minimum(np.arange(1, _PARTS), steps)
             more = first[:, None] + gap[:, None] // steps * part
         elif len(changed) not in (0, looked_beside):
-            more = np.clip(first[:, None] + np.arange(-_BESIDE, _BESIDE + 1), low, high)
+            more = np.clip(np.add.outer(first, np.arange(-_BESIDE, _BESIDE + 1)), low, high)
             looked_beside = len(changed)
         else:
             break
