@@ -162,8 +162,8 @@ def calibrated(estimator, readings):
     pairs = estimator.calibrated_classifiers_
     for pair, reading in zip(pairs, readings, strict=True):
         # for a temperature, names of classes become numbers before the model is fitted
-        numbers = np.arange(len(estimator.classes_)) if _is_temperature(pair) else None
-        known = (estimator.classes_, numbers)
+        known = [estimator.classes_]
+        known += [np.arange(len(estimator.classes_))] if _is_temperature(pair) else []
         if not any(np.array_equal(reading.classes, own) for own in known):
             raise ValueError(
                 f"{name_of(estimator)} holds a {name_of(pair.estimator)} that does not know all of "
@@ -310,7 +310,7 @@ def _changes(reading, column):
             part = np.minimum(np.arange(1, _PARTS), steps)
             more = first[:, None] + gap[:, None] // steps * part
         elif len(changed) not in (0, looked_beside):
-            more = np.clip(first[:, None] + np.arange(-_BESIDE, _BESIDE + 1), low, high)
+            more = np.clip(np.add.outer(first, np.arange(-_BESIDE, _BESIDE + 1)), low, high)
             looked_beside = len(changed)
         else:
             break
