@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -25,7 +26,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -131,6 +132,18 @@ KINDS = {
     "``xgboost.Booster``, ``lightgbm.Booster``": (_booster, numbers),
     "``GridSearchCV`` over one of these": (
         GridSearchCV(_FOREST, {"max_depth": [1, 2]}, cv=2),
+        numbers,
+    ),
+    "``FixedThresholdClassifier``, ``TunedThresholdClassifierCV``, over one of these": (
+        TunedThresholdClassifierCV(_FOREST, cv=2, random_state=0),
+        numbers,
+    ),
+    "``CalibratedClassifierCV`` with one model behind it": (
+        CalibratedClassifierCV(_FOREST, method="isotonic", ensemble=False, cv=2),
+        numbers,
+    ),
+    "``CalibratedClassifierCV`` with a model for each fold": (
+        CalibratedClassifierCV(_FOREST, cv=2),
         numbers,
     ),
     "a pipeline of scalers and encoders before one of these": (

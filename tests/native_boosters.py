@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from strategies import edge_points
 
-N_ROWS = 20_000
+N_ROWS = 100_000
 
 
 def table(n_classes=2, n_rows=300, n_features=3, seed=0):

@@ -52,7 +52,7 @@ class Everywhere:
         self.slack = 2.0 * votes.rounding
         if self.coarsest:
             vote, n_trees = votes.forest.vote, votes.forest.n_trees
-            own = self.least_share(n_trees) * _total(votes, np.ones(n_trees))
+            own = self._coarse_share(n_trees) * _total(votes, np.ones(n_trees))
             own += link_margin(vote) * votes.scale if vote.by_probability else 0.0
             self.slack = min(self.slack, own)
 
@@ -98,11 +98,17 @@ class Everywhere:
     def _clear(self, weights):
         """Leads of less may have fallen, or be made by rounding."""
         total = _total(self.votes, weights)
-        coarse = min(self.least_share(np.count_nonzero(weights)) * total, 0.05)
-        return max(CLEAR, 4.0 * _share_of_rounding(len(weights)) * total, coarse)
+        return max(CLEAR, 4.0 * _share_of_rounding(len(weights)) * total)
 
     def least_share(self, n_trees):
-        """Leads of so many trees by a smaller share of all they can say are not looked for."""
+        """Leads of so many trees by a smaller share of all they can say are not looked for.
+
+        Sums of float32 would lose them; zero for other sums.
+        """
+        return 4.0 * self._coarse_share(n_trees)
+
+    def _coarse_share(self, n_trees):
+        """By which share of all that so many trees can say their sums of float32 can be off."""
         return (n_trees + 4) * self.coarsest
 
     def _around(self, weights, rng, deadline):

@@ -7,8 +7,8 @@ and asks the model itself; `sample` checks that both answer alike.
 wrapper, `pipelines` knows what transformers do before, and `cut_offs` what decision thresholds and
 calibrations do after. All answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.
-`level_order` puts levels in the order of a model's answers; `codes` is the step of a pipeline that
-numbers the levels of a table for ensembles that take numbers alone.
+`level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
+step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
 `node_fields` has the fields of scikit-learn's nodes, by version.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks

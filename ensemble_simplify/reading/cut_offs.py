@@ -163,7 +163,8 @@ def calibrated(estimator, readings):
     for pair, reading in zip(pairs, readings, strict=True):
         # for a temperature, names of classes become numbers before the model is fitted
         known = [estimator.classes_]
-        known += [np.arange(len(estimator.classes_))] if _is_temperature(pair) else []
+        if _is_temperature(pair):
+            known.append(np.arange(len(estimator.classes_)))
         if not any(np.array_equal(reading.classes, own) for own in known):
             raise ValueError(
                 f"{name_of(estimator)} holds a {name_of(pair.estimator)} that does not know all of "

@@ -38,7 +38,7 @@ def level_orders(table, rows, answers, weight):
     return orders
 
 
-def order_of_sides(sides, count, below, n_levels):
+def order_of_sides(sides, n_levels, count=None, below=None):
     """The order of a column's levels in which sets of them have few ends; None: as it is.
 
     Levels that many tests send the same way become neighbours: a short path through all levels, by
@@ -51,11 +51,11 @@ def order_of_sides(sides, count, below, n_levels):
     ----------
     sides : bool array of shape (n_sets, n_codes)
         Where each code goes. A code after the levels, of those that nobody knows, stays the last.
-    count : int array of shape (n_sets,)
-        How many tests there are of each set.
-    below : int array of shape (n_sets, 2)
-        How many nodes are on the right, and on the left, of these tests.
     n_levels : int
+    count : int array of shape (n_sets,) or None
+        How many tests there are of each set; None: one.
+    below : int array of shape (n_sets, 2) or None
+        How many nodes are on the right, and on the left, of these tests; None: it is not known.
     """
     alike, group = np.unique(sides.T, axis=0, return_inverse=True)
     n, group = len(alike), group.ravel()
@@ -63,13 +63,13 @@ def order_of_sides(sides, count, below, n_levels):
         return None
     are_few = 2 * sides.sum(axis=1) < sides.shape[1]
     alone = sides == are_few[:, None]
-    if (alone.sum(axis=1) <= 1).all():
+    if below is not None and (alone.sum(axis=1) <= 1).all():
         twice = np.where(are_few, below[:, 0], below[:, 1])
         return np.argsort(-(twice @ alone)[:n_levels], kind="stable")
     if n > _MOST_LEVELS:
         return None
     side = alike.astype(np.float64)
-    apart = (side * count) @ (1.0 - side).T
+    apart = (side if count is None else side * count) @ (1.0 - side).T
     apart += apart.T
     last = None if sides.shape[1] == n_levels else int(group[-1])
     path = _short_path(apart, last)

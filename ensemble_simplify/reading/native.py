@@ -75,6 +75,20 @@ class _StandIn(BaseEstimator):
         self.model = model
 
     @property
+    def _objective(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _n_classes(self) -> Any:
+        """Number of classes; None for regression."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> Any:
+        """Names of the columns; None if there are none."""
+        raise NotImplementedError
+
+    @property
     def classes_(self):
         if self._n_classes is None:
             raise AttributeError(f"The booster has the objective {self._objective!r}: no classes.")

@@ -263,7 +263,8 @@ class Transformers:
                 raise refused(name, step, f"does not take every finite row ({error})") from error
             if isinstance(X, np.ndarray) and X.dtype == np.float32:
                 # the next step refuses rows with more, which the pipeline then never answers
-                X = np.clip(X, -FLOAT32_MAX, FLOAT32_MAX)
+                # bounds of float64 would make float64 of it, in NumPy 1
+                X = np.clip(X, np.float32(-FLOAT32_MAX), np.float32(FLOAT32_MAX))
             if finite and self.table is None and np.isnan(_numbers(X)).any():
                 raise refused(name, step, "answers NaN to finite rows")
         return _numbers(X)

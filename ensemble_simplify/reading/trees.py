@@ -238,10 +238,10 @@ class Trees(list):
                 ]
             found[column][key][1] += 1
             found[column][key][2] += below
+        # behind encoders, trees are large, and ask about levels one by one
+        encoded = all(tree.folded for tree in self)
         return [
-            order_of_sides(
-                *(np.array(each) for each in zip(*found[column].values(), strict=True)), len(own)
-            )
+            _order_of(*found[column].values(), n_levels=len(own), encoded=encoded)
             if found.get(column)
             else None
             for column, own in enumerate(table.levels)
@@ -270,6 +270,12 @@ class Trees(list):
                     "or code the categories so that neighbours are alike."
                 )
         return trees
+
+
+def _order_of(*tests, n_levels, encoded):
+    """The order of levels that suits some sets, their counts, and the nodes below them."""
+    sides, count, below = (np.array(each) for each in zip(*tests, strict=True))
+    return order_of_sides(sides, n_levels, count, below if encoded else None)
 
 
 def _nodes_below(left, right):

@@ -172,8 +172,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         training row, or with probability `smearing` takes the value of another training row in that
         column. "kernel" draws every numeric column from a Gaussian kernel estimate of its density,
         independently of the others. "neighbors" draws from the `n_neighbors` nearest values of the
-        column in the training rows. Categorical columns and groups are always smeared, with
-        probability 1 under "kernel", but for "leaves", which draws them like others. "auto" tries
+        column in the training rows. Categorical columns, levels of text and categories without an
+        order, and groups are always smeared, with probability 1 under "kernel", but for "leaves",
+        which draws them like others. A missing value is a value of its own, with no number near it.
+        "auto" tries
         "leaves", "copula", and "copula" with more noise (``smearing=0.5``) on folds of the rows. It
         takes the one whose small trees agree most with the predictor on rows that they were not
         grown on; in doubt "leaves", or "copula" where some answer is rare; see `sampler_` and
@@ -349,9 +351,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     2000 rows.
 
     Tables of text, categories, booleans and missing values are taken if the predictor takes them.
-    Levels become codes in the order of the predictor's mean answers to the training rows; numbers
-    and ordered categories keep their own order. Splits of one sample learn whether missing values
-    go left or right; with rows drawn per node they go with the lowest values. Where a column
+    Levels become codes in the order of the predictor's mean answers to the training rows; numbers,
+    dates and ordered categories keep their own order. Splits of one sample learn whether missing
+    values go left or right; with rows drawn per node they go with the lowest values. Where a column
     lacked nothing in `fit`, missing values go to the side of more training rows. Levels that `fit`
     did not see are treated as missing.
 
@@ -563,7 +565,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         ----------
         X : array-like of shape (n_rows, n_features)
             Training rows, from which rows are drawn: numbers that are finite in float32, and
-            whatever else the predictor takes, such as text, categories and missing values.
+            whatever else the predictor takes, such as text, categories, dates and missing values.
+            A forest or another ensemble that takes numbers alone is fitted on codes of these.
         y : array-like of shape (n_rows,) or None, default=None
             Targets. Needed unless the predictor is a callable or frozen.
         sample_weight : array-like of shape (n_rows,) or None, default=None
@@ -1322,7 +1325,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            A data frame if the tree was fitted on one.
+            A data frame if the tree was fitted on one, with columns of its dtypes. Integers stay
+            such unless ``sampler="kernel"`` drew numbers between them.
         """
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:

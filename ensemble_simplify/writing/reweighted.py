@@ -66,8 +66,8 @@ def reweighted(estimator, weights):
     AdaBoost and gradient boosting, also by histograms and by LightGBM, XGBoost and CatBoost, stay
     what they are. So does a random forest whose trees all have the same weight. Other means of
     trees become a soft ``VotingClassifier`` of trees, hard votes a hard one: these have a place for
-    weights, and their ``predict`` is scikit-learn's own. Decision
-    thresholds and calibrations stay, around such an ensemble.
+    weights, and their ``predict`` is scikit-learn's own. Decision thresholds and calibrations stay,
+    around such an ensemble.
 
     `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
     trees are as `Model.of` has them.

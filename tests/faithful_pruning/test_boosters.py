@@ -13,8 +13,12 @@ from strategies import rows_of_cells
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import Domain, FaithfulPruner, verify
+from ensemble_simplify.faithful_pruning._everywhere import Everywhere
+from ensemble_simplify.faithful_pruning._promise import Demands, NearRows, Votes
+from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading import Model
 from ensemble_simplify.reading.forest import read_forest
+from ensemble_simplify.writing import reweighted
 
 CLASSIFIERS = [kind for kind in KINDS if KINDS[kind][2]]
 
@@ -110,6 +114,25 @@ def test_everywhere_is_every_cell(kind):
     pruned = pruner.pruned_estimator_
     np.testing.assert_array_equal(classes_of(own_answers(pruned, rows)), truth)
     assert pruner.n_trees_ < forest.n_trees
+
+
+@pytest.mark.parametrize("kind", ["xgboost logistic", "xgboost probabilities"])
+def test_sums_of_float32_are_proven_in_their_own_arithmetic(kind, monkeypatch):
+    """Leads in sums of float64 say nothing of them: not one point is known here beforehand."""
+    booster, X, _ = trained(kind)
+    whole = read_forest(booster)
+    axes = Axes.of(whole)
+    monkeypatch.setattr(NearRows, "refuted", lambda self, *_: Demands.none(whole.n_trees))
+    promise = Everywhere(Votes(whole), axes, None, axes.encode_rows(np.nan_to_num(X[:1])).T)
+    weights = np.ones(whole.n_trees)
+    same = read_forest(reweighted(booster, weights))
+    assert not len(promise.refuted(same))
+    weights[0] = 0.0
+    other = read_forest(reweighted(booster, weights))
+    broken = promise.refuted(other)
+    assert len(broken)
+    # the point found is one at which the other's answer does not lead in the whole
+    assert broken.leads.sum(axis=1).min() >= -promise.slack
 
 
 def _stumps(kind):

@@ -2,6 +2,7 @@
 
 import pickle
 import sqlite3
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -55,12 +56,14 @@ def table(seed=0, n=300):
     return X.assign(**{"class": pd.Categorical(names, categories=order, ordered=True)}), y
 
 
+@cache
 def boosting():
     X, y = table(5)
     X = X.astype({"sex": "category", "port": "category"})
     return HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=5, random_state=0).fit(X, y)
 
 
+@cache
 def frozen_pipelines():
     X, y = table(6)
     return [FrozenEstimator(pipeline_of(name).fit(X, y)) for name in ("one_hot_rare", "target")]
@@ -296,7 +299,7 @@ def test_weights_of_zero_are_rows_that_are_not_there():
 
 
 @pytest.mark.parametrize("name", ["auto", "ISM", "GuideTree"])
-def test_arrays_of_objects_and_polars(name):
+def test_arrays_of_objects(name):
     X, y = table()
     X = X.astype({"class": object})
     model = MODELS[name]().fit(X, y)
@@ -304,7 +307,14 @@ def test_arrays_of_objects_and_polars(name):
     as_array = MODELS[name]().fit(entries, y)
     np.testing.assert_array_equal(as_array.predict(entries), model.predict(X))
     assert cross_val_score(clone(MODELS[name]()), entries, y, cv=2).mean() > 0.7
+
+
+@pytest.mark.parametrize("name", ["auto", "ISM", "GuideTree"])
+def test_frames_of_polars(name):
     polars = pytest.importorskip("polars")
+    X, y = table()
+    X = X.astype({"class": object})
+    model = MODELS[name]().fit(X, y)
     frame = polars.DataFrame({key: [None if v != v else v for v in X[key]] for key in X})
     on_polars = MODELS[name]().fit(frame, y)
     np.testing.assert_array_equal(on_polars.predict(frame), model.predict(X))
@@ -366,6 +376,7 @@ def test_simplify_breeds_a_tree_on_a_table():
 # ------------------------------------------------------------------- merged trees
 
 
+@cache
 def sites():
     """Models of four sites, whose tables have their levels in other orders, or lack some."""
     some, y = table(9)

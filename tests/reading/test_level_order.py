@@ -1,9 +1,16 @@
 """The order of levels by a model's answers."""
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
+from ensemble_simplify.reading import Model
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.table import Table
 
@@ -66,3 +73,33 @@ def test_levels_without_effect_and_rare_ones_do_not_repeat_the_answers():
     column = np.array(["low"] * 50 + ["high"] * 50 + ["rare"] * 2, dtype=object)
     value = np.concatenate([rng.normal(0, 1, 50), rng.normal(5, 1, 50), [99.0, 99.0]])
     assert orders(column, value[:, None]) == ["low", "rare", "high"]
+
+
+def test_levels_that_tests_single_out_come_in_the_order_that_takes_few_nodes():
+    """Against all orders of the levels of one column, written out."""
+    rng = np.random.default_rng(0)
+    n = 800
+    level = rng.choice(4, n, p=[0.1, 0.2, 0.3, 0.4])
+    x = rng.random((n, 2))
+    y = ((level == 2) & (x[:, 0] > 0.5)) | ((level == 0) & (x[:, 1] > 0.3)) | (x.sum(axis=1) > 1.6)
+    frame = pd.DataFrame({"kind": np.array(list("abcd"), dtype=object)[level]})
+    frame[["one", "two"]] = x
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, RandomForestClassifier(10, max_depth=6, random_state=0))
+    model.fit(frame, y)
+    found = Model.of(model).forest
+    n_nodes = []
+    for order in permutations(range(4)):
+        own = np.array(list("abcd"), dtype=object)[list(order)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "ensemble_simplify.reading.trees.order_of_sides",
+                lambda *given, order=order: np.array(order),
+            )
+            other = Model.of(model)
+        assert other.table.levels[0].tolist() == own.tolist()
+        n_nodes.append(other.forest.n_nodes)
+    assert found.n_nodes <= np.quantile(n_nodes, 0.1)
+    assert found.n_nodes < 0.95 * max(n_nodes)
