@@ -75,7 +75,8 @@ class Votes:
     there without any tree, and `largest` the largest vote of each tree; all are scaled where they
     are huge, by `scale`, and so is `rounding`, by which sums of them can be off. `on_grid` tells
     the leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
-    `tie_upper`: whether the upper of two classes wins a tie.
+    `tie_upper`: whether the upper of two classes wins a tie. `has_cut`: whether a cut-off is among
+    the votes that are there without any tree.
     """
 
     def __init__(self, forest):
@@ -87,6 +88,7 @@ class Votes:
         self.forest, self.value, self.start = forest, sums.value * scale, sums.start * scale
         self.largest, self.rounding = largest * scale, sums.rounding * scale
         self.scale, self.tie_upper = scale, sums.tie_upper
+        self.has_cut = vote.cut is not None and bool(self.start.any())
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0

@@ -27,7 +27,7 @@ from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 from ensemble_simplify.grid import Stopped
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
-# The same, of the largest vote of a tree, where something is there without trees.
+# The same, of the largest vote of a tree, where a decision has a cut-off.
 LEAST_LEAD = 1e-3
 EVEN = 1.0, 0.75, 0.5, 0.25  # How near to equal weights are brought, as far as the promise allows.
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
@@ -108,8 +108,8 @@ class WeightSearch:
     def _ask(self, leads, tied):
         """Add leads, or ties, to the programs."""
         lead = LEAD
-        if self.promise.votes.start.any():
-            # what is there without trees gives leads a size
+        if self.promise.votes.has_cut:
+            # larger weights would not lead by more: the cut-off is there without trees
             lead = min(LEAD, LEAST_LEAD * self.promise.votes.largest.max())
         least = np.where(tied, 0.0, lead - leads[:, -1])
         self.program.add_rows(leads[:, :-1], lower=least, upper=np.where(tied, 0.0, np.inf))

@@ -10,6 +10,7 @@ from readers import READERS, cells, data, edges
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     BaggingClassifier,
+    GradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
@@ -301,3 +302,13 @@ def test_a_replaced_method_inside_is_found():
     model.estimator_.predict_proba = lambda X: np.tile([0.9, 0.1], (len(X), 1))
     with pytest.raises(TypeError, match=r"answers otherwise|replaces"):
         Model.of(model)
+
+
+def test_boosting_under_a_cut_off_loses_trees_near_rows():
+    """Leads have no size of their own beside a cut-off: a fixed one kept all trees."""
+    for threshold in (0.2, 0.3, 0.6):
+        model = GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0).fit(X, Y)
+        model = wrapped(FrozenEstimator(model), Y, threshold, "bee")
+        pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, Y)
+        assert pruner.n_trees_ < 8
+        np.testing.assert_array_equal(pruner.predict(X), model.predict(X))
