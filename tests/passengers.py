@@ -33,6 +33,39 @@ def passengers(seed=0, n=150, missing=True):
     return table, y
 
 
+def in_cabins(seed=0, n=300):
+    """Passengers, in classes of cabins that have an order of their own."""
+    X, y = passengers(seed, n)
+    names = np.array(["first", "second", "third"])[X["class"] - 1]
+    # the order is not that of the alphabet, nor that of the labels
+    order = ["third", "first", "second"]
+    return X.assign(**{"class": pd.Categorical(names, categories=order, ordered=True)}), y
+
+
+def later(n=300):
+    """Rows of `in_cabins` with gaps in every column, and levels that nobody had before."""
+    X, _ = in_cabins(seed=7, n=n)
+    rng = np.random.default_rng(0)
+    X = X.astype({"class": object})
+    for name in X:
+        X.loc[rng.random(n) < 0.2, name] = np.nan
+    for name in ("sex", "port", "class"):
+        X.loc[rng.random(n) < 0.1, name] = "never seen"
+    return X
+
+
+def coded(X, levels):
+    """Codes of levels by hand; NaN for whatever is none of them."""
+    found = np.empty(X.shape)
+    for j, name in enumerate(X):
+        if levels[j] is None:
+            found[:, j] = X[name].astype(float)
+        else:
+            own = levels[j].tolist()
+            found[:, j] = [own.index(level) if level in own else np.nan for level in X[name]]
+    return found
+
+
 TEXT = ["sex", "port"]
 PREPARED = {
     "one_hot": (OneHotEncoder(handle_unknown="ignore"), TEXT),

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from passengers import PREPARED, passengers, pipeline_of
+from passengers import PREPARED, coded, in_cabins, later, passengers, pipeline_of
 from sklearn.base import clone, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -43,40 +43,6 @@ pytestmark = [
 COSTS = {"sex": 1.0, "age": 2.0, "port": 4.0, "class": 3.0, "fare": 0.5}
 FOREST = RandomForestClassifier(5, max_depth=4, random_state=0)
 PRICED = BudgetForestClassifier(n_estimators=4, penalty=0.05, feature_costs=COSTS, random_state=0)
-
-
-def table(seed=0, n=240):
-    """Passengers, in classes of cabins that have an order of their own."""
-    X, y = passengers(seed, n)
-    names = np.array(["first", "second", "third"])[X["class"] - 1]
-    # the order is not that of the alphabet, nor that of the labels
-    order = ["third", "first", "second"]
-    return X.assign(**{"class": pd.Categorical(names, categories=order, ordered=True)}), y
-
-
-def later(n=200):
-    """Rows with gaps in every column, and levels that nobody had before."""
-    X, _ = table(seed=7, n=n)
-    rng = np.random.default_rng(0)
-    X = X.astype({"class": object})
-    for name in X:
-        X.loc[rng.random(n) < 0.2, name] = np.nan
-    for name in ("sex", "port", "class"):
-        X.loc[rng.random(n) < 0.1, name] = "never seen"
-    return X
-
-
-def coded(X, levels):
-    """Codes of levels by hand; NaN for whatever is none of them."""
-    found = np.empty(X.shape)
-    for j, name in enumerate(X):
-        own = levels[j]
-        if own is None:
-            found[:, j] = X[name].astype(float)
-        else:
-            own = own.tolist()
-            found[:, j] = [own.index(level) if level in own else np.nan for level in X[name]]
-    return found
 
 
 def walked(model, rows, source):
@@ -163,7 +129,7 @@ def assert_same_path(one, other):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_table_is_pruned_as_its_codes(estimator):
-    X, y = table()
+    X, y = in_cabins(n=240)
     pruner = pruned(estimator, X, y, random_state=0)
     codes, inner = behind_codes(pruner.estimator_)
     levels = codes.table.levels
@@ -179,28 +145,28 @@ def test_a_table_is_pruned_as_its_codes(estimator):
     for budget in ("30%", "70%"):
         one, two = pruner.at(budget=budget), other.at(budget=budget)
         assert one.error_bound_ == two.error_bound_
-        for new in (X, later()):
+        for new in (X, later(200)):
             new_rows = coded(new, levels)
             np.testing.assert_array_equal(one.predict_proba(new), two.predict_proba(new_rows))
             np.testing.assert_array_equal(one.feature_cost(new), two.feature_cost(new_rows))
 
 
 def test_rows_with_gaps_and_new_levels_pay_as_they_walk():
-    X, y = table()
+    X, y = in_cabins(n=240)
     pruner = pruned(FOREST, X, y, budget="50%", lam=None)
-    assert_paid_by_hand(pruner, later())
+    assert_paid_by_hand(pruner, later(200))
     costs = assert_paid_by_hand(pruner, X)
     assert pruner.cost_ == pytest.approx(costs.mean())
     assert pruner.cost_ <= 0.5 * pruner.unpruned_cost_
     assert pruner.score(X, y) > 0.75
     assert verify(pruner, pruner.pruned_estimator_)
     kept = pickle.loads(pickle.dumps(pruner.pruned_estimator_))
-    np.testing.assert_array_equal(kept.predict(later()), pruner.predict(later()))
+    np.testing.assert_array_equal(kept.predict(later(200)), pruner.predict(later(200)))
 
 
 def test_path_and_choice_on_other_rows():
-    X, y = table()
-    new, labels = table(seed=3)
+    X, y = in_cabins(n=240)
+    new, labels = in_cabins(seed=3)
     pruner = pruned(FOREST, X, y)
     np.testing.assert_array_equal(pruner.pruning_path(X, y).costs, pruner.path_.costs)
     scores = pruner.path_scores(new, labels)
@@ -216,7 +182,7 @@ def test_path_and_choice_on_other_rows():
 
 
 def test_weights_and_values_of_the_rows_reach_codes():
-    X, y = table()
+    X, y = in_cabins(n=240)
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
     pruner = FeatureBudgetPruner(FOREST, lam=0.001, labels="sample").fit(X, y, weight)
     assert pruner.cost_ == pytest.approx(np.average(pruner.feature_cost(X), weights=weight))
@@ -225,7 +191,7 @@ def test_weights_and_values_of_the_rows_reach_codes():
 
 
 def test_groups_and_prices_are_by_column():
-    X, y = table()
+    X, y = in_cabins(n=240)
     pruner = pruned(FOREST, X, y, groups={"ticket": ["port", "class"]}, group_costs=3.0)
     acquired = pruner.acquired_features(X)
     by_hand = acquired @ np.array(list(COSTS.values())) + 3.0 * acquired[:, 2:4].any(axis=1)
@@ -235,7 +201,7 @@ def test_groups_and_prices_are_by_column():
 
 
 def test_objects_without_names():
-    X, y = table()
+    X, y = in_cabins(n=240)
     X = X.astype({"class": object})
     named = pruned(FOREST, X, y)
     rows = X.to_numpy(dtype=object)
@@ -247,7 +213,7 @@ def test_objects_without_names():
 
 def test_frames_of_polars():
     polars = pytest.importorskip("polars")
-    X, y = table()
+    X, y = in_cabins(n=240)
     X = X.astype({"class": object})
     frame = polars.DataFrame({name: X[name].where(X[name].notna(), None).tolist() for name in X})
     for estimator in (FOREST, PRICED):
@@ -276,7 +242,7 @@ class CompleteTree(DecisionTreeRegressor):
 
 def test_an_ensemble_of_complete_rows():
     """A number stands for a gap."""
-    X, _ = table()
+    X, _ = in_cabins(n=240)
     target = X.pop("fare")
     trees = Complete(3, max_depth=4, random_state=0)
     costs = {name: COSTS[name] for name in X}
@@ -374,7 +340,7 @@ def test_pipelines_in_pipelines():
 
 
 def test_an_estimator_of_this_package_is_pruned_on_its_table():
-    X, y = table()
+    X, y = in_cabins(n=240)
     tree = BornAgainClassifier(FOREST, max_changes=0, random_state=0).fit(X, y)
     pruner = pruned(FrozenEstimator(tree), X, tree.predict(X), lam=0.0)
     np.testing.assert_array_equal(pruner.pruned_estimator_.predict(X), tree.predict(X))
@@ -398,7 +364,7 @@ def test_an_estimator_of_this_package_is_pruned_on_its_table():
     ids=["forest", "pipeline", "without samples", "pipeline without samples", "priced"],
 )
 def test_candidates_take_the_table(estimator, columns):
-    X, y = passengers(0, 240) if hasattr(estimator, "steps") else table()
+    X, y = passengers(0, 240) if hasattr(estimator, "steps") else in_cabins(n=240)
     X = X if columns is None else X[columns]
     costs = {name: COSTS[name] for name in X}
     pruner = FeatureBudgetPruner(estimator, feature_costs=costs, budget=4.0, random_state=0)
@@ -412,7 +378,7 @@ def test_candidates_take_the_table(estimator, columns):
         point = pruner.at(budget=budget)
         seen.add(point.candidate_)
         assert point.cost_ <= budget * (1 + 1e-9)
-        new = later()[list(X)] if columns or not hasattr(estimator, "steps") else X[::-1]
+        new = later(200)[list(X)] if columns or not hasattr(estimator, "steps") else X[::-1]
         for rows in (X, new):
             assert_paid_by_hand(point, rows)
     assert seen - {0}
@@ -421,7 +387,7 @@ def test_candidates_take_the_table(estimator, columns):
 
 
 def test_candidates_of_regression_take_the_table():
-    X, _ = table()
+    X, _ = in_cabins(n=240)
     value = X.pop("fare") * (1 + (X["sex"] == "male")) + 10 * (X["port"] == "Q")
     costs = {name: COSTS[name] for name in X}
     for kind in (RandomForestRegressor, Complete):
@@ -449,7 +415,7 @@ def test_candidates_of_a_frame_of_numbers_with_gaps():
 
 @pytest.mark.parametrize("purchases", ["rows", "forest", "split"])
 def test_budget_forest_on_a_table_is_that_on_complete_codes(purchases):
-    X, y = table()
+    X, y = in_cabins(n=240)
     options = {"n_estimators": 4, "purchases": purchases, "penalty": 0.05, "random_state": 0}
     forest = BudgetForestClassifier(feature_costs=COSTS, **options).fit(X, y)
     levels = forest._table.levels
@@ -468,7 +434,7 @@ def test_budget_forest_on_a_table_is_that_on_complete_codes(purchases):
     values, asked = walked(forest, rows, _same(X))
     np.testing.assert_allclose(forest.predict_proba(X), values, atol=1e-12)
     assert forest.cost_ == pytest.approx((asked @ np.array(list(COSTS.values()))).mean())
-    new = later()
+    new = later(200)
     values, _ = walked(forest, coded(new, levels), _same(X))
     np.testing.assert_allclose(forest.predict_proba(new), values, atol=1e-12)
     assert forest.feature_names_in_.tolist() == list(X)
@@ -476,9 +442,9 @@ def test_budget_forest_on_a_table_is_that_on_complete_codes(purchases):
 
 
 def test_budget_forest_is_read_with_its_table():
-    X, y = table()
+    X, y = in_cabins(n=240)
     forest = clone(PRICED).fit(X, y)
-    model, new = Model.of(forest), later()
+    model, new = Model.of(forest), later(200)
     read = model.forest.classes[model.forest.predict_index(model.table.read(new))]
     np.testing.assert_array_equal(read, forest.predict(new))
     assert verify(forest, pickle.loads(pickle.dumps(forest)))
@@ -501,7 +467,7 @@ class Turned(BudgetForestClassifier):
 
 
 def test_a_subclass_with_answers_of_its_own_is_not_read():
-    X, y = table()
+    X, y = in_cabins(n=240)
     with pytest.raises(TypeError, match="replaces the method predict"):
         Model.of(Turned(n_estimators=2).fit(X, y))
 
@@ -528,7 +494,7 @@ def test_budget_forest_on_numbers_with_gaps():
     ],
 )
 def test_a_pruned_tree_is_exported_in_its_columns(tree):
-    X, y = table()
+    X, y = in_cabins(n=240)
     if is_regressor(tree):
         y = X["age"].fillna(0.0) * (X["sex"] == "male") + 20 * (X["port"] == "S")
     pruner = pruned(tree, X, y, lam=0.002)
@@ -536,7 +502,7 @@ def test_a_pruned_tree_is_exported_in_its_columns(tree):
     assert "'Q'" in code
     scope = {}
     exec(code, scope)
-    for rows in (X, later()):
+    for rows in (X, later(200)):
         rows = rows.astype(object)
         records = rows.where(rows.notna(), None).to_dict("records")
         found = np.array([scope["predict"](record) for record in records])
@@ -581,12 +547,12 @@ def test_what_cannot_be_priced_is_refused():
 
 
 def test_no_warning_where_nothing_is_wrong():
-    X, y = table()
+    X, y = in_cabins(n=240)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for estimator in (FOREST, PRICED):
             pruner = pruned(estimator, X, y)
             pruner.predict(X)
-            pruner.predict_proba(later())
-            pruner.feature_cost(later())
+            pruner.predict_proba(later(200))
+            pruner.feature_cost(later(200))
             pruner.path_scores(X, y)

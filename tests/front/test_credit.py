@@ -1,4 +1,6 @@
-"""A credit table with text and gaps: six kinds of models, one call of `simplify` each."""
+"""A credit table with text and gaps: seven kinds of models, one call of `simplify` each."""
+
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ensemble_simplify import simplify, verify
+from ensemble_simplify.reading import Model
 
 WORDS = ["purpose", "housing", "savings"]
 
@@ -119,7 +122,7 @@ def catboost_classifier(X, y):
     return model.fit(X, y), X
 
 
-@pytest.mark.parametrize(
+each_kind = pytest.mark.parametrize(
     "kind",
     [
         forest,
@@ -131,16 +134,28 @@ def catboost_classifier(X, y):
         catboost_classifier,
     ],
 )
+
+
+@cache
+def fitted(kind):
+    """A model of a kind, and the rows as it takes them."""
+    return kind(*credit())
+
+
+def labels_of(kind, model, X):
+    """What a model answers itself, as classes."""
+    own = np.asarray(model.predict(X))
+    # a native booster answers probabilities
+    return (own > 0.5).astype(int) if kind is lightgbm_booster else own
+
+
+@each_kind
 def test_one_call_for_a_model_of_loans(kind):
-    X, y = credit()
-    model, X = kind(X, y)
+    model, X = fitted(kind)
     found = simplify(model, X, max_leaves=8, random_state=0)
     tree = found.best_model
-    own = np.asarray(model.predict(X))
-    if kind is lightgbm_booster:  # which answers probabilities
-        own = (own > 0.5).astype(int)
     # a small tree follows it
-    assert (tree.predict(X) == own).mean() > 0.75
+    assert (tree.predict(X) == labels_of(kind, model, X)).mean() > 0.75
     assert tree.get_n_leaves() <= 8
     # it speaks of the columns and levels, takes what the model takes, and is exported
     text = tree.export_text()
@@ -149,3 +164,38 @@ def test_one_call_for_a_model_of_loans(kind):
         assert len(tree.predict(strange(X))) == 40
     assert "CASE" in tree.export("sql")
     assert verify(model, model, X=X[:50], max_changes=0)
+
+
+def many(kind, X, forest, n=100_000):
+    """Rows beside the thresholds, with gaps and levels that nobody knows, as far as they go."""
+    rng = np.random.default_rng(1)
+    rows = X.iloc[rng.integers(0, len(X), n)].reset_index(drop=True)
+    for j, name in enumerate(X.columns):
+        if name not in WORDS:
+            cuts = np.unique(forest.threshold[forest.feature == j]).astype(np.float32)
+            beside = [np.nextafter(cuts, np.float32(side)) for side in (-np.inf, np.inf)]
+            pool = np.concatenate([cuts, *beside, X[name].dropna().to_numpy(np.float32), [np.nan]])
+            rows[name] = rng.choice([*pool[np.abs(pool) < 1e30].tolist(), np.nan], n)
+            continue
+        levels = X[name].astype(object).dropna().unique().tolist()
+        if kind is not xgboost_classifier:
+            levels.append("nobody knows this one")
+        if kind is not catboost_classifier:  # which takes no gaps in text
+            levels.append(None)
+        known = pd.Series(rng.choice(np.array(levels, dtype=object), n))
+        if hasattr(X[name].dtype, "categories"):
+            own = X[name].dtype.categories
+            more = [level for level in ("nobody knows this one",) if level in levels]
+            known = known.astype(pd.CategoricalDtype([*own, *more]))
+        rows[name] = known
+    return rows
+
+
+@each_kind
+def test_labels_of_a_hundred_thousand_rows_are_the_models_own(kind):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest)
+    found = read.forest.classes[read.forest.predict_index(read.table.read(rows))]
+    np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+    assert len(np.unique(found)) == 2

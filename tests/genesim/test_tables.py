@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from passengers import passengers, pipeline_of
+from passengers import coded, in_cabins, later, pipeline_of
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
@@ -47,25 +47,16 @@ SMALL = {"n_bootstraps": 3, "n_iter": 4, "n_crossovers": 8, "random_state": 0}
 FOREST = RandomForestClassifier(5, max_depth=4, random_state=0)
 
 
-def table(seed=0, n=300):
-    """Passengers, in classes of cabins that have an order of their own."""
-    X, y = passengers(seed, n)
-    names = np.array(["first", "second", "third"])[X["class"] - 1]
-    # the order is not that of the alphabet, nor that of the labels
-    order = ["third", "first", "second"]
-    return X.assign(**{"class": pd.Categorical(names, categories=order, ordered=True)}), y
-
-
 @cache
 def boosting():
-    X, y = table(5)
+    X, y = in_cabins(5)
     X = X.astype({"sex": "category", "port": "category"})
     return HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=5, random_state=0).fit(X, y)
 
 
 @cache
 def frozen_pipelines():
-    X, y = table(6)
+    X, y = in_cabins(6)
     return [FrozenEstimator(pipeline_of(name).fit(X, y)) for name in ("one_hot_rare", "target")]
 
 
@@ -98,30 +89,6 @@ MODELS = {
 each_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
-def later(n=300):
-    """Rows with gaps in every column, and levels that nobody had before."""
-    X, _ = table(seed=7, n=n)
-    rng = np.random.default_rng(0)
-    X = X.astype({"class": object})
-    for name in X:
-        X.loc[rng.random(n) < 0.2, name] = np.nan
-    for name in ("sex", "port", "class"):
-        X.loc[rng.random(n) < 0.1, name] = "never seen"
-    return X
-
-
-def coded(X, levels):
-    """Codes of levels by hand; NaN for whatever is none of them."""
-    found = np.empty(X.shape)
-    for j, name in enumerate(X):
-        own = levels[j]
-        if own is None:
-            found[:, j] = X[name].astype(float)
-        else:
-            found[:, j] = [own.index(level) if level in own else np.nan for level in X[name]]
-    return found
-
-
 def walked(tree, codes):
     """The leaf of each row, node by node."""
     nodes, leaves = tree.tree_, []
@@ -141,7 +108,7 @@ def levels_of(model):
 
 @each_model
 def test_the_tree_walked_by_hand_and_exported(make):
-    X, y = table()
+    X, y = in_cabins()
     model = make().fit(X, y)
     assert model.get_n_leaves() > 2
     np.testing.assert_array_equal(model.feature_names_in_, X.columns)
@@ -172,7 +139,7 @@ def test_the_tree_walked_by_hand_and_exported(make):
 
 @each_model
 def test_unknown_levels_are_gaps(make):
-    X, y = table()
+    X, y = in_cabins()
     model = make().fit(X, y)
     new, lacking = X.copy(), X.copy()
     new["sex"], lacking["sex"] = "neither", None
@@ -183,7 +150,7 @@ def test_unknown_levels_are_gaps(make):
 
 @each_model
 def test_counts_are_those_of_the_rows(make):
-    X, y = table()
+    X, y = in_cabins()
     model = make().fit(X, y)
     trees = [model.decision_tree_]
     if isinstance(model, GenesimClassifier):
@@ -199,7 +166,7 @@ def test_counts_are_those_of_the_rows(make):
 @pytest.mark.parametrize("name", ["oob", "ISM", "C45Tree", "QuestTree", "GuideTree"])
 def test_it_is_the_tree_of_the_codes(name):
     """Levels in the order of the mean label, ordered categories in their own."""
-    X, y = table()
+    X, y = in_cabins()
     model = MODELS[name]().fit(X, y)
     orders = [
         pd.Series(y == "lived").groupby(X[column]).mean().sort_values().index.tolist()
@@ -216,7 +183,7 @@ def test_it_is_the_tree_of_the_codes(name):
 
 
 def test_scores_and_history_are_about_the_tree_that_is_written():
-    X, y = table()
+    X, y = in_cabins()
     model = MODELS["best"]().fit(X, y)
     index = (y == "lived").astype(np.int32)
     rows = model._divide(index, np.ones(len(y)), np.random.RandomState(0))
@@ -247,7 +214,7 @@ def test_held_out_rows_have_no_say_in_the_order_of_levels(n_levels):
 
 def test_native_categories_and_exchange_of_codes():
     """A frozen model's own codes are in another order than those of the table."""
-    X, y = table()
+    X, y = in_cabins()
     X = X.astype({"sex": "category", "port": "category"})
     frozen = FrozenEstimator(boosting())
     for model in (GenesimClassifier([frozen], **SMALL), InterpretableSingleModel(frozen)):
@@ -263,7 +230,7 @@ def test_native_categories_and_exchange_of_codes():
 
 
 def test_models_that_do_not_go_with_the_table():
-    X, y = table()
+    X, y = in_cabins()
     numbers = FrozenEstimator(clone(FOREST).fit(coded(X, levels_of(C45Tree().fit(X, y))), y))
     with pytest.raises(ValueError, match="numbers in the column 'sex', which is text in X"):
         GenesimClassifier([numbers], **SMALL).fit(X, y)
@@ -274,7 +241,7 @@ def test_models_that_do_not_go_with_the_table():
 
 
 def test_frozen_forest_behind_codes_that_has_seen_the_rows_is_noticed():
-    X, y = table()
+    X, y = in_cabins()
     seen = InterpretableSingleModel(FOREST).fit(X, y).estimator_
     with pytest.warns(UserWarning, match="seems to have been fitted on the rows"):
         GenesimClassifier([FrozenEstimator(seen)], **SMALL).fit(X, y)
@@ -282,14 +249,14 @@ def test_frozen_forest_behind_codes_that_has_seen_the_rows_is_noticed():
 
 @pytest.mark.filterwarnings("error")
 def test_frozen_forest_behind_codes_of_other_rows():
-    X, y = table()
-    unseen = InterpretableSingleModel(FOREST).fit(*table(8)).estimator_
+    X, y = in_cabins()
+    unseen = InterpretableSingleModel(FOREST).fit(*in_cabins(8)).estimator_
     model = GenesimClassifier([FrozenEstimator(unseen)], **SMALL).fit(X, y)
     assert model.score(X, y) > 0.75
 
 
 def test_weights_of_zero_are_rows_that_are_not_there():
-    X, y = table()
+    X, y = in_cabins()
     kept = np.arange(len(X)) % 3 > 0
     for make in (GuideTree, lambda: GenesimClassifier(fitness="oob", **SMALL)):
         model = make().fit(X, y, sample_weight=kept.astype(float))
@@ -300,7 +267,7 @@ def test_weights_of_zero_are_rows_that_are_not_there():
 
 @pytest.mark.parametrize("name", ["auto", "ISM", "GuideTree"])
 def test_arrays_of_objects(name):
-    X, y = table()
+    X, y = in_cabins()
     X = X.astype({"class": object})
     model = MODELS[name]().fit(X, y)
     entries = X.to_numpy(dtype=object)
@@ -312,7 +279,7 @@ def test_arrays_of_objects(name):
 @pytest.mark.parametrize("name", ["auto", "ISM", "GuideTree"])
 def test_frames_of_polars(name):
     polars = pytest.importorskip("polars")
-    X, y = table()
+    X, y = in_cabins()
     X = X.astype({"class": object})
     model = MODELS[name]().fit(X, y)
     frame = polars.DataFrame({key: [None if v != v else v for v in X[key]] for key in X})
@@ -336,7 +303,7 @@ def test_numbers_with_gaps():
 
 
 def test_what_no_row_lacked_goes_to_the_side_of_more_rows():
-    X, y = table()
+    X, y = in_cabins()
     X = X.drop(columns=["age", "port"])
     for name in ("auto", "ISM", "QuestTree"):
         tree = MODELS[name]().fit(X, y).decision_tree_.tree_
@@ -351,7 +318,7 @@ def test_what_no_row_lacked_goes_to_the_side_of_more_rows():
 
 
 def test_display_and_words():
-    X, y = table()
+    X, y = in_cabins()
     model = MODELS["auto"]().fit(X, y)
     display = ParetoFrontDisplay.from_estimator(
         model, later(), y, others={"guide": GuideTree().fit(X, y)}
@@ -365,8 +332,8 @@ def test_display_and_words():
 
 
 def test_simplify_breeds_a_tree_on_a_table():
-    X, y = table()
-    frozen = pipeline_of("one_hot_rare").fit(*table(5))
+    X, y = in_cabins()
+    frozen = pipeline_of("one_hot_rare").fit(*in_cabins(5))
     found = simplify(frozen, X, y, methods="genesim", max_leaves=8, random_state=0)
     tree = found["genesim"]
     assert set(tree.predict(later())) <= {"died", "lived"}
@@ -379,14 +346,14 @@ def test_simplify_breeds_a_tree_on_a_table():
 @cache
 def sites():
     """Models of four sites, whose tables have their levels in other orders, or lack some."""
-    some, y = table(9)
+    some, y = in_cabins(9)
     without = some[some["port"] != "Q"], y[some["port"] != "Q"]
     return [
         GenesimClassifier(**SMALL).fit(*without),
         InterpretableSingleModel(RandomForestClassifier(3, max_depth=3)).fit(some, y).estimator_,
-        pipeline_of("one_hot_rare", RandomForestClassifier(2, max_depth=3)).fit(*table(10)),
-        GuideTree(confidence=0.01).fit(*table(11)),
-        pipeline_of("ordinal_missing", DecisionTreeClassifier(max_depth=3)).fit(*table(12)),
+        pipeline_of("one_hot_rare", RandomForestClassifier(2, max_depth=3)).fit(*in_cabins(10)),
+        GuideTree(confidence=0.01).fit(*in_cabins(11)),
+        pipeline_of("ordinal_missing", DecisionTreeClassifier(max_depth=3)).fit(*in_cabins(12)),
     ]
 
 
@@ -406,7 +373,7 @@ def test_the_merged_tree_of_tables_is_the_mean_of_the_models(seed):
     models = sites()
     models = [models[i] for i in np.random.default_rng(seed).permutation(5)[:3]]
     merged = merge_trees(models, allow_nan=True)
-    for rows in (in_single(table(13)[0]), in_single(later())):
+    for rows in (in_single(in_cabins(13)[0]), in_single(later())):
         mean = mean_of(models, rows)
         np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
         space = {}
@@ -423,7 +390,7 @@ def test_the_merged_tree_of_tables_is_the_mean_of_the_models(seed):
 def test_a_model_of_a_table_is_its_own_mean(i):
     model = sites()[i]
     merged = merge_trees([model], allow_nan=True)
-    for rows in (in_single(table(13)[0]), in_single(later())):
+    for rows in (in_single(in_cabins(13)[0]), in_single(later())):
         mean = model.predict_proba(rows)
         np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
     fitted = merged[-1].tree_
@@ -452,7 +419,7 @@ def test_scaled_numbers_are_merged_in_their_own_units():
 
 
 def test_tables_that_cannot_be_merged():
-    X, y = table(14, 100)
+    X, y = in_cabins(14, 100)
     strict = OneHotEncoder(handle_unknown="error")
     few, of_few = X[["sex", "class"]], y
     strict = make_pipeline(strict, DecisionTreeClassifier(max_depth=2)).fit(few, of_few)
