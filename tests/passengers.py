@@ -61,7 +61,7 @@ def coded(X, levels):
         if levels[j] is None:
             found[:, j] = X[name].astype(float)
         else:
-            own = levels[j].tolist()
+            own = list(levels[j])
             found[:, j] = [own.index(level) if level in own else np.nan for level in X[name]]
     return found
 

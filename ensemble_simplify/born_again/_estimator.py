@@ -121,10 +121,10 @@ class BornAgainClassifier(
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them; histogram gradient boosting, CatBoost, XGBoost and LightGBM, also the
-        native ``Booster`` of the last two, which is taken as it is; a ``Pipeline`` of scalers,
-        imputers or selectors of columns that ends in one of these; and the fitted estimators of
-        this package that hold a tree or an ensemble.
+        voting over them; histogram gradient boosting, XGBoost, LightGBM and CatBoost, also a native
+        ``Booster``, which is taken as it is; decision thresholds and calibration around these; a
+        ``Pipeline`` of scalers, encoders, imputers or selectors of columns that ends in one of
+        these; and the fitted estimators of this package that hold a tree or an ensemble.
     objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
         What to minimise: the depth, the number of leaves, or the number of leaves among the
         trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``; with `max_changes` it is
