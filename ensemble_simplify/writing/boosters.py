@@ -62,7 +62,9 @@ def _xgboost(estimator, weights):
         learner["attributes"].pop(name, None)
     boosting = learner["gradient_booster"]
     model = boosting.get("gbtree", boosting)["model"]
-    trees, shares = model["trees"], boosting.get("weight_drop")
+    # from XGBoost 3.4 on, shares of trees stand with the trees
+    keeper = boosting if "weight_drop" in boosting else model
+    trees, shares = model["trees"], keeper.get("weight_drop")
     n_scores = max(1, int(learner["learner_model_param"]["num_class"]))
     stages = _stages(weights, model["tree_info"], n_scores)
     order = [t for stage in stages for t in stage]
@@ -74,7 +76,7 @@ def _xgboost(estimator, weights):
         written.append({**tree, "id": number})
     if shares is not None:
         # dart multiplies leaves itself
-        boosting["weight_drop"] = [
+        keeper["weight_drop"] = [
             1.0 if t is None else _short(np.float32(weights[t] * shares[t])) for t in order
         ]
     model["trees"] = written
