@@ -215,7 +215,9 @@ def test_frames_of_polars():
     polars = pytest.importorskip("polars")
     X, y = in_cabins(n=240)
     X = X.astype({"class": object})
-    frame = polars.DataFrame({name: X[name].where(X[name].notna(), None).tolist() for name in X})
+    frame = polars.DataFrame(
+        {name: [None if entry != entry else entry for entry in X[name]] for name in X}
+    )
     for estimator in (FOREST, PRICED):
         pruner, other = pruned(estimator, frame, y), pruned(estimator, X, y)
         np.testing.assert_array_equal(pruner.predict(frame), other.predict(X))
