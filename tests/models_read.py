@@ -266,15 +266,15 @@ def ask_simplify(model, X, y):
 
 
 QUESTIONS = {
-    ":func:`verify`": ask_verify,
-    ":func:`agreement`": ask_agreement,
-    ":ref:`audit <audit>`": ask_audit,
-    ":class:`BornAgainClassifier`": ask_born_again,
-    ":class:`FaithfulPruner`": ask_faithful,
-    ":class:`FeatureBudgetPruner`": ask_budget,
-    ":class:`GenesimClassifier`": ask_genesim,
-    ":class:`RepresenterTree`": ask_representer,
-    ":func:`simplify`": ask_simplify,
+    ":doc:`verify <verify>`": ask_verify,
+    ":doc:`agreement <verify>`": ask_agreement,
+    ":doc:`audit <audit>`": ask_audit,
+    ":doc:`born-again <born_again>`": ask_born_again,
+    ":doc:`faithful <faithful_pruning>`": ask_faithful,
+    ":doc:`budget <feature_budget>`": ask_budget,
+    ":doc:`GENESIM <genesim>`": ask_genesim,
+    ":doc:`representer <representer>`": ask_representer,
+    ":doc:`simplify <simplify>`": ask_simplify,
 }
 
 
@@ -300,7 +300,7 @@ def written():
         "",
         ".. list-table::",
         "   :header-rows: 1",
-        "   :stub-columns: 1",
+        "   :class: models",
         "",
         "   * - Model",
         *(f"     - {question}" for question in QUESTIONS),
