@@ -506,11 +506,14 @@ def test_a_pruned_tree_is_exported_in_its_columns(tree):
     exec(code, scope)
     for rows in (X, later(200)):
         rows = rows.astype(object)
-        records = rows.where(rows.notna(), None).to_dict("records")
+        entries = rows.where(rows.notna(), None).to_numpy().tolist()
+        records = [dict(zip(rows, entry, strict=True)) for entry in entries]
         found = np.array([scope["predict"](record) for record in records])
         np.testing.assert_array_equal(found, pruner.predict(rows))
         with sqlite3.connect(":memory:") as base:
-            rows.where(rows.notna(), None).to_sql("people", base, index=False)
+            base.execute(f"CREATE TABLE people ({', '.join(map(repr, rows))})")
+            places = ", ".join("?" * rows.shape[1])
+            base.executemany(f"INSERT INTO people VALUES ({places})", map(tuple, entries))
             answers = base.execute(f"SELECT {export_tree(pruner, 'sql')} FROM people").fetchall()
         np.testing.assert_array_equal(np.array(answers)[:, 0].astype(found.dtype), found)
 
