@@ -18,7 +18,7 @@ from ensemble_simplify.base._scikit_learn import (
     safe_indexing,
     validate_params,
 )
-from ensemble_simplify.base.docs import SharesDocs, fill_docs, shared_text
+from ensemble_simplify.base.docs import SharesDocs, shared_text
 from ensemble_simplify.base.ensemble import (
     Fittable,
     answers_to_finer_rows,
@@ -27,7 +27,6 @@ from ensemble_simplify.base.ensemble import (
     checked_table,
     comes_fitted,
     encoded,
-    finiteness,
     fit_or_unwrap,
     promised_domain,
     promised_rows,
