@@ -15,7 +15,7 @@ from ensemble_simplify.base._scikit_learn import (
     _check_sample_weight,
     _get_feature_names,
 )
-from ensemble_simplify.reading import LightGBMBooster, is_plain
+from ensemble_simplify.reading import is_plain, library_of
 
 
 def same_names(estimator, names):
@@ -51,9 +51,8 @@ def check_column_names(models, X=None, parameter="X"):
 
 def _names_kept(estimator, names):
     """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
-    modules = {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
     names = np.asarray(names, dtype=object)
-    if "lightgbm" not in modules and not isinstance(estimator, LightGBMBooster):
+    if library_of(estimator) != "lightgbm":
         return names
     return np.array([name.replace(" ", "_") for name in names], dtype=object)
 

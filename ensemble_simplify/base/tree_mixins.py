@@ -39,6 +39,15 @@ class TakesWhatItsEstimatorTakes(KeepsBoosters):
         return tags
 
 
+class LearnsFromTables(SharesDocs):
+    """What goes with `learned_rows`: missing values are taken, sparse matrices are not."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # ty: ignore[missing-attribute]
+        tags.input_tags.allow_nan, tags.input_tags.sparse = True, False
+        return tags
+
+
 class HoldsTree(KeepsBoosters):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 

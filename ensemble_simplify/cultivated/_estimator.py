@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Interval,
-    SharesDocs,
+    LearnsFromTables,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -83,7 +83,7 @@ class LeafShare(NamedTuple):
     rule: str
 
 
-class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
+class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimator):
     """One decision tree whose nodes pool all reasonable decisions.
 
     Every inner node is a module. It holds all features that split about equally well (options) and,
@@ -320,11 +320,6 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             **parameters,
         }
         return cls(**options)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing

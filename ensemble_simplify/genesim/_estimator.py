@@ -22,6 +22,7 @@ from ensemble_simplify.base import (
     Fittable,
     HoldsClassifierTree,
     Interval,
+    LearnsFromTables,
     StrOptions,
     all_or_nothing,
     check_readable,
@@ -52,7 +53,7 @@ from ensemble_simplify.writing import apply_nodes, write_counted
 _WORK_FOR_THREADS = 2_000_000
 
 
-class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """One decision tree bred from an ensemble of trees.
 
     The trees of an ensemble are the first population of a genetic algorithm. Children are made by
@@ -378,11 +379,6 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             )
         self._choose(population, scorer)
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def at(self, *, n_leaves: int) -> Self:
         """The same classifier with the best tree of at most this many leaves.

@@ -22,7 +22,7 @@ from ensemble_simplify.reading.decision import Vote, link_margin
 from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
-from ensemble_simplify.reading.native import LightGBMBooster, is_booster, library_of
+from ensemble_simplify.reading.native import is_booster, library_of
 from ensemble_simplify.reading.node_fields import (
     LEAF,
     OF_THRESHOLD,

@@ -59,9 +59,8 @@ class Model:
 
         It is read for the dtypes in which some `rows`, or the columns of a table, come, and in the
         codes of the table. None: for those that an estimator of this package was fitted on, or
-        float64. With `check`, a model
-        that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
-        checked before, or was made by this package, needs no check.
+        float64. With `check`, a model that answers otherwise than its trees raises TypeError, too:
+        see `check_sample`. What was checked before, or was made by this package, needs no check.
         """
         estimator = unwrap(fitted)
         rows = own_table(estimator) if rows is None else rows

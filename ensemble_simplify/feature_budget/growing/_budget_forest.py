@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
     Interval,
+    LearnsFromTables,
     RealNotInt,
-    SharesDocs,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -135,7 +135,7 @@ class _BudgetTree(DecisionTreeClassifier):
         self.tree_ = written.tree_
 
 
-class BudgetForestClassifier(SharesDocs, BaggingClassifier):
+class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
     """Bagged trees that look at the prices of features while they grow.
 
     Each tree is grown on a bootstrap sample of the rows, and all features compete for every split.
@@ -297,12 +297,6 @@ class BudgetForestClassifier(SharesDocs, BaggingClassifier):
         self.power = power
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False
-        return tags
 
     def _get_estimator(self):
         # Bagging asks for the tree to clone once the prices are known.

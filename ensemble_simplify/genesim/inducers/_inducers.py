@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ensemble_simplify.base import (
     HoldsClassifierTree,
     Interval,
+    LearnsFromTables,
     all_or_nothing,
     check_weights,
     fit_context,
@@ -135,7 +136,7 @@ def error_limit(errors, total, confidence):
     return np.where(right > 0, limit, 1.0)
 
 
-class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """Top-down induction; a subclass chooses the split of a node."""
 
     _texts: ClassVar = {
@@ -223,11 +224,6 @@ that does not raise the upper confidence limits of its errors, added up.""",
             missing_go_to_left=missing_left,
         )
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _induce(self, X, label, weights, n_classes):
         """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
