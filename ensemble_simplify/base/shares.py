@@ -1,9 +1,42 @@
-"""What is known of a share that was counted on some rows."""
+"""Shares as users write them, and what is known of a share that was counted on some rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.stats import beta
+
+
+def share_in_words(text):
+    """The share that a text such as "60%" names; None if it names none."""
+    text = text.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        return None
+    return number / 100.0 if text.endswith("%") and 0 <= number < np.inf else None
+
+
+def check_atol(atol):
+    """Refuse a text for `atol` that is no share, before any work is done."""
+    if isinstance(atol, str) and share_in_words(atol) is None:
+        raise ValueError(
+            f"atol={atol!r} is not a tolerance. Give a number, or a share of the standard "
+            "deviation of the model's answers to the training rows such as '10%'."
+        )
+
+
+def absolute_tolerance(atol, answers, weight=None):
+    """The number that `atol` stands for, given a model's answers to rows and their weights.
+
+    A text is a share of the standard deviation of the answers; of several outputs (probabilities
+    of classes), of the largest one.
+    """
+    if not isinstance(atol, str):
+        return float(atol)
+    answers = np.asarray(answers, dtype=np.float64)
+    mean = np.average(answers, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((answers - mean) ** 2, axis=0, weights=weight))
+    return share_in_words(atol) * float(np.max(deviation))
 
 
 def binomial_interval(hits, n, confidence=0.95):

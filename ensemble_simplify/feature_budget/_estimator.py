@@ -45,6 +45,7 @@ from ensemble_simplify.base import (
     named_rows,
     ordered_table,
     report,
+    share_in_words,
     warn,
     warn_out_of_time,
 )
@@ -545,17 +546,13 @@ y : array-like of shape (n_samples,)
 
     def _read_share(self):
         """`budget`, given as a percentage, as a share of the unpruned cost."""
-        text = self.budget.strip()
-        try:
-            number = float(text.removesuffix("%"))
-        except ValueError:
-            number = np.nan
-        if not text.endswith("%") or not 0 <= number < np.inf:
+        share = share_in_words(self.budget)
+        if share is None:
             raise ValueError(
                 f"budget={self.budget!r} is not a budget. Give a number, or a share of the "
                 "unpruned cost such as '60%'."
             )
-        return number / 100.0
+        return share
 
     def _check_type(self):
         estimator, last = self.estimator, None
