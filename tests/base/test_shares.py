@@ -26,5 +26,5 @@ def test_atol_is_a_number_or_a_share_of_the_standard_deviation():
     assert absolute_tolerance("50%", answers, weight) == pytest.approx(expected)
     check_atol(0.1)
     check_atol("5%")
-    with pytest.raises(ValueError, match="atol='5' is not a tolerance. Give a number"):
+    with pytest.raises(ValueError, match="is not a tolerance"):
         check_atol("5")
