@@ -186,9 +186,12 @@ class Rise(Closeness):
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
     def decide(self, rng, deadline=np.inf, max_boxes=maxsize):
-        """Whether no rise is larger than the gap, at any point that counts."""
+        """Whether no rise is larger than the gap, at any point that counts.
+
+        Random cells are moved to larger rises first, unless `rng` is None.
+        """
         self.found.bound = self.furthest()
-        if self.boxes == (None,):
+        if rng is not None and self.boxes == (None,):
             self.climb(rng, deadline)
         self._decide(deadline, max_boxes)
         return self.found
