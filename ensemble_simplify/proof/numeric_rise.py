@@ -145,9 +145,6 @@ class Rise(Closeness):
                 pair = [k, -1]
                 yield np.ascontiguousarray(numbers[:, pair]), start[pair], np.array([bar, 0.5])
 
-    def _closed(self, bar):
-        return max(bar, 0.0) if self.of_odds else bar + self.search.highest
-
     def _decide(self, deadline, max_boxes):
         found = self.found
         if found.cell is not None:
@@ -177,6 +174,8 @@ class Rise(Closeness):
                 return
             if self.atol > 0:
                 found.bound = min(found.bound, below)
+                if below <= self.atol - self.margin:
+                    break
         found.outcome, found.bound = True, min(found.bound, self.atol)
 
     @property
