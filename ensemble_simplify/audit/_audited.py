@@ -27,7 +27,7 @@ class Audited:
     that compares such is followed only on those that float32 represents: numbers between a cut
     point and the next float32 become one of the two, so that the answer stays; `moved` says whether
     there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
-    n_features), are rows near which the question is asked, rounded to numbers of the forest.
+    n_features), are rows near which the question is asked, rounded where `finer`.
     """
 
     def __init__(self, model, domain, row=None, with_ties=False, classifier=True, near=None):
@@ -50,8 +50,9 @@ class Audited:
         forest = self.model.finest
         self.near = None
         if near is not None:
-            self.near = Given.of(self.table, near).rounded(forest.row_dtype)
-            rounded = self.near
+            given = Given.of(self.table, near)
+            rounded = given.rounded(forest.row_dtype)
+            self.near = rounded if forest.is_finer else given.numbers.astype(np.float64)
         if row is not None:
             rounded = self.row.astype(forest.row_dtype)[None]
         missing, codes = self.table.may_miss(rounded), self.table.highest_code

@@ -120,7 +120,8 @@ class Pairs:
         )
         if boxes is None:
             cells = self._random(space.outside)
-            found = np.flatnonzero(space.judge(0, cells) != space.judge(1, cells))
+            differ = space.judge(0, cells) != space.judge(1, cells) if len(cells) else cells[:, 0]
+            found = np.flatnonzero(differ)
             if found.size:
                 return False, cells[found[0]]
         outcome, cells, n_boxes = prove(space, deadline, maxsize, boxes=boxes)
