@@ -5,7 +5,8 @@
 under other weights, with `boosters` for those of LightGBM and XGBoost, and `catboost`.
 `named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
-all share; `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its weakest links.
+all share; `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its
+weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
