@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.writing.in_c import c_codes, c_comment, c_number
-from ensemble_simplify.writing.program import (
-    Above,
-    Chosen,
-    Constant,
-    Operation,
-    Probability,
-    TreeSum,
-)
+from ensemble_simplify.writing.program import Probability, StepWriter
 
 # Numbers in a line of a table.
 _IN_A_LINE = 8
@@ -33,7 +26,7 @@ def _table(kind, name, entries):
     return [f"static const {kind} {name}[] = {{", *lines, "};"]
 
 
-class _Writer:
+class _Writer(StepWriter):
     """One C file: tables, functions of steps, and the function itself."""
 
     def __init__(self, ensemble, name):
@@ -74,55 +67,46 @@ class _Writer:
 
     # --------------------------------------------------------------- steps
 
-    def number(self, number):
-        """The name of a variable, or a literal, that holds a number; what it takes is written."""
-        name = self.name
-        if isinstance(number, Constant):
-            return c_number(number.value)
-        if isinstance(number, TreeSum):
-            kind = "float" if number.single else "double"
-            call = (
-                f"{name}_sum{'_single' if number.single else ''}(leaf, {number.start}, "
-                f"{number.stop}, {number.column}, {c_number(number.init)})"
-            )
-            return self._variable(kind, call)
-        if isinstance(number, Operation):
-            one, two = self.number(number.one), self.number(number.two)
-            if number.single and number.sign == "+":
-                return self._variable("float", f"(float)((double){one} + {two})")
-            if number.single:
-                return self._variable("float", f"(float){one} {number.sign} (float){two}")
-            # volatile: a product may not be joined with a sum, which would round once
-            kind = "volatile double" if number.sign == "*" else "double"
-            return self._variable(kind, f"{one} {number.sign} {two}")
-        if isinstance(number, Chosen):
-            test = f"label_{number.label} == {number.column}"
-            yes, no = c_number(number.yes), c_number(number.no)
-            return self._variable("double", f"{test} ? {yes} : {no}")
-        raise TypeError(f"{type(number).__name__} is no number")
+    literal = staticmethod(c_number)
+
+    def tree_sum(self, own):
+        kind = "float" if own.single else "double"
+        function = f"{self.name}_sum_single" if own.single else f"{self.name}_sum"
+        place = f"{own.start}, {own.stop}, {own.column}, {c_number(own.init)}"
+        return self._variable(kind, f"{function}(leaf, {place})")
+
+    def operation(self, sign, one, two, single):
+        if single and sign == "+":
+            return self._variable("float", f"(float)((double){one} + {two})")
+        if single:
+            return self._variable("float", f"(float){one} {sign} (float){two}")
+        # volatile: a product may not be joined with a sum, which would round once
+        kind = "volatile double" if sign == "*" else "double"
+        return self._variable(kind, f"{one} {sign} {two}")
+
+    def chosen(self, own):
+        test = f"label_{own.label} == {own.column}"
+        return self._variable("double", f"{test} ? {c_number(own.yes)} : {c_number(own.no)}")
 
     def _variable(self, kind, value):
         self.n_steps += 1
         self.steps.append(f"    {kind} v{self.n_steps} = {value};")
         return f"v{self.n_steps}"
 
-    def label(self, label, target):
-        """Write the steps that put a class in a variable."""
-        if isinstance(label, Above):
-            number = self.number(label.number)
-            sign = ">=" if label.inclusive else ">"
-            tests = " + ".join(f"({number} {sign} {c_number(at)})" for at in label.at) or "0"
-            tests = f"({label.first} + {tests}) % 2" if len(label.at) != 1 or label.first else tests
-            self.steps.append(f"    int {target} = {tests};")
-            return
-        numbers = [self.number(number) for number in label.numbers]
+    def above(self, label, number, target):
+        sign = ">=" if label.inclusive else ">"
+        tests = " + ".join(f"({number} {sign} {c_number(at)})" for at in label.at) or "0"
+        tests = f"({label.first} + {tests}) % 2" if len(label.at) != 1 or label.first else tests
+        self.steps.append(f"    int {target} = {tests};")
+
+    def largest(self, numbers, last, target):
         array = f"of_{target}"
         self.steps += [
             f"    double {array}[] = {{{', '.join(numbers)}}};",
-            f"    int {target} = {self.name}_largest({array}, {len(numbers)}, {int(label.last)});",
+            f"    int {target} = {self.name}_largest({array}, {len(numbers)}, {int(last)});",
         ]
 
-    def helpers(self, program):
+    def helpers(self):
         """The functions that the steps call."""
         name, n = self.name, self.ensemble.value.shape[1]
         body = "\n".join(self.steps)
@@ -160,8 +144,7 @@ class _Writer:
     def text(self, probabilities):
         """The whole file."""
         ensemble, name, program = self.ensemble, self.name, self.ensemble.program
-        for i, label in enumerate(program.labels):
-            self.label(label, f"label_{i}")
+        self.labels(program)
         if probabilities:
             self._probabilities(program.outputs)
             kind, arguments, nothing = "void", "const double *x, double *proba", []
@@ -191,7 +174,7 @@ class _Writer:
                 "",
                 *codes,
                 *self.tables(),
-                *self.helpers(program),
+                *self.helpers(),
                 f"/* An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on "
                 f"rows of {ensemble.n_features} columns; NAN is missing.",
                 *about,

@@ -341,3 +341,38 @@ def _added(terms, init):
     for term in terms:
         total = Operation("+", total, term)
     return total
+
+
+# ------------------------------------------------------------------- what languages share
+
+
+class StepWriter:
+    """Writes the steps of a program in a language, each number in a variable.
+
+    A language says how it writes what is named here; ``variable(kind, value)`` notes a step.
+    """
+
+    def number(self, number):
+        """The variable, or literal, that holds a number; what it takes is written before."""
+        if isinstance(number, Constant):
+            return self.literal(number.value)
+        if isinstance(number, TreeSum):
+            return self.tree_sum(number)
+        if isinstance(number, Operation):
+            one, two = self.number(number.one), self.number(number.two)
+            return self.operation(number.sign, one, two, number.single)
+        if isinstance(number, Chosen):
+            return self.chosen(number)
+        raise TypeError(f"{type(number).__name__} is no number")
+
+    def label(self, label, target):
+        """Write the steps that put a class in a variable."""
+        if isinstance(label, Above):
+            self.above(label, self.number(label.number), target)
+        else:
+            self.largest([self.number(own) for own in label.numbers], label.last, target)
+
+    def labels(self, program):
+        """Write the labels of members."""
+        for i, label in enumerate(program.labels):
+            self.label(label, f"label_{i}")
