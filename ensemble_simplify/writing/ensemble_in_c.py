@@ -1,4 +1,4 @@
-"""Fitted ensembles in C: tables of nodes, a loop, and what the ensemble computes from the leaves."""
+"""Fitted ensembles in C: tables of nodes, a loop, and what is computed from the leaves."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Writer(StepWriter):
             for e, j, a, b in zip(end, column.tolist(), left.tolist(), right.tolist(), strict=True)
         ]
         lines = [
-            "/* A number goes left if it is at most `end`, else right; NAN goes right, or left where",
-            "   `right` is negative. In leaves `column` is -1, and `left` the number of the leaf. */",
+            "/* A number goes left if it is at most `end`, else right. NAN goes right, or left",
+            "   where `right` is negative. In leaves `column` is -1 and `left` the number of the leaf. */",
             f"struct {name}_node {{ double end; int column, left, right; }};",
             "",
             *_table(f"struct {name}_node", f"{name}_nodes", nodes),
@@ -166,7 +166,11 @@ class _Writer(StepWriter):
         about = [f"   x[{j}]: {c_comment(ensemble.shown(j))}" for j in ensemble.used]
         if ensemble.classes is not None:
             about += [f"   class {k}: {c_comment(c)}" for k, c in enumerate(ensemble.classes)]
-        refusal = [f"    if ({' || '.join(checks)}) {{", *(f"        {n}" for n in nothing), "    }"]
+        refusal = [
+            f"    if ({' || '.join(checks)}) {{",
+            *(f"        {n}" for n in nothing),
+            "    }",
+        ]
         return "\n".join(
             [
                 "#include <math.h>",

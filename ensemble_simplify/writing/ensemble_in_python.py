@@ -71,12 +71,14 @@ class _Writer(StepWriter):
             strict=True,
         )
         lines = [
-            "# (end, column, left, right, whether missing values go left): a number goes left if it",
-            "# is at most the end. In a leaf, (number of the leaf,).",
+            "# (end, column, left, right, whether missing values go left): a number goes left if",
+            "# it is at most the end. In a leaf, (number of the leaf,).",
             f"_{self.name}_nodes = [",
         ]
         for end, j, left, right, to_left, leaf in entries:
-            node = f"({leaf},)" if leaf >= 0 else f"({_float(end)}, {j}, {left}, {right}, {to_left})"
+            node = (
+                f"({leaf},)" if leaf >= 0 else f"({_float(end)}, {j}, {left}, {right}, {to_left})"
+            )
             lines.append(f"    {node},")
         lines += ["]", f"_{self.name}_roots = {forest.offsets[:-1].tolist()}"]
         lines.append(f"_{self.name}_values = [")
@@ -114,9 +116,7 @@ class _Writer(StepWriter):
                 '        raise ValueError("unknown level: " + repr(entry))',
             ]
         other = {"code": f"{len(levels)}", "missing": 'float("nan")', "refused": "None"}[unknown]
-        lines.append(
-            f'    x[{j}] = float("nan") if {absent} else {codes}.get({own}, {other})'
-        )
+        lines.append(f'    x[{j}] = float("nan") if {absent} else {codes}.get({own}, {other})')
         return lines
 
     def helpers(self):
@@ -135,7 +135,9 @@ class _Writer(StepWriter):
             if f"{own}(" not in body:
                 continue
             value = f"_{name}_values[leaf[t]][column]"
-            added = f"_{name}_single(total + _{name}_single({value}))" if single else f"total + {value}"
+            added = (
+                f"_{name}_single(total + _{name}_single({value}))" if single else f"total + {value}"
+            )
             lines += [
                 "",
                 f"def {own}(leaf, start, stop, column, total):",

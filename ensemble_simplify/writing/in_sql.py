@@ -41,6 +41,12 @@ class SqlColumns:
         self.names = [qualifier + sql_name(name) for name in names]
         self._written = {}
 
+    def rename(self, names):
+        """Call some columns otherwise from now on: by their numbers."""
+        for j, name in names.items():
+            self.names[j] = name
+        self._written.clear()
+
     def is_in(self, j, codes, negated=False):
         if not codes:
             return "1 = 1" if negated else "1 = 0"
@@ -57,6 +63,10 @@ class SqlColumns:
     def _condition(self, j, span):
         if self.tree.levels(j) is not None:
             return self._of_levels(j, span)
+        return self.of_numbers(j, span)
+
+    def of_numbers(self, j, span):
+        """A condition on a column of numbers that are rounded to float32."""
         name = self.names[j]
         if np.isinf(span.high):
             return None if span.missing else f"{name} IS NOT NULL"
@@ -78,11 +88,11 @@ class SqlColumns:
         return f"({words} OR {name} IS NULL)" if span.missing else words
 
 
-def _conjunction(terms):
+def conjunction(terms):
     if len(terms) <= _MANY_TERMS:
         return " AND ".join(terms)
     middle = len(terms) // 2
-    return f"({_conjunction(terms[:middle])}) AND ({_conjunction(terms[middle:])})"
+    return f"({conjunction(terms[:middle])}) AND ({conjunction(terms[middle:])})"
 
 
 def _decision_list(tree):
@@ -114,7 +124,7 @@ def tree_in_sql(tree, probabilities, name, table):
     leaves = []
     for node, spans in _decision_list(tree):
         terms = [columns.condition(j, span) for j, span in spans.items()]
-        leaves.append((node, _conjunction([term for term in terms if term is not None])))
+        leaves.append((node, conjunction([term for term in terms if term is not None])))
 
     def case(value):
         whens = [f"  WHEN {condition} THEN NULL" for condition in refused]

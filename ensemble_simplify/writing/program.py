@@ -207,9 +207,7 @@ class _Writer:
         """Probabilities of a member, in the classes of the vote around it."""
         if member.rule == "hard":
             label = self._noted(member)
-            return [
-                Chosen(label, k, 1.0, 0.0) for k in self._places(member.columns, vote.n_scores)
-            ]
+            return [Chosen(label, k, 1.0, 0.0) for k in self._places(member.columns, vote.n_scores)]
         if member.link is not None:
             self.refuse("averages probabilities behind a sigmoid or softmax", "Write its members.")
         scores = self.scores(member)

@@ -1,0 +1,344 @@
+"""Fitted ensembles in SQL: one query, whose steps are common table expressions.
+
+Trees are nested ``CASE``, so that a row passes one path of each. Sums are written as additions, one
+after the other: an aggregate could add in any order. Every step is a ``MATERIALIZED`` expression:
+databases would put it wherever it is used otherwise, and compute it again at each place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify.writing.in_sql import (
+    SqlColumns,
+    conjunction,
+    sql_name,
+    sql_number,
+    sql_value,
+)
+from ensemble_simplify.writing.named_columns import ALL
+from ensemble_simplify.writing.program import (
+    Above,
+    Chosen,
+    Operation,
+    Probability,
+    StepWriter,
+    TreeSum,
+)
+
+# Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
+_NESTED = 10
+# Trees of a step: databases take some two thousand columns, and a thousand operations in a row.
+_TREES = 400
+_ADDITIONS = 100
+# Each addition of float32 numbers is one level of nesting.
+_SINGLE_ADDITIONS = 8
+# Exponentials of less are 0; databases raise errors where they underflow.
+_LEAST = -700.0
+_SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
+
+
+def ensemble_in_sql(ensemble, probabilities, name, table, keys):
+    """A SELECT of the answers to the rows of a table; see `export_model`."""
+    return _Writer(ensemble, name, table, keys).text(probabilities)
+
+
+class _Columns(SqlColumns):
+    """Conditions on the columns of an ensemble, whose splits are tests of doubles."""
+
+    def of_numbers(self, j, span):
+        name = self.names[j]
+        if span.high == np.inf:
+            return None if span.missing else f"{name} IS NOT NULL"
+        if span.high == -np.inf:
+            return f"{name} IS NULL" if span.missing else "1 = 0"
+        words = f"{name} <= {sql_number(span.high)}"
+        return f"({words} OR {name} IS NULL)" if span.missing else words
+
+
+class _Writer(StepWriter):
+    """One query: its steps, and the columns that each hands on."""
+
+    def __init__(self, ensemble, name, table, keys):
+        self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
+        self.columns = _Columns(ensemble, None)
+        self.steps, self.sums = [], {}
+
+    # --------------------------------------------------------------- trees
+
+    def tree(self, t, result):
+        """A tree as nested CASE, with ``result(node)`` in its leaves."""
+        return self._case(int(self.ensemble.forest.offsets[t]), 0, result)
+
+    def _span(self, node, span):
+        return span.below(float(self.ensemble.end[node]), bool(self.ensemble.missing_left[node]))
+
+    def _case(self, node, depth, result):
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        if ensemble.leaf[node] >= 0:
+            return result(node)
+        if depth == _NESTED:
+            return self._list(node, result)
+        j = int(forest.feature[node])
+        condition = self.columns.condition(j, self._span(node, ALL)) or "1 = 1"
+        sides = (
+            self._case(int(side[node]), depth + 1, result) for side in (forest.left, forest.right)
+        )
+        left, right = sides
+        return f"CASE WHEN {condition} THEN {left} ELSE {right} END"
+
+    def _list(self, node, result):
+        """The leaves below a node as one flat CASE: a row of a later leaf fails a test of each."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        whens, stack = [], [(node, {})]
+        while stack:
+            node, spans = stack.pop()
+            if ensemble.leaf[node] >= 0:
+                terms = [self.columns.condition(j, span) for j, span in spans.items()]
+                terms = [term for term in terms if term is not None]
+                whens.append((conjunction(terms) or "1 = 1", result(node)))
+                continue
+            j = int(forest.feature[node])
+            below = self._span(node, spans.get(j, ALL))
+            stack.append((int(forest.right[node]), spans))
+            stack.append((int(forest.left[node]), {**spans, j: below}))
+        *whens, (_, last) = whens
+        return f"CASE {' '.join(f'WHEN {a} THEN {b}' for a, b in whens)} ELSE {last} END"
+
+    # --------------------------------------------------------------- numbers
+
+    def literal(self, value):
+        return f"CAST({sql_number(value)} AS DOUBLE PRECISION)"
+
+    def tree_sum(self, own):
+        return self.sums[own]
+
+    def operation(self, sign, one, two, single):
+        value = f"({one} {sign} {two})"
+        return f"CAST({value} AS REAL)" if single else value
+
+    def chosen(self, own):
+        yes, no = sql_number(own.yes), sql_number(own.no)
+        return f"CASE WHEN label_{own.label} = {own.column} THEN {yes} ELSE {no} END"
+
+    @staticmethod
+    def above_of(label, number):
+        """The class of a number."""
+        sign = ">=" if label.inclusive else ">"
+        whens = [
+            f"WHEN {number} {sign} {sql_number(at)} THEN {(label.first + i + 1) % 2}"
+            for i, at in reversed(list(enumerate(label.at)))
+        ]
+        return f"CASE {' '.join(whens)} ELSE {label.first} END" if whens else str(label.first)
+
+    @staticmethod
+    def largest_of(numbers, results, last):
+        """What goes with the first, or last, of the largest of some numbers."""
+        order = list(range(len(numbers)))
+        order = order[::-1] if last else order
+        whens = []
+        for i, k in enumerate(order[:-1]):
+            tests = " AND ".join(f"{numbers[k]} >= {numbers[other]}" for other in order[i + 1 :])
+            whens.append(f"WHEN {tests} THEN {results[k]}")
+        final = str(results[order[-1]])
+        return f"CASE {' '.join(whens)} ELSE {final} END" if whens else final
+
+    # --------------------------------------------------------------- steps
+
+    def step(self, new, dropped=()):
+        """Add a step that computes columns, (name, expression) each, and hands on the others."""
+        if not new and not dropped:
+            return
+        self.kept = [column for column in self.kept if column not in dropped]
+        listed = ",\n    ".join([*self.kept, *(f"{value} AS {column}" for column, value in new)])
+        place = len(self.steps)
+        source = sql_name(self.table) if not place else f"step_{place - 1}"
+        self.steps.append(
+            f"step_{place} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
+        )
+        names = [column for column, _ in new]
+        self.kept = [column for column in self.kept if column not in names] + names
+
+    def begin(self):
+        """The first step: the columns that are needed, and rows that the ensemble refuses."""
+        ensemble, columns = self.ensemble, self.columns
+        refused = [
+            columns.is_in(j, ensemble.codes(j, ALL), negated=True)
+            for j in ensemble.coded
+            if ensemble.unknown(j) == "refused"
+        ]
+        self.kept = []
+        new = [(f"key_{i}", sql_name(key)) for i, key in enumerate(self.keys)]
+        new += [(f"x{j}", columns.names[j]) for j in ensemble.used]
+        if refused:
+            new.append(("refused", f"CASE WHEN {' OR '.join(refused)} THEN 1 ELSE 0 END"))
+        self.step(new or [("nothing", "0")])
+        self.refused = bool(refused)
+        columns.rename({j: f"x{j}" for j in ensemble.used})
+
+    def add_up(self, needed):
+        """Steps that walk all trees, some at a time, and add up what is `needed`."""
+        ensemble = self.ensemble
+        n_trees, inputs = ensemble.n_trees, [f"x{j}" for j in ensemble.used]
+        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
+        of_tree = [[] for _ in range(n_trees)]
+        for own in needed:
+            for t in range(own.start, own.stop):
+                of_tree[t].append(own)
+        self.step([(self.sums[own], self.literal(own.init)) for own in needed])
+        for first in range(0, n_trees, _TREES):
+            chunk = [t for t in range(first, min(n_trees, first + _TREES)) if of_tree[t]]
+            walked = []
+            for t in chunk:
+                columns = {own.column for own in of_tree[t]}
+                if len(columns) == 1:
+                    walked.append((f"tree_{t}", self.tree(t, self._value_at(*columns))))
+                else:
+                    walked.append((f"tree_{t}", self.tree(t, self._leaf_at)))
+            last = first + _TREES >= n_trees
+            self.step(walked, inputs if last else ())
+            single = any(own.single for own in needed)
+            n = _SINGLE_ADDITIONS if single else _ADDITIONS
+            for part in range(0, len(chunk), n):
+                self._add(chunk[part : part + n], of_tree)
+            self.step([], [column for column, _ in walked])
+
+    def _add(self, trees, of_tree):
+        """A step that adds what some trees say to all sums."""
+        new = []
+        for own, column in self.sums.items():
+            total = column
+            for t in trees:
+                if own.start <= t < own.stop:
+                    total = f"{total} + {self._term(t, own, of_tree)}"
+                    total = f"CAST({total} AS REAL)" if own.single else total
+            if total != column:
+                new.append((column, total))
+        self.step(new, {column for column, _ in new})
+
+    def _value_at(self, column):
+        return lambda node: sql_number(self.ensemble.forest.value[node, column])
+
+    def _leaf_at(self, node):
+        return str(self.ensemble.leaf[node])
+
+    def _term(self, t, own, of_tree):
+        """What a tree adds to a sum."""
+        if len({other.column for other in of_tree[t]}) == 1:
+            return f"tree_{t}"
+        ensemble = self.ensemble
+        nodes = range(*ensemble.forest.offsets[t : t + 2])
+        leaves = [int(ensemble.leaf[node]) for node in nodes if ensemble.leaf[node] >= 0]
+        value = ensemble.value[:, own.column]
+        # leaves of the same number together, the most frequent number at the end
+        places: dict = {}
+        for leaf in leaves:
+            places.setdefault(float(value[leaf]), []).append(leaf)
+        *some, (last, _) = sorted(places.items(), key=lambda item: len(item[1]))
+        whens = [
+            f"WHEN tree_{t} IN ({', '.join(map(str, own_leaves))}) THEN {sql_number(number)}"
+            for number, own_leaves in some
+        ]
+        return f"CASE {' '.join(whens)} ELSE {sql_number(last)} END" if whens else sql_number(last)
+
+    # --------------------------------------------------------------- the whole
+
+    def text(self, probabilities):
+        """The whole query."""
+        ensemble, program = self.ensemble, self.ensemble.program
+        final = program.outputs if probabilities else [program.result]
+        needed = list(dict.fromkeys(_sums_of([*program.labels, *final])))
+        self.begin()
+        self.add_up(needed)
+        waiting = list(enumerate(program.labels))
+        known = set()
+        while waiting:
+            ready = [(i, own) for i, own in waiting if _labels_of(own) <= known]
+            self._label_step({f"label_{i}": own for i, own in ready})
+            known |= {i for i, _ in ready}
+            waiting = [(i, own) for i, own in waiting if i not in known]
+        if probabilities:
+            columns = self._probabilities(program.outputs)
+        elif ensemble.classes is None:
+            columns = [(self.name, self.number(program.result))]
+        else:
+            self._label_step({"answer": program.result})
+            whens = " ".join(
+                f"WHEN {k} THEN {sql_value(label, 'label')}"
+                for k, label in enumerate(ensemble.classes)
+            )
+            columns = [(self.name, f"CASE answer {whens} END")]
+        if self.refused:
+            columns = [(n, f"CASE WHEN refused = 1 THEN NULL ELSE {v} END") for n, v in columns]
+        listed = [f"key_{i} AS {sql_name(key)}" for i, key in enumerate(self.keys)]
+        listed += [f"{value} AS {sql_name(name)}" for name, value in columns]
+        steps = ",\n".join(self.steps)
+        select = ",\n  ".join(listed)
+        return f"WITH {steps}\nSELECT\n  {select}\nFROM step_{len(self.steps) - 1}\n"
+
+    def _label_step(self, labels):
+        """Two steps: the numbers that are compared, and the classes."""
+        numbers, new = [], []
+        for target, label in labels.items():
+            own = (label.number,) if isinstance(label, Above) else label.numbers
+            places = [f"{target}_{k}" for k in range(len(own))]
+            numbers += [(at, self.number(number)) for at, number in zip(places, own, strict=True)]
+            if isinstance(label, Above):
+                new.append((target, self.above_of(label, places[0])))
+            else:
+                new.append((target, self.largest_of(places, range(len(own)), label.last)))
+        self.step(numbers)
+        self.step(new, [column for column, _ in numbers])
+
+    def _probabilities(self, outputs):
+        names = [f"{self.name}_{label}" for label in self.ensemble.classes]
+        first = outputs[0]
+        if not isinstance(first, Probability):
+            return list(zip(names, [self.number(own) for own in outputs], strict=True))
+        self.step([(f"score_{k}", self.number(own)) for k, own in enumerate(first.numbers)])
+        if first.link == "sigmoid":
+            none = self.literal(0.0)
+            upper = f"CASE WHEN score_0 < {sql_number(_LEAST)} THEN {none} ELSE {_SIGMOID} END"
+            self.step([("upper", upper)])
+            return list(zip(names, ["1E0 - upper", "upper"], strict=True))
+        scores = [f"score_{k}" for k in range(len(first.numbers))]
+        self.step([("most", self.largest_of(scores, scores, False))])
+        powers = [f"power_{k}" for k in range(len(scores))]
+        self.step([(p, _power(f"{s} - most")) for p, s in zip(powers, scores, strict=True)])
+        self.step([("total", " + ".join(powers))])
+        return [(n, f"{p} / total") for n, p in zip(names, powers, strict=True)]
+
+
+def _power(exponent):
+    """The exponential, 0 where it is next to nothing."""
+    return f"CASE WHEN {exponent} < {sql_number(_LEAST)} THEN 0E0 ELSE EXP({exponent}) END"
+
+
+def _parts_of(step):
+    if isinstance(step, Above):
+        return (step.number,)
+    if isinstance(step, Operation):
+        return (step.one, step.two)
+    return getattr(step, "numbers", ())
+
+
+def _sums_of(steps):
+    """The sums of trees in some steps, in their order."""
+    found, stack = [], list(steps)[::-1]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, TreeSum):
+            found.append(step)
+        stack += list(_parts_of(step))[::-1]
+    return found
+
+
+def _labels_of(step):
+    """Labels that a step asks for."""
+    found, stack = set(), [step]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Chosen):
+            found.add(step.label)
+        stack += _parts_of(step)
+    return found
