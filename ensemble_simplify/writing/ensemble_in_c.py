@@ -32,6 +32,8 @@ class _Writer(StepWriter):
     def __init__(self, ensemble, name):
         self.ensemble, self.name = ensemble, name
         self.steps, self.n_steps = [], 0
+        # the type in which scores are compared behind a softmax, if they are
+        self.softmax = None
 
     # --------------------------------------------------------------- tables
 
@@ -55,7 +57,7 @@ class _Writer(StepWriter):
         ]
         lines = [
             "/* A number goes left if it is at most `end`, else right. NAN goes right, or left",
-            "   where `right` is negative. In leaves `column` is -1 and `left` the number of the leaf. */",
+            "   where `right` is negative. Of a leaf, `column` is -1 and `left` its number. */",
             f"struct {name}_node {{ double end; int column, left, right; }};",
             "",
             *_table(f"struct {name}_node", f"{name}_nodes", nodes),
@@ -99,12 +101,15 @@ class _Writer(StepWriter):
         tests = f"({label.first} + {tests}) % 2" if len(label.at) != 1 or label.first else tests
         self.steps.append(f"    int {target} = {tests};")
 
-    def largest(self, numbers, last, target):
-        array = f"of_{target}"
-        self.steps += [
-            f"    double {array}[] = {{{', '.join(numbers)}}};",
-            f"    int {target} = {self.name}_largest({array}, {len(numbers)}, {int(last)});",
-        ]
+    def largest(self, label, numbers, target):
+        array, kind = f"of_{target}", "float" if label.softmax == "float32" else "double"
+        self.steps.append(f"    {kind} {array}[] = {{{', '.join(numbers)}}};")
+        if label.softmax is not None:
+            self.steps.append(f"    {self.name}_softmax({array}, {len(numbers)});")
+            self.softmax = kind
+        self.steps.append(
+            f"    int {target} = {self.name}_largest({array}, {len(numbers)}, {int(label.last)});"
+        )
 
     def helpers(self):
         """The functions that the steps call."""
@@ -126,9 +131,23 @@ class _Writer(StepWriter):
                 "}",
                 "",
             ]
+        kind = self.softmax or "double"
+        if f"{name}_softmax(" in body:
+            lines += [
+                f"static void {name}_softmax({kind} *x, int n)",
+                "{",
+                f"    {kind} most = x[0];",
+                "    double total = 0;",
+                "    for (int i = 1; i < n; i++) if (x[i] > most) most = x[i];",
+                f"    for (int i = 0; i < n; i++) x[i] = ({kind})exp(x[i] - most);",
+                "    for (int i = 0; i < n; i++) total += x[i];",
+                f"    for (int i = 0; i < n; i++) x[i] = x[i] / ({kind})total;",
+                "}",
+                "",
+            ]
         if f"{name}_largest(" in body:
             lines += [
-                f"static int {name}_largest(const double *x, int n, int last)",
+                f"static int {name}_largest(const {kind} *x, int n, int last)",
                 "{",
                 "    int best = 0;",
                 "    for (int i = 1; i < n; i++)",

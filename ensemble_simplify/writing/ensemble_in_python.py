@@ -50,13 +50,19 @@ class _Writer(StepWriter):
         tests = " + ".join(f"({number} {sign} {_float(at)})" for at in label.at) or "0"
         self.steps.append(f"    {target} = ({label.first} + {tests}) % 2")
 
-    def largest(self, numbers, last, target):
-        array = f"[{', '.join(numbers)}]"
-        key = f"range({len(numbers) - 1}, -1, -1)" if last else f"range({len(numbers)})"
-        self.steps += [
-            f"    of_{target} = {array}",
-            f"    {target} = max({key}, key=of_{target}.__getitem__)",
-        ]
+    def largest(self, label, numbers, target):
+        own, n = f"of_{target}", len(numbers)
+        self.steps.append(f"    {own} = [{', '.join(numbers)}]")
+        if label.softmax is not None:
+            single = f"_{self.name}_single" if label.softmax == "float32" else ""
+            self.steps += [
+                f"    most = max({own})",
+                f"    {own} = [{single}(math.exp({single}(v - most))) for v in {own}]",
+                f"    total = {single}(sum({own}, 0.0))",
+                f"    {own} = [{single}(v / total) for v in {own}]",
+            ]
+        order = f"range({n - 1}, -1, -1)" if label.last else f"range({n})"
+        self.steps.append(f"    {target} = max({order}, key={own}.__getitem__)")
 
     def tables(self):
         """The nodes of all trees and the values of their leaves."""

@@ -277,7 +277,7 @@ class _Writer(StepWriter):
         return f"WITH {steps}\nSELECT\n  {select}\nFROM step_{len(self.steps) - 1}\n"
 
     def _label_step(self, labels):
-        """Two steps: the numbers that are compared, and the classes."""
+        """Steps for some labels: the numbers that are compared, and the classes."""
         numbers, new = [], []
         for target, label in labels.items():
             own = (label.number,) if isinstance(label, Above) else label.numbers
@@ -288,7 +288,24 @@ class _Writer(StepWriter):
             else:
                 new.append((target, self.largest_of(places, range(len(own)), label.last)))
         self.step(numbers)
+        for target, label in labels.items():
+            if not isinstance(label, Above) and label.softmax is not None:
+                single = label.softmax == "float32"
+                self._soften([f"{target}_{k}" for k in range(len(label.numbers))], single)
         self.step(new, [column for column, _ in numbers])
+
+    def _soften(self, scores, single):
+        """Steps that put the softmax of some columns in their places."""
+
+        def rounded(value):
+            return f"CAST({value} AS REAL)" if single else value
+
+        self.step([("most", self.largest_of(scores, scores, False))])
+        powers = [(s, rounded(_power(rounded(f"{s} - most")))) for s in scores]
+        self.step(powers, [*scores, "most"])
+        doubles = [f"CAST({s} AS DOUBLE PRECISION)" for s in scores]
+        self.step([("total", rounded(" + ".join(doubles)))])
+        self.step([(s, rounded(f"{s} / total")) for s in scores], [*scores, "total"])
 
     def _probabilities(self, outputs):
         names = [f"{self.name}_{label}" for label in self.ensemble.classes]
@@ -302,11 +319,8 @@ class _Writer(StepWriter):
             self.step([("upper", upper)])
             return list(zip(names, ["1E0 - upper", "upper"], strict=True))
         scores = [f"score_{k}" for k in range(len(first.numbers))]
-        self.step([("most", self.largest_of(scores, scores, False))])
-        powers = [f"power_{k}" for k in range(len(scores))]
-        self.step([(p, _power(f"{s} - most")) for p, s in zip(powers, scores, strict=True)])
-        self.step([("total", " + ".join(powers))])
-        return [(n, f"{p} / total") for n, p in zip(names, powers, strict=True)]
+        self._soften(scores, first.single)
+        return list(zip(names, scores, strict=True))
 
 
 def _power(exponent):

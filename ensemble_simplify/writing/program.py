@@ -17,7 +17,6 @@ from ensemble_simplify.grid import last_number
 from ensemble_simplify.reading import (
     has_probabilities,
     labels_of_scores,
-    link_margin,
     name_of,
 )
 
@@ -81,10 +80,14 @@ class Probability:
 
 @dataclass(frozen=True)
 class Largest:
-    """The place of the largest of some numbers: of the first, or the `last`, where several are."""
+    """The place of the largest of some numbers: of the first, or the `last`, where several are.
+
+    `softmax`: of what the softmax makes of them, in their own type, which can round to one number.
+    """
 
     numbers: tuple
-    last: bool
+    last: bool = False
+    softmax: str | None = None
 
 
 @dataclass(frozen=True)
@@ -255,7 +258,7 @@ class _Writer:
         if vote.temperature is not None:
             # scores of at most this size; others have a larger margin, and are as rarely close
             self._doubt(vote.temperature.margin(self._largest(vote)))
-            return Largest(tuple(scores), False)
+            return Largest(tuple(scores))
         if vote.rule == "samme" and vote.n_scores == 2:
             return Above(self._lead(scores), (0.0,), 0, False)
         if vote.rule == "additive" and vote.n_scores == 1:
@@ -268,8 +271,7 @@ class _Writer:
                 return Above(scores[0], (at,), 0, False)
             return Above(scores[0], (float(vote.above),), 0, vote.tie_upper)
         if vote.rule == "additive" and vote.by_probability:
-            self._doubt(link_margin(vote))
-            return Largest(tuple(scores), False)
+            return Largest(tuple(scores), softmax=vote.dtype)
         return Largest(tuple(scores), vote.tie_upper)
 
     @staticmethod
@@ -295,7 +297,7 @@ class _Writer:
                 for (label, member), weight in zip(members, weights, strict=True)
             ]
             counts.append(_added(terms, 0.0))
-        return Largest(tuple(counts), False)
+        return Largest(tuple(counts))
 
     def _cut(self, vote, scores):
         cut = vote.cut
@@ -368,7 +370,7 @@ class StepWriter:
         if isinstance(label, Above):
             self.above(label, self.number(label.number), target)
         else:
-            self.largest([self.number(own) for own in label.numbers], label.last, target)
+            self.largest(label, [self.number(own) for own in label.numbers], target)
 
     def labels(self, program):
         """Write the labels of members."""
