@@ -54,7 +54,7 @@ from ensemble_simplify.proof import (
 )
 from ensemble_simplify.reading import OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.writing import export_tree, import_tree
+from ensemble_simplify.writing import export_model, export_tree, import_tree
 
 __all__ = [
     "AbstentionDisplay",
@@ -94,6 +94,7 @@ __all__ = [
     "agreement",
     "differences",
     "estimate",
+    "export_model",
     "export_tree",
     "import_tree",
     "is_monotone",

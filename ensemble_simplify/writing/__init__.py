@@ -10,7 +10,7 @@ weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
-from ensemble_simplify.writing.languages import export_tree, import_tree
+from ensemble_simplify.writing.languages import export_model, export_tree, import_tree
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, Span
 from ensemble_simplify.writing.named_tree import NamedTree

@@ -12,14 +12,19 @@ from typing import Any
 
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
+from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
+from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
 from ensemble_simplify.writing.in_c import tree_in_c
 from ensemble_simplify.writing.in_json import FORMAT, VERSION, read_tree, tree_in_json
 from ensemble_simplify.writing.in_python import tree_in_python
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.literals import checked_function
+from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 from ensemble_simplify.writing.named_tree import NamedTree
 
 _LANGUAGES = ("rules", "sql", "c", "python", "json")
+_OF_ENSEMBLES = ("sql", "c", "python")
 _OUTPUTS = ("label", "probabilities")
 
 
@@ -164,6 +169,128 @@ def export_tree(
         return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
     write = tree_in_c if language == "c" else tree_in_python
     return write(tree, probabilities, checked_function(name, language))
+
+
+def export_model(
+    model: Any,
+    language: str,
+    *,
+    output: str = "label",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    keys: Sequence[str] = (),
+) -> str:
+    """Write a fitted tree ensemble as SQL, C or Python that gives its own labels.
+
+    The written code adds up what the trees say in the order, and with the roundings, of the
+    ensemble's own ``predict``, so that labels are the same bit for bit, at thresholds and at ties,
+    too. Numbers of regressors are the same; probabilities are, but for the last digits of an
+    exponential. One tree alone is written by :func:`export_tree`.
+
+    Read more in the :ref:`User Guide <export>`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
+        calibration of one model or a pipeline; or an estimator of this package that holds one.
+    language : {"sql", "c", "python"}
+        - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
+          are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
+        - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
+          nothing. NAN is a missing value. The function returns the position of the class in
+          ``classes_``, or the value in regression; for probabilities, it fills an array. For each
+          column with levels that is split on, a function turns a level into its code. Do not
+          compile with ``-ffast-math``.
+        - "python": a file with a function of a row that needs the standard library alone. A row is
+          indexed by the names of the columns, or by their positions if there are no names. None
+          and NaN are missing values.
+    output : {"label", "probabilities"}, default="label"
+        As in :func:`export_tree`.
+    feature_names, class_names : sequences, default=None
+        As in :func:`export_tree`.
+    name : str, default=None
+        Name of the function (None: predict), or of the column in "sql" (None: prediction), to which
+        the class is added for probabilities.
+    table : str, default=None
+        The table to select from: needed by "sql", and meaningless to others.
+    keys : sequence of str, default=()
+        Only for "sql": columns of the table that stand beside the answers, such as its primary key.
+        A query answers rows in no particular order.
+
+    Returns
+    -------
+    text : str
+        In the language, ended by a line break.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, averages several calibrations, or a label or level cannot be
+        written in the language.
+    ValueError
+        If a parameter has no such value or does not go with the language.
+
+    See Also
+    --------
+    export_tree : Writes one tree, and more clearly.
+    FaithfulPruner : Fewer trees to be written, with the same answers.
+
+    Notes
+    -----
+    XGBoost adds up numbers in float32. SQLite has no such type: there, sums are those of doubles. A
+    label can then differ where the two scores in front differ by a ten-millionth.
+
+    Rows are compared in the type in which the ensemble compares them (see :func:`verify`). Of a
+    pipeline, the answers are the ensemble's own for numbers that float32 represents.
+
+    Unknown levels are treated as :func:`export_tree` does it.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X.columns = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> database = sqlite3.connect(":memory:")
+    >>> X.to_sql("flowers", database, index_label="id")
+    150
+    >>> query = export_model(forest, "sql", table="flowers", keys=["id"])
+    >>> answers = dict(database.execute(query).fetchall())
+    >>> all(answers[i] == label for i, label in enumerate(forest.predict(X)))
+    True
+    """
+    if not isinstance(language, str) or language not in _OF_ENSEMBLES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(_OF_ENSEMBLES)}.")
+    if output not in _OUTPUTS:
+        raise ValueError(f"output={output!r}. Choose label or probabilities.")
+    if language == "sql" and not isinstance(table, str):
+        raise ValueError(
+            f"table={table!r}, but language='sql' writes a whole query. Name the table to select "
+            "from."
+        )
+    for parameter, given in (("table", table), ("keys", keys or None)):
+        if given is not None and language != "sql":
+            raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
+    if isinstance(keys, str):
+        raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
+    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names)
+    probabilities = output == "probabilities"
+    if probabilities and ensemble.program.outputs is None:
+        raise ValueError(
+            "output='probabilities', but what the model answers as probabilities is not known "
+            "from its trees, or it is a regressor. Use output='label'."
+        )
+    if language == "sql":
+        column = "prediction" if name is None else name
+        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys))
+    write = ensemble_in_c if language == "c" else ensemble_in_python
+    return write(ensemble, probabilities, checked_function(name, language))
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
