@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
@@ -181,6 +182,7 @@ def export_model(
     name: str | None = None,
     table: str | None = None,
     keys: Sequence[str] = (),
+    X: ArrayLike | None = None,
 ) -> str:
     """Write a fitted tree ensemble as SQL, C or Python that gives its own labels.
 
@@ -219,6 +221,10 @@ def export_model(
     keys : sequence of str, default=()
         Only for "sql": columns of the table that stand beside the answers, such as its primary key.
         A query answers rows in no particular order.
+    X : array-like or frame of shape (n_samples, n_features), default=None
+        Some rows as the model takes them. They are needed for CatBoost models that split on levels,
+        which keep but hashes of these: levels are written as the rows name them. A pipeline is read
+        for the types in which the rows come.
 
     Returns
     -------
@@ -279,7 +285,7 @@ def export_model(
             raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
     if isinstance(keys, str):
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
-    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names)
+    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
     probabilities = output == "probabilities"
     if probabilities and ensemble.program.outputs is None:
         raise ValueError(

@@ -50,9 +50,12 @@ class NamedEnsemble(NamedColumns):
     value: np.ndarray
 
     @classmethod
-    def of(cls, fitted, *, feature_names=None, class_names=None):
-        """A fitted ensemble that can be read (else TypeError), under names as for `NamedTree`."""
-        model = Model.of(fitted)
+    def of(cls, fitted, *, feature_names=None, class_names=None, rows=None):
+        """A fitted ensemble that can be read (else TypeError), under names as for `NamedTree`.
+
+        Some `rows`, as it takes them, name the levels that it keeps but hashes of.
+        """
+        model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
         is_leaf = forest.left < 0
         coded = np.append(table.coded, False)[forest.feature]
