@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.writing.in_sql import (
-    SqlColumns,
     conjunction,
     sql_name,
     sql_number,
@@ -28,8 +27,9 @@ from ensemble_simplify.writing.program import (
 
 # Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
 _NESTED = 10
-# Trees of a step: databases take some two thousand columns, and a thousand operations in a row.
-_TREES = 400
+# Numbers of trees in a step: databases take some two thousand columns.
+_VALUES = 800
+# Additions in a row: they take a thousand operations.
 _ADDITIONS = 100
 # Each addition of float32 numbers is one level of nesting.
 _SINGLE_ADDITIONS = 8
@@ -43,67 +43,58 @@ def ensemble_in_sql(ensemble, probabilities, name, table, keys):
     return _Writer(ensemble, name, table, keys).text(probabilities)
 
 
-class _Columns(SqlColumns):
-    """Conditions on the columns of an ensemble, whose splits are tests of doubles."""
-
-    def of_numbers(self, j, span):
-        name = self.names[j]
-        if span.high == np.inf:
-            return None if span.missing else f"{name} IS NOT NULL"
-        if span.high == -np.inf:
-            return f"{name} IS NULL" if span.missing else "1 = 0"
-        words = f"{name} <= {sql_number(span.high)}"
-        return f"({words} OR {name} IS NULL)" if span.missing else words
-
-
 class _Writer(StepWriter):
     """One query: its steps, and the columns that each hands on."""
 
     def __init__(self, ensemble, name, table, keys):
         self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
-        self.columns = _Columns(ensemble, None)
         self.steps, self.sums = [], {}
 
     # --------------------------------------------------------------- trees
 
-    def tree(self, t, result):
-        """A tree as nested CASE, with ``result(node)`` in its leaves."""
-        return self._case(int(self.ensemble.forest.offsets[t]), 0, result)
+    def tree(self, t, column):
+        """What a tree says in a column, as nested CASE."""
+        return self._case(int(self.ensemble.forest.offsets[t]), 0, column)
 
     def _span(self, node, span):
         return span.below(float(self.ensemble.end[node]), bool(self.ensemble.missing_left[node]))
 
-    def _case(self, node, depth, result):
+    def _case(self, node, depth, column):
         ensemble, forest = self.ensemble, self.ensemble.forest
         if ensemble.leaf[node] >= 0:
-            return result(node)
+            return sql_number(forest.value[node, column])
         if depth == _NESTED:
-            return self._list(node, result)
-        j = int(forest.feature[node])
-        condition = self.columns.condition(j, self._span(node, ALL)) or "1 = 1"
-        sides = (
-            self._case(int(side[node]), depth + 1, result) for side in (forest.left, forest.right)
+            return self._list(node, column)
+        left, right = (
+            self._case(int(side[node]), depth + 1, column) for side in (forest.left, forest.right)
         )
-        left, right = sides
+        if left == right:
+            return left
+        j = int(forest.feature[node])
+        condition = _condition(j, self._span(node, ALL)) or "1 = 1"
         return f"CASE WHEN {condition} THEN {left} ELSE {right} END"
 
-    def _list(self, node, result):
+    def _list(self, node, column):
         """The leaves below a node as one flat CASE: a row of a later leaf fails a test of each."""
         ensemble, forest = self.ensemble, self.ensemble.forest
         whens, stack = [], [(node, {})]
         while stack:
             node, spans = stack.pop()
             if ensemble.leaf[node] >= 0:
-                terms = [self.columns.condition(j, span) for j, span in spans.items()]
+                terms = [_condition(j, span) for j, span in spans.items()]
                 terms = [term for term in terms if term is not None]
-                whens.append((conjunction(terms) or "1 = 1", result(node)))
+                value = sql_number(forest.value[node, column])
+                whens.append((conjunction(terms) or "1 = 1", value))
                 continue
             j = int(forest.feature[node])
             below = self._span(node, spans.get(j, ALL))
             stack.append((int(forest.right[node]), spans))
             stack.append((int(forest.left[node]), {**spans, j: below}))
-        *whens, (_, last) = whens
-        return f"CASE {' '.join(f'WHEN {a} THEN {b}' for a, b in whens)} ELSE {last} END"
+        last = whens.pop()[1]
+        while whens and whens[-1][1] == last:  # all that is left has one answer
+            whens.pop()
+        listed = " ".join(f"WHEN {test} THEN {value}" for test, value in whens)
+        return f"CASE {listed} ELSE {last} END" if whens else last
 
     # --------------------------------------------------------------- numbers
 
@@ -161,85 +152,68 @@ class _Writer(StepWriter):
 
     def begin(self):
         """The first step: the columns that are needed, and rows that the ensemble refuses."""
-        ensemble, columns = self.ensemble, self.columns
-        refused = [
-            columns.is_in(j, ensemble.codes(j, ALL), negated=True)
-            for j in ensemble.coded
-            if ensemble.unknown(j) == "refused"
-        ]
-        self.kept = []
+        ensemble = self.ensemble
+        names = [f"x{j}" for j in range(ensemble.n_features)]
+        names = [sql_name(name) for name in ensemble.names or names]
         new = [(f"key_{i}", sql_name(key)) for i, key in enumerate(self.keys)]
-        new += [(f"x{j}", columns.names[j]) for j in ensemble.used]
+        refused = []
+        for j in ensemble.used:
+            value = names[j]
+            if ensemble.levels(j) is not None:
+                value = self._code(j, value)
+                if ensemble.unknown(j) == "refused":
+                    refused.append(f"({value}) < 0")
+            new.append((f"x{j}", value))
         if refused:
             new.append(("refused", f"CASE WHEN {' OR '.join(refused)} THEN 1 ELSE 0 END"))
+        self.kept = []
         self.step(new or [("nothing", "0")])
         self.refused = bool(refused)
-        columns.rename({j: f"x{j}" for j in ensemble.used})
+
+    def _code(self, j, name):
+        """The code of a level: below 0 where it is refused, NULL where it is missing."""
+        ensemble = self.ensemble
+        levels, _ = ensemble.literals(j)
+        other = {"code": str(len(levels)), "missing": "NULL", "refused": "-1"}[ensemble.unknown(j)]
+        whens = " ".join(
+            f"WHEN {sql_value(level, 'level')} THEN {code}" for code, level in enumerate(levels)
+        )
+        if other == "NULL":
+            return f"CASE {name} {whens} END"
+        return f"CASE WHEN {name} IS NULL THEN NULL ELSE CASE {name} {whens} ELSE {other} END END"
 
     def add_up(self, needed):
         """Steps that walk all trees, some at a time, and add up what is `needed`."""
-        ensemble = self.ensemble
-        n_trees, inputs = ensemble.n_trees, [f"x{j}" for j in ensemble.used]
+        n_trees, inputs = self.ensemble.n_trees, [f"x{j}" for j in self.ensemble.used]
         self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
-        of_tree = [[] for _ in range(n_trees)]
-        for own in needed:
-            for t in range(own.start, own.stop):
-                of_tree[t].append(own)
         self.step([(self.sums[own], self.literal(own.init)) for own in needed])
-        for first in range(0, n_trees, _TREES):
-            chunk = [t for t in range(first, min(n_trees, first + _TREES)) if of_tree[t]]
-            walked = []
-            for t in chunk:
-                columns = {own.column for own in of_tree[t]}
-                if len(columns) == 1:
-                    walked.append((f"tree_{t}", self.tree(t, self._value_at(*columns))))
-                else:
-                    walked.append((f"tree_{t}", self.tree(t, self._leaf_at)))
-            last = first + _TREES >= n_trees
-            self.step(walked, inputs if last else ())
-            single = any(own.single for own in needed)
-            n = _SINGLE_ADDITIONS if single else _ADDITIONS
-            for part in range(0, len(chunk), n):
-                self._add(chunk[part : part + n], of_tree)
+        columns = [
+            sorted({own.column for own in needed if own.start <= t < own.stop})
+            for t in range(n_trees)
+        ]
+        n = max(1, _VALUES // max(map(len, columns), default=1))
+        single = any(own.single for own in needed)
+        n_added = _SINGLE_ADDITIONS if single else _ADDITIONS
+        for first in range(0, n_trees, n):
+            trees = range(first, min(n_trees, first + n))
+            walked = [(f"tree_{t}_{k}", self.tree(t, k)) for t in trees for k in columns[t]]
+            self.step(walked, inputs if trees.stop == n_trees else ())
+            for part in range(0, len(trees), n_added):
+                self._add(trees[part : part + n_added])
             self.step([], [column for column, _ in walked])
 
-    def _add(self, trees, of_tree):
+    def _add(self, trees):
         """A step that adds what some trees say to all sums."""
         new = []
         for own, column in self.sums.items():
             total = column
             for t in trees:
                 if own.start <= t < own.stop:
-                    total = f"{total} + {self._term(t, own, of_tree)}"
+                    total = f"{total} + tree_{t}_{own.column}"
                     total = f"CAST({total} AS REAL)" if own.single else total
             if total != column:
                 new.append((column, total))
         self.step(new, {column for column, _ in new})
-
-    def _value_at(self, column):
-        return lambda node: sql_number(self.ensemble.forest.value[node, column])
-
-    def _leaf_at(self, node):
-        return str(self.ensemble.leaf[node])
-
-    def _term(self, t, own, of_tree):
-        """What a tree adds to a sum."""
-        if len({other.column for other in of_tree[t]}) == 1:
-            return f"tree_{t}"
-        ensemble = self.ensemble
-        nodes = range(*ensemble.forest.offsets[t : t + 2])
-        leaves = [int(ensemble.leaf[node]) for node in nodes if ensemble.leaf[node] >= 0]
-        value = ensemble.value[:, own.column]
-        # leaves of the same number together, the most frequent number at the end
-        places: dict = {}
-        for leaf in leaves:
-            places.setdefault(float(value[leaf]), []).append(leaf)
-        *some, (last, _) = sorted(places.items(), key=lambda item: len(item[1]))
-        whens = [
-            f"WHEN tree_{t} IN ({', '.join(map(str, own_leaves))}) THEN {sql_number(number)}"
-            for number, own_leaves in some
-        ]
-        return f"CASE {' '.join(whens)} ELSE {sql_number(last)} END" if whens else sql_number(last)
 
     # --------------------------------------------------------------- the whole
 
@@ -321,6 +295,17 @@ class _Writer(StepWriter):
         scores = [f"score_{k}" for k in range(len(first.numbers))]
         self._soften(scores, first.single)
         return list(zip(names, scores, strict=True))
+
+
+def _condition(j, span):
+    """A condition on a column for a span without a lower end; None where everything is in it."""
+    name = f"x{j}"
+    if span.high == np.inf:
+        return None if span.missing else f"{name} IS NOT NULL"
+    if span.high == -np.inf:
+        return f"{name} IS NULL" if span.missing else "1 = 0"
+    words = f"{name} <= {sql_number(span.high)}"
+    return f"({words} OR {name} IS NULL)" if span.missing else words
 
 
 def _power(exponent):

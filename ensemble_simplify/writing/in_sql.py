@@ -41,12 +41,6 @@ class SqlColumns:
         self.names = [qualifier + sql_name(name) for name in names]
         self._written = {}
 
-    def rename(self, names):
-        """Call some columns otherwise from now on: by their numbers."""
-        for j, name in names.items():
-            self.names[j] = name
-        self._written.clear()
-
     def is_in(self, j, codes, negated=False):
         if not codes:
             return "1 = 1" if negated else "1 = 0"
@@ -63,10 +57,6 @@ class SqlColumns:
     def _condition(self, j, span):
         if self.tree.levels(j) is not None:
             return self._of_levels(j, span)
-        return self.of_numbers(j, span)
-
-    def of_numbers(self, j, span):
-        """A condition on a column of numbers that are rounded to float32."""
         name = self.names[j]
         if np.isinf(span.high):
             return None if span.missing else f"{name} IS NOT NULL"
