@@ -5,7 +5,9 @@
 under other weights, with `boosters` for those of LightGBM and XGBoost, and `catboost`.
 `named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
-all share; `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its
+all share. Of an ensemble, `named_ensemble` is what `named_tree` is of a tree, `program` says what
+it computes step by step, and `ensemble_in_sql`, `ensemble_in_c` and `ensemble_in_python` write
+that. `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its
 weakest links.
 """
 
