@@ -6,6 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_shape, tree_grid
+from ensemble_simplify.born_again.near._line_bounds import fooling_points
+from ensemble_simplify.born_again.near._number_trees import NumberTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box
@@ -18,9 +20,7 @@ from ensemble_simplify.born_again.near._leaf_answers import (
     last_alike,
     n_windows,
 )
-from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
-from ensemble_simplify.born_again.near._number_trees import NumberTrees
 from ensemble_simplify.grid.axes import children
 from ensemble_simplify.proof.near_rows import Neighbourhood, NumberLines
 
