@@ -11,6 +11,7 @@ from ensemble_simplify.audit import (
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
+    BornAgainRegressor,
     DepthLeavesDisplay,
     Estimate,
     ExceptionPathDisplay,
@@ -60,6 +61,7 @@ __all__ = [
     "AbstentionDisplay",
     "Agreement",
     "BornAgainClassifier",
+    "BornAgainRegressor",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "C45Tree",

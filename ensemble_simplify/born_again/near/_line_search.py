@@ -238,7 +238,7 @@ class LineSearch:
             labels = self.labelled_grid(deadline)
             grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
             solution = solve(
-                grid.labels,
+                grid,
                 "leaves",
                 max_bytes=self.max_bytes,
                 seconds=deadline - monotonic(),
