@@ -3,8 +3,10 @@
 from ensemble_simplify.audit import (
     Monotonicity,
     NearestFlip,
+    Sensitivity,
     SufficientBox,
     is_monotone,
+    is_sensitive,
     nearest_flip,
     sufficient_box,
 )
@@ -84,6 +86,7 @@ __all__ = [
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
+    "Sensitivity",
     "Simplification",
     "SimplificationDisplay",
     "SimplifiedModel",
@@ -97,6 +100,7 @@ __all__ = [
     "export_tree",
     "import_tree",
     "is_monotone",
+    "is_sensitive",
     "merge_trees",
     "nearest_flip",
     "simplify",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
+from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -16,7 +18,7 @@ MAX_APART = 8
 
 
 class Audited:
-    """A fitted classifier on the cells of its domain, and the row that the question is about.
+    """A fitted model on the cells of its domain, and the row that the question is about.
 
     `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
     `with_ties`, features that the model never looks at have axes, too, where the domain ties them
@@ -24,11 +26,12 @@ class Audited:
     `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
     that compares such is followed only on those that float32 represents: numbers between a cut
     point and the next float32 become one of the two, so that the answer stays; `moved` says whether
-    there are any. `cell`, of shape (1, n_axes), is where it lies.
+    there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
+    n_features), are rows near which the question is asked, rounded to numbers of the forest.
     """
 
-    def __init__(self, model, domain, row=None, with_ties=False):
-        self.model = Model.of(model, classifier=True)
+    def __init__(self, model, domain, row=None, with_ties=False, classifier=True, near=None):
+        self.model = Model.of(model, classifier=classifier)
         self.table, rounded, self.moved = self.model.table, None, False
         if row is not None:
             row = self._rows_of(row)
@@ -38,13 +41,23 @@ class Audited:
             self.table = self.model.table
             self.given = self.table.read(row, [np.float64, np.float32], name="row")[0].copy()
             self.row = self.given.astype(np.float64)
+        if near is not None:
+            check_column_names([self.model.estimator], near, "near")
+            if is_plain(near) or self.model.forest.table.by_dtype:
+                self.model.take(near)
+            self.model.name_levels(near)
+            self.table = self.model.table
         forest = self.model.finest
+        self.near = None
+        if near is not None:
+            self.near = Given.of(self.table, near).rounded(forest.row_dtype)
+            rounded = self.near
         if row is not None:
             rounded = self.row.astype(forest.row_dtype)[None]
         missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         self.table.check_bounds(self.inside)
-        if self.inside is not None and row is not None:
+        if self.inside is not None and rounded is not None:
             self.inside.check_rows(rounded)
         check_missing(self.inside, self.model)
         self.forest = forest if self.inside is None else self.inside.read(forest)
@@ -128,6 +141,17 @@ class Audited:
     def index(self, key, parameter):
         """The number of a feature that the user calls so, in some parameter."""
         return column_index(key, parameter, self.forest.n_features, self.table.names)
+
+    def indices(self, keys, parameter):
+        """The numbers of one feature or several that the user calls so, none of them twice."""
+        single = isinstance(keys, str | Integral)
+        found = [self.index(key, parameter) for key in ([keys] if single else keys)]
+        if not found or len(set(found)) < len(found):
+            raise ValueError(
+                f"{parameter}={keys!r} names {'a feature twice' if found else 'no feature'}. Name "
+                "each of the features that are asked about once."
+            )
+        return found
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

@@ -19,7 +19,7 @@ from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
-from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
+from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
 
@@ -337,6 +337,10 @@ class Forest:
     def odds_sums(self):
         """The sums that are the log-odds of two classes; None where there are none."""
         return odds_sums(self)
+
+    def lead_sums(self, column):
+        """The log-odds of a class against each other one; None where there are none."""
+        return lead_sums(self, column)
 
 
 def _rows_of(X, dtype):
