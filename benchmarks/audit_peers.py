@@ -13,16 +13,18 @@ lacks are left out.
 
 ``sensitive`` asks each model about its features one by one (`SINGLES` of them at most, drawn) and
 about sets of features: those that the checkout's own tests name, protected ones (`PROTECTED`), and
-drawn sets of three. Inputs are those within the bounds of the checkout's tables. Three questions
-each: can the class change, can the probability move by more than .2, by more than .4?
+drawn sets of three. Inputs are those within the bounds of the checkout's tables. Four questions
+each: can the class change; can the probability move by more than .2, by more than .4; can it move
+by more than .2 near a training row (at most one other feature differs), where there are rows?
 ``--their-python PYTHON`` names an interpreter that has what the checkout requires (XGBoost 3.0
 reads its files): then its solver by pseudo-Boolean constraints and Z3, the method of 2025, is asked
 about `THEIRS` as well, under the same limit. Its seconds are the ones that it prints, of the solver
 alone. Its mixed-integer solver of 2026 needs a licence of Gurobi for models of this size: for it,
 the seconds that the outputs of the checkout's own tests record are printed, where they are about
 several features. It asks a narrower question: for a pair with probabilities at most .5 - gap/2 and
-at least .5 + gap/2. So "no" here implies "no" there, and "yes" there implies "yes" here. A pair
-counts as held where the model itself, asked for both rows, confirms it.
+at least .5 + gap/2. So "no" here implies "no" there, and "yes" there implies "yes" here. A pair is
+held where the model itself, asked for both rows, confirms it: "pb refuted" counts proofs of no pair
+there, where a pair found here is one of the narrower question too.
 
 ``flips`` asks for the test rows of four tables, first rows first, with protected features frozen:
 
@@ -68,7 +70,7 @@ from benchmarks._record import ROOT, environment
 
 SEED = 30
 SINGLES, DRAWN = 8, 3  # questions about one feature, and about drawn sets of three, a model
-GAPS = (0.0, 0.2, 0.4)
+GAPS = (0.2, 0.4)
 
 OWN = ("adult", "churn", "pimadiabetes", "german_credit", "iris", "winequality_red")
 PROTECTED = {
@@ -194,38 +196,55 @@ def sets_of(public):
     return sets
 
 
-def holds(public, pair, features, gap):
-    """Whether two rows that differ in these features alone show it, by the model's own answers."""
+def shown(public, pair, features):
+    """What the model itself answers to two rows: classes, and probabilities of two classes.
+
+    None where they differ in other features than these.
+    """
     one, other = np.asarray(pair, float)
-    differing = np.flatnonzero(~((one == other) | (np.isnan(one) & np.isnan(other))))
-    if not set(differing.tolist()) <= set(features):
-        return False
-    model, rows = public.model, np.stack([one, other])
-    if not gap:
-        return len(set(model.predict(rows).tolist())) == 2
-    low, high = np.sort(model.predict_proba(rows)[:, 1].astype(float))
-    return bool(high - low > gap)
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    if not set(np.flatnonzero(~same).tolist()) <= set(features):
+        return None
+    rows = np.stack([one, other])
+    classes, proba = public.model.predict(rows), public.model.predict_proba(rows)
+    return {
+        "classes": classes.tolist(),
+        "proba": proba[:, 1].astype(float).tolist() if proba.shape[1] == 2 else None,
+    }
 
 
-def asked_here(public, features, gap, options):
+def moved(pair, gap):
+    """Whether two answers are of two classes or, with a gap, further apart than that."""
+    if pair is None or not gap:
+        return pair is not None and pair["classes"][0] != pair["classes"][1]
+    return abs(pair["proba"][0] - pair["proba"][1]) > gap
+
+
+def straddled(pair, gap):
+    """Whether two answers lie on both sides of .5, as far from it as the narrower question asks."""
+    if pair is None or not gap:
+        return moved(pair, gap)
+    return min(pair["proba"]) <= 0.5 - gap / 2 and max(pair["proba"]) >= 0.5 + gap / 2
+
+
+def asked_here(public, features, gap, near, options):
     from ensemble_simplify import Domain, is_sensitive
 
-    domain = Domain(bounds=public.bounds) if public.bounds else None
-    asked = {"gap": gap, "response": "proba"} if gap else {}
+    asked = {"domain": Domain(bounds=public.bounds)} if public.bounds else {}
+    asked |= {"gap": gap, "response": "proba"} if gap else {}
+    asked |= {"near": public.read("train")[0], "max_changes": 1} if near else {}
     start = time.process_time()
-    outcome = is_sensitive(
-        public.model, list(features), domain=domain, time_limit=options.seconds, **asked
-    )
+    outcome = is_sensitive(public.model, list(features), time_limit=options.seconds, **asked)
     answer = {"answer": outcome.sensitive, "seconds": time.process_time() - start}
     if outcome.sensitive:
-        answer["held"] = holds(public, np.asarray(outcome.counterexample), features, gap)
+        answer["pair"] = shown(public, np.asarray(outcome.counterexample), features)
     return answer
 
 
 NUMBERS = r"\[(.*)\]"
 
 
-def asked_there(public, features, gap, options):
+def asked_there(public, features, gap, near, options):
     """What the checkout's pseudo-Boolean solver answers in a process of its own."""
     command = [
         *(options.their_python, "src/sensitive.py", str(public.path), "--solver", "pb"),
@@ -259,7 +278,7 @@ def asked_there(public, features, gap, options):
             [float(number) for number in re.search(rf"sample {i}:{NUMBERS}", text)[1].split(",")]
             for i in (1, 2)
         ]
-        answer |= {"answer": True, "held": holds(public, pair, features, gap)}
+        answer |= {"answer": True, "pair": shown(public, pair, features)}
     elif re.search(r"^Insensitive", text, re.MULTILINE):
         answer["answer"] = False
     return answer
@@ -287,46 +306,51 @@ def sensitive(options, done):
         methods = [method for method in options.methods if method == "ours"]
         if "pb" in options.methods and options.their_python and public.name in THEIRS:
             methods.append("pb")
+        questions = [(0.0, False)]
+        if public.model.n_classes_ == 2:
+            questions += [(gap, False) for gap in GAPS]
+            questions += [(GAPS[0], True)] if public.table in OWN else []
         for features in sets_of(public):
-            for gap in GAPS if public.model.n_classes_ == 2 else GAPS[:1]:
-                for method in methods:
-                    key = ["sensitive", public.name, list(features), gap, method]
+            for gap, near in questions:
+                for method in methods if not near else methods[:1]:
+                    key = ["sensitive", public.name, list(features), gap, near, method]
                     if json.dumps(key) in done:
                         continue
                     asked = asked_here if method == "ours" else asked_there
-                    keep(options, done, key, asked(public, features, gap, options))
+                    keep(options, done, key, asked(public, features, gap, near, options))
 
 
 def report_sensitive(options, done):
-    """A line a model: shares decided and seconds of both, and whether they agree."""
+    """A line a model and a kind of question: what was decided, and in what time."""
     known = {public.name: public for public in public_models(options.models)}
     print(f"Time limit {options.seconds:g} s a question.\n")
     print(
         "| model | trees, depth, features | questions | decided | yes | pairs held | "
         "CPU s, median | largest | pb: decided | yes | pairs held | s, median | largest | "
-        "contradictions |"
+        "pb refuted | refuted by pb |"
     )
-    print("|---" * 14 + "|")
-    whole = defaultdict(lambda: defaultdict(dict))
+    print("|---" * 15 + "|")
+    cells = defaultdict(dict)
     for text, answer in done.items():
-        kind, name, features, gap, method = json.loads(text)
+        kind, name, features, gap, near, method = json.loads(text)
         if kind == "sensitive" and name in known:
-            whole[name][tuple(features), gap][method] = answer
+            cells[name, tuple(features), gap, near][method] = answer
     for name, public in known.items():
-        if name in whole:
+        mine = {key: cell for key, cell in cells.items() if key[0] == name}
+        if mine:
             trees, depth = public.sizes
-            head = f"{trees}, {depth}, {len(public.names)}"
-            print(f"| {name} | {head} | {_line(whole[name].values())} |")
+            print(f"| {name} | {trees}, {depth}, {len(public.names)} | {_line(mine)} |")
     for title, chosen in (
-        ("class", lambda features, gap: not gap),
-        ("gap .2", lambda features, gap: gap == GAPS[1]),
-        ("gap .4", lambda features, gap: gap == GAPS[2]),
-        ("one feature", lambda features, gap: len(features) == 1),
-        ("several features", lambda features, gap: len(features) > 1),
-        ("all", lambda features, gap: True),
+        ("class", lambda features, gap, near: not gap),
+        ("gap .2", lambda features, gap, near: gap == GAPS[0] and not near),
+        ("gap .2 near the training rows", lambda features, gap, near: near),
+        ("gap .4", lambda features, gap, near: gap == GAPS[1]),
+        ("one feature", lambda features, gap, near: len(features) == 1),
+        ("several features", lambda features, gap, near: len(features) > 1),
+        ("all", lambda features, gap, near: True),
     ):
-        cells = [a for asked in whole.values() for key, a in asked.items() if chosen(*key)]
-        print(f"| **{title}** | | {_line(cells)} |")
+        told = {key: cell for key, cell in cells.items() if chosen(*key[1:])}
+        print(f"| **{title}** | | {_line(told)} |")
     print("\nSeconds of the mixed-integer solver of 2026 in the outputs of the checkout's tests:\n")
     print("| model | features | probabilities at most and at least | s |\n|---|---|---|---|")
     print("\n".join(published(options.models)))
@@ -334,31 +358,25 @@ def report_sensitive(options, done):
 
 def _line(cells):
     """Figures of some questions as cells of a table."""
-    cells = list(cells)
     parts = [str(len(cells))]
-    for method in ("ours", "pb"):
-        answers = [cell[method] for cell in cells if method in cell]
-        if not answers:
+    for method, held in (("ours", moved), ("pb", straddled)):
+        told = [(cell[method], key[2]) for key, cell in cells.items() if method in cell]
+        if not told:
             parts += ["-"] * 5
             continue
-        seconds = [answer["seconds"] for answer in answers]
-        yes = [answer for answer in answers if answer["answer"]]
-        decided = sum(answer["answer"] is not None for answer in answers)
+        seconds = [answer["seconds"] for answer, _ in told]
         parts += [
-            f"{decided} of {len(answers)}",
-            str(len(yes)),
-            f"{sum(answer['held'] for answer in yes)}",
+            f"{sum(answer['answer'] is not None for answer, _ in told)} of {len(told)}",
+            str(sum(answer["answer"] is True for answer, _ in told)),
+            str(sum(held(answer.get("pair"), gap) for answer, gap in told)),
             f"{np.median(seconds):.2f}",
             f"{max(seconds):.2f}",
         ]
-    # A pair that the model confirms against a proof that there is none.
-    both = [(cell["ours"], cell["pb"]) for cell in cells if {"ours", "pb"} <= set(cell)]
-    wrong = sum(
-        (one["answer"] is False and other.get("held", False))
-        or (other["answer"] is False and one.get("held", False))
-        for one, other in both
-    )
-    return " | ".join([*parts, str(wrong) if both else "-"])
+    both = [(cell["ours"], cell["pb"], k[2]) for k, cell in cells.items() if len(cell) == 2]
+    # A proof that there is no pair, against a pair that the model confirms.
+    theirs = sum(b["answer"] is False and straddled(a.get("pair"), gap) for a, b, gap in both)
+    ours = sum(a["answer"] is False and moved(b.get("pair"), gap) for a, b, gap in both)
+    return " | ".join([*parts, *((str(theirs), str(ours)) if both else "--")])
 
 
 # ------------------------------------------------------------------- flips
