@@ -92,7 +92,10 @@ def reweighted(estimator, weights, offset=0.0):
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         written = copy.copy(estimator)
-        written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights, offset))]
+        written.steps = [
+            *copy.deepcopy(estimator.steps[:-1]),
+            (name, reweighted(last, weights, offset)),
+        ]
         return written
     if inner := insides(estimator):
         written = reweighted(inner[0], weights, offset)
