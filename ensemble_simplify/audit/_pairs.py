@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from sys import maxsize
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ class Pairs:
                 return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
         search = self._classes if is_class else self._numbers
         outcome, cell, *told = search(response, gap, boxes, deadline)
-        rows = None if cell is None else np.concatenate(self.rows(cell[None]))
+        rows = None if cell is None else self._near_rows(cell)
         return FoundPair(None if outcome is None else not outcome, rows, *told)
 
     def _classes(self, _, __, boxes, deadline):
@@ -150,16 +151,30 @@ class Pairs:
     def _near(self, max_changes, deadline):
         """Boxes of the pairs near the rows."""
         rows = self.audited.near
-        both = np.hstack([rows, rows[:, self.features]])
-        cells = np.ascontiguousarray(self.axes.encode_rows(both, deadline).T)
+        rows = np.hstack([rows, rows[:, self.features]])
+        self.cells = np.ascontiguousarray(self.axes.encode_rows(rows, deadline).T)
         shared = np.flatnonzero(self.shared)
         first, last = self.axes.whole
         boxes = []
         for free in combinations(shared.tolist(), min(max_changes, len(shared))):
+            if monotonic() >= deadline:
+                raise Stopped
             fixed = np.setdiff1d(shared, free)
-            kept = cells[distinct_rows(cells[:, fixed])[0]] if len(fixed) else cells[:1]
-            for cell in kept:
-                lo, hi = first.copy(), last.copy()
-                lo[fixed] = hi[fixed] = cell[fixed]
-                boxes.append((lo, hi))
+            kept = [0]
+            if len(fixed):
+                kept = np.sort(distinct_rows(self.cells[:, fixed])[0])
+            lo, hi = np.tile(first, (len(kept), 1)), np.tile(last, (len(kept), 1))
+            lo[:, fixed] = hi[:, fixed] = self.cells[np.ix_(kept, fixed)]
+            boxes += zip(lo, hi, strict=True)
         return boxes
+
+    def _near_rows(self, cell):
+        """The two rows of a cell; like one that they are near, but for the fewest features."""
+        first, second = self.rows(cell[None])
+        if self.audited.near is not None:
+            changed = (self.cells != cell) & self.shared
+            i = int(changed.sum(axis=1).argmin())
+            kept = np.ones(self.n, dtype=bool)
+            kept[[*self.features, *self.axes.features[changed[i]]]] = False
+            first[0, kept] = second[0, kept] = self.audited.near[i, kept]
+        return np.concatenate([first, second])

@@ -159,7 +159,7 @@ def is_sensitive(
     domain: Domain | dict | None = None,
     time_limit: float | None = None,
 ) -> Sensitivity:
-    """Find two rows that differ in some features alone and get other answers, or prove there are none.
+    """Find two rows that differ in some features alone and get other answers, or prove none do.
 
     Read more in the :ref:`User Guide <audit>`.
 

@@ -145,9 +145,6 @@ class Rise(Closeness):
                 pair = [k, -1]
                 yield np.ascontiguousarray(numbers[:, pair]), start[pair], np.array([bar, 0.5])
 
-    def _closed(self, bar):
-        return max(bar, 0.0) if self.of_odds else bar + self.search.highest
-
     def _decide(self, deadline, max_boxes):
         found = self.found
         if found.cell is not None:
@@ -177,6 +174,8 @@ class Rise(Closeness):
                 return
             if self.atol > 0:
                 found.bound = min(found.bound, below)
+                if below <= self.atol - self.margin:
+                    break
         found.outcome, found.bound = True, min(found.bound, self.atol)
 
     @property
@@ -186,9 +185,12 @@ class Rise(Closeness):
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
     def decide(self, rng, deadline=np.inf, max_boxes=maxsize):
-        """Whether no rise is larger than the gap, at any point that counts."""
+        """Whether no rise is larger than the gap, at any point that counts.
+
+        Random cells are moved to larger rises first, unless `rng` is None.
+        """
         self.found.bound = self.furthest()
-        if self.boxes == (None,):
+        if rng is not None and self.boxes == (None,):
             self.climb(rng, deadline)
         self._decide(deadline, max_boxes)
         return self.found
