@@ -13,6 +13,7 @@ from ensemble_simplify.audit import (
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
+    BornAgainRegressor,
     DepthLeavesDisplay,
     Estimate,
     ExceptionPathDisplay,
@@ -56,12 +57,13 @@ from ensemble_simplify.proof import (
 )
 from ensemble_simplify.reading import OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.writing import export_tree, import_tree
+from ensemble_simplify.writing import export_model, export_tree, import_tree
 
 __all__ = [
     "AbstentionDisplay",
     "Agreement",
     "BornAgainClassifier",
+    "BornAgainRegressor",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "C45Tree",
@@ -97,6 +99,7 @@ __all__ = [
     "agreement",
     "differences",
     "estimate",
+    "export_model",
     "export_tree",
     "import_tree",
     "is_monotone",
