@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_simplify.proof import rising_sums
-from ensemble_simplify.writing import plain
+from ensemble_simplify.writing import number, plain
 
 RESPONSES = ("auto", "class", "proba", "value")
 
@@ -68,6 +68,14 @@ class Response(NamedTuple):
         if self.kind == "value":
             return np.asarray(model.answers(rows), dtype=np.float64)
         return np.asarray(model.answers(rows, "predict_proba"), dtype=np.float64)[:, self.column]
+
+
+def shown_answers(answers):
+    """Two answers in words: numbers in few digits, if these tell them apart."""
+    if not all(isinstance(answer, float) for answer in answers):
+        return [repr(answer) for answer in answers]
+    short = [f"{answer:.6g}" for answer in answers]
+    return short if short[0] != short[1] else [number(answer) for answer in answers]
 
 
 def _class_of(classes, positive):
