@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.base import binomial_interval, r2
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
@@ -310,11 +310,3 @@ def class_agreement(candidate, judged):
         if (places == place).any():
             found[label] = float(alike[places == place].mean())
     return found
-
-
-def r2(truth, predicted):
-    """As scikit-learn's, which takes much longer for the few rows of one of many samples."""
-    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
-    if spread == 0:
-        return float(error == 0)
-    return float(1 - error / spread)

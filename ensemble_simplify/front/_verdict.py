@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensemble_simplify.base import r2
 from ensemble_simplify.front._choice import compared, said, step
 from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
     figures,
     interval_of,
-    r2,
 )
 from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import one_line

@@ -268,7 +268,7 @@ def differences(
 
     See Also
     --------
-    agreement : How often two classifiers agree, with intervals.
+    agreement : How often, and how closely, two models agree, with intervals.
     verify : Whether two models agree everywhere.
 
     Notes
