@@ -42,6 +42,8 @@ class Candidate:
         False: it is only shown.
     is_proven : bool, default=False
         Whether its answers are proven to be the model's at every input.
+    within : float or None, default=None
+        How far its values can be from the model's at any input, where that is proven.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Candidate:
     is_tree: bool = True
     may_win: bool = True
     is_proven: bool = False
+    within: float | None = None
 
     @cached_property
     def rows(self):
