@@ -16,12 +16,19 @@ def share_in_words(text):
     return number / 100.0 if text.endswith("%") and 0 <= number < np.inf else None
 
 
-def check_atol(atol):
-    """Refuse a text for `atol` that is no share, before any work is done."""
-    if isinstance(atol, str) and share_in_words(atol) is None:
+def check_atol(atol, has_rows=True):
+    """Refuse a text for `atol` that is no share, or of nothing, before any work is done."""
+    if not isinstance(atol, str):
+        return
+    if share_in_words(atol) is None:
         raise ValueError(
             f"atol={atol!r} is not a tolerance. Give a number, or a share of the standard "
             "deviation of the model's answers to the training rows such as '10%'."
+        )
+    if not has_rows:
+        raise ValueError(
+            f"atol={atol!r} is a share of the standard deviation of answers to rows, but there are "
+            "none. Give rows X, or atol as a number."
         )
 
 

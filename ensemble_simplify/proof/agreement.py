@@ -376,10 +376,10 @@ def agreement(
     True
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
-    check_atol(atol)
+    check_atol(atol, X is not None)
     rng = check_random_state(random_state)
     models = _read_both(model_a, model_b)
-    compared = _compared(models, atol, X)
+    compared = _compared(models, atol)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
     forests = None
@@ -455,7 +455,7 @@ def _read_both(*fitted):
         return models
 
 
-def _compared(models, atol, X):
+def _compared(models, atol):
     """What is compared of two models: labels, or numbers within a tolerance."""
     n_classifiers = sum(model.is_classifier for model in models)
     if n_classifiers and atol is None:
@@ -473,11 +473,6 @@ def _compared(models, atol, X):
                 f"atol={atol!r} compares probabilities, but {model.name}(...) has no "
                 "predict_proba. Leave atol out to compare labels."
             )
-    if isinstance(atol, str) and X is None:
-        raise ValueError(
-            f"atol={atol!r} is a share of the standard deviation of answers to rows, but there are "
-            "none. Give rows X, or atol as a number."
-        )
     return _Numbers(models, 0.0 if atol is None else atol)
 
 
