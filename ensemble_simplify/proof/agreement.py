@@ -28,7 +28,7 @@ from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
 from ensemble_simplify.proof.given_rows import Given, differ
-from ensemble_simplify.proof.volume import BOXES, box_of, drawn, settled_volume
+from ensemble_simplify.proof.volume import BOXES, FIRST_BOXES, box_of, drawn, settled_volume
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
 
@@ -36,6 +36,8 @@ from ensemble_simplify.writing import percent
 SAMPLES = 100_000
 # Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
+# Nodes of trees, over all boxes, that are loaded before hardly settled volumes are given up.
+NODES = 1e8
 # Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
@@ -312,8 +314,8 @@ def agreement(
         Confidence of the intervals.
     time_limit : float or None, default=None
         Seconds for random points and proofs together. None: 100,000 points, and at most 20,000
-        boxes each for the volume, or 1,000 if these settle less than 1 % of it, and for the bound
-        on the largest difference.
+        boxes each for the volume, or 1,000 (of numbers of large forests, fewer) if these settle
+        less than 1 % of it, and for the bound on the largest difference.
     random_state : int, RandomState instance or None, default=None
         Seeds the random points.
 
@@ -580,7 +582,8 @@ class _Numbers:
         def settle(lo, hi):
             return closeness.settle((lo, hi), deadline, BOXES_OF_ONE)
 
-        return settled_volume(settle, closeness.axes, box, finer, deadline)
+        first = int(np.clip(NODES / sum(forest.n_nodes for forest in forests), 50, FIRST_BOXES))
+        return settled_volume(settle, closeness.axes, box, finer, deadline, first)
 
 
 def _domain_of(box, inside, missing):

@@ -54,7 +54,7 @@ def drawn(low, high, integer, rounds, n, rng):
     return np.clip(points, low, high)
 
 
-def settled_volume(settle, axes, box, finer, deadline):
+def settled_volume(settle, axes, box, finer, deadline, first_boxes=FIRST_BOXES):
     """Bounds on the share of a box on which something is so.
 
     Parameters
@@ -67,6 +67,8 @@ def settled_volume(settle, axes, box, finer, deadline):
     finer : bool
         Whether models compare numbers that are finer than the cells of the axes.
     deadline : float
+    first_boxes : int
+        Boxes after which the search ends, without a deadline, where hardly any volume is settled.
 
     Returns
     -------
@@ -78,7 +80,7 @@ def settled_volume(settle, axes, box, finer, deadline):
     _push(open_, shares, *axes.whole)
     yes = no = 0.0
     while open_ and n_boxes < BOXES and monotonic() < deadline:
-        if n_boxes == FIRST_BOXES and deadline == np.inf and yes + no < LEAST_SETTLED:
+        if n_boxes == first_boxes and deadline == np.inf and yes + no < LEAST_SETTLED:
             break
         n_boxes += 1
         share, _, lo, hi = heapq.heappop(open_)
