@@ -262,7 +262,7 @@ def sufficient_box(
     (True, True)
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
-    audited = Audited(model, domain, row)
+    audited = Audited(model, domain, row).on(0)
     growth = _Growth(audited, deadline)
     audited.check(growth.label)
     growth.run(_order(audited, random_state))
