@@ -616,7 +616,7 @@ def test_names_are_shown_in_one_line():
 def test_sparse_rows_are_refused(ask):
     X, y = small_data(0)
     model = DecisionTreeClassifier().fit(X, y)
-    with pytest.raises(TypeError, match="rows? is sparse"):
+    with pytest.raises(TypeError, match=r"rows? is sparse"):
         ask(model, csr_array(X[:1]))
 
 
