@@ -60,6 +60,19 @@ class Question:
 CLASS = Question()
 
 
+def range_of(given, parameter):
+    """The range ``(low, high)`` that a user gave, in which None leaves an end open."""
+    low, high = given if isinstance(given, tuple | list) and len(given) == 2 else (None, None)
+    low = -np.inf if low is None else float(low)
+    high = np.inf if high is None else float(high)
+    if not low <= high or (low == -np.inf and high == np.inf):
+        raise ValueError(
+            f"{parameter}={given!r} is no range. Give (low, high) with low <= high; None leaves "
+            "one end open."
+        )
+    return low, high
+
+
 def range_around(answer, within):
     """The range of the doubles whose difference from an answer is at most a number."""
     high = last_number(lambda y: y - answer <= within, 1, "float64")[0]
@@ -112,15 +125,18 @@ class Audited:
         self.table = self.model.table
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
 
-    def __getstate__(self):
-        # what was read for questions can be read again, and certifiers cannot be pickled
-        return {**self.__dict__, "_grounds": {}}
+    def alone(self):
+        """The same for another thread or process: proofs are for one at a time."""
+        return self._copy(_grounds={})
+
+    def _copy(self, **changed):
+        one = object.__new__(Audited)
+        one.__dict__.update(self.__dict__ | changed)
+        return one
 
     def on(self, i, question=CLASS):
         """The same about row `i` and a question."""
-        one = object.__new__(Audited)
-        one.__dict__.update(self.__dict__)
-        one.question, one.place, one.given = question, i, self.numbers[i]
+        one = self._copy(question=question, place=i, given=self.numbers[i])
         one.row = one.given.astype(np.float64)
         rounded = one.row.astype(self.model.finest.row_dtype)[None]
         one._stand_on(rounded, i)

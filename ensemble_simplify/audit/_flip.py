@@ -25,7 +25,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.audit._audited import CLASS, WITHIN, Audited, Question, share_range
+from ensemble_simplify.audit._audited import (
+    CLASS,
+    WITHIN,
+    Audited,
+    Question,
+    range_of,
+    share_range,
+)
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.grid import Axes, Domain, Stopped, next_after
@@ -317,7 +324,7 @@ def nearest_flip(
     if n_tasks == 1:
         return asked.flips(range(n_rows), deadline)
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(asked.flips)(range(n_rows)[part], deadline)
+        delayed(replace(asked, audited=audited.alone()).flips)(range(n_rows)[part], deadline)
         for part in gen_even_slices(n_rows, n_tasks)
     )
     return [flip for part in parts for flip in part]
@@ -342,7 +349,12 @@ class _What:
                 raise ValueError(
                     f"min_proba={min_proba!r}, but {name} is a regressor. Give target=(low, high)."
                 )
-            return cls(_range_of(target, name))
+            if not isinstance(target, tuple | list):
+                raise ValueError(
+                    f"target={target!r}, but {name} is a regressor. Give the range to be reached, "
+                    "target=(low, high), where None leaves an end open."
+                )
+            return cls(range_of(target, "target"))
         label = None if target is None else audited.positive(target, "target")
         if min_proba is not None and label is None and len(forest.classes) != 2:
             raise ValueError(
@@ -376,24 +388,6 @@ class _What:
         if self.label is None:
             return np.arange(forest.n_classes) != own
         return np.arange(forest.n_classes) == self.label
-
-
-def _range_of(target, name):
-    """The range that a regressor has to reach."""
-    if not isinstance(target, tuple | list) or len(target) != 2:
-        raise ValueError(
-            f"target={target!r}, but {name} is a regressor. Give the range to be reached, "
-            "target=(low, high), where None leaves an end open."
-        )
-    low, high = target
-    low = -np.inf if low is None else float(low)
-    high = np.inf if high is None else float(high)
-    if not low <= high or (low == -np.inf and high == np.inf):
-        raise ValueError(
-            f"target={target!r} is no range to be reached. Give (low, high) with low <= high; None "
-            "leaves one of them open."
-        )
-    return low, high
 
 
 def _may_change(audited, features, frozen, direction):
