@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, last_number, next_after, read_domain
+from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -95,7 +97,8 @@ class Audited:
     `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
     that compares such is followed only on those that float32 represents: numbers between a cut
     point and the next float32 become one of the two, so that the answer stays; `moved` says whether
-    there are any. `cell`, of shape (1, n_axes), is where it lies.
+    there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
+    n_features), are rows near which the question is asked, rounded to numbers of the forest.
 
     Parameters
     ----------
@@ -108,22 +111,34 @@ class Audited:
     classifier : bool
         Whether regressors are refused.
     with_ties : bool
+    near : rows of the user's or None
+        Only without `rows`.
     """
 
-    def __init__(self, model, domain, rows=None, *, name="row", classifier=True, with_ties=False):
+    def __init__(
+        self, model, domain, rows=None, *, name="row", classifier=True, with_ties=False, near=None
+    ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
         self.question, self.moved, self._grounds, self._found = CLASS, False, {}, {}
-        self.table = self.model.table
+        self.table, self.near = self.model.table, None
         if rows is None:
-            self._stand_on(None)
+            if near is not None:
+                check_column_names([self.model.estimator], near, "near")
+                self._come_as(near)
+                self.near = Given.of(self.table, near).rounded(self.model.finest.row_dtype)
+            self._stand_on(self.near)
             return
         self.rows = self._rows_of(rows)
-        if is_plain(self.rows) or self.model.forest.table.by_dtype:
-            self.model.take(self.rows)
-        self.model.name_levels(self.rows)
-        self.table = self.model.table
+        self._come_as(self.rows)
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
+
+    def _come_as(self, rows):
+        """Read the model for the form in which some rows come."""
+        if is_plain(rows) or self.model.forest.table.by_dtype:
+            self.model.take(rows)
+        self.model.name_levels(rows)
+        self.table = self.model.table
 
     def alone(self):
         """The same for another thread or process: proofs are for one at a time."""
@@ -264,6 +279,17 @@ class Audited:
     def index(self, key, parameter):
         """The number of a feature that the user calls so, in some parameter."""
         return column_index(key, parameter, self.model.forest.n_features, self.table.names)
+
+    def indices(self, keys, parameter):
+        """The numbers of one feature or several that the user calls so, none of them twice."""
+        single = isinstance(keys, str | Integral)
+        found = [self.index(key, parameter) for key in ([keys] if single else keys)]
+        if not found or len(set(found)) < len(found):
+            raise ValueError(
+                f"{parameter}={keys!r} names {'a feature twice' if found else 'no feature'}. Name "
+                "each of the features that are asked about once."
+            )
+        return found
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

@@ -301,6 +301,17 @@ class Inside:
         }
         return replace(self, clauses=frozenset(clauses))
 
+    def doubled(self, features):
+        """The domain of pairs of inputs that differ in some features alone.
+
+        The second input's values of these come after all of the first one's, in their order.
+        """
+        place = {j: len(self.low) + i for i, j in enumerate(features)}
+        again = {frozenset((place.get(j, j), value) for j, value in c) for c in self.clauses}
+        names = ("low", "high", "integer", "missing")
+        both = {name: np.append(own := getattr(self, name), own[features]) for name in names}
+        return Inside(clauses=self.clauses | again, **both)
+
     def _in_range(self, X):
         """Which entries are inside, each alone."""
         low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)

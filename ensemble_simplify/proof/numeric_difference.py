@@ -95,12 +95,18 @@ class Closeness:
         ``answers(cells)``: the own answers of both, two arrays of shape (n, n_outputs).
     atol, rtol : float
         Answers a and b are close where ``abs(a - b) <= atol + rtol * abs(b)``.
+    twins : {None, "common", "all"}, default=None
+        How trees are joined, see `JoinedTrees`.
     """
 
-    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol):
+    # where to look, as pairs of first and last cells; None is everywhere
+    boxes: tuple = (None,)
+    are_odds = False
+
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol, twins=None):
         self.axes, self.outside, self.answers = axes, outside, answers
         self.atol, self.rtol = atol, rtol
-        pair = JoinedPair(sums, columns, trees, axes)
+        pair = JoinedPair(sums, columns, trees, axes, twins)
         self.trees, self.leaves, self.start = pair.trees, pair.leaves, pair.start
         self.n_outputs = len(pair.start[0])
         # sums here, and those of the models, are no further from real ones than this
@@ -130,12 +136,16 @@ class Closeness:
 
     def _note(self, cells, a, b):
         """Which answers are apart; the first of them refutes, whatever bounds say."""
-        difference = np.abs(a - b)
+        difference = self._difference(a, b)
         apart = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
         self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
         if apart.any() and self.found.cell is None:
             self.found.cell = cells[apart.argmax()].copy()
         return apart
+
+    def _difference(self, a, b):
+        """How far apart numbers are."""
+        return np.abs(a - b)
 
     def _is_inside(self, cells):
         return ~in_boxes(cells, self.outside)
@@ -355,26 +365,29 @@ class Closeness:
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
         for forms, start, need in self._cases(bar, rtol):
-            room = max_boxes - self.n_boxes
-            if room <= 0:
-                return np.inf, "boxes"
-            cells = self.search.find(
-                forms,
-                start,
-                need,
-                outside=self.outside,
-                judge=judge,
-                deadline=deadline,
-                max_boxes=min(limit, room),
-            )
-            self.n_boxes += self.search.n_boxes
-            if len(cells):
-                return np.inf, None
-            if self.search.stopped == "boxes" and limit < room:
-                return np.inf, "rounding"
-            if self.search.stopped is not None:
-                return np.inf, self.search.stopped
-            bound = max(bound, self._closed(bar))
+            for box in self.boxes:
+                room = max_boxes - self.n_boxes
+                if room <= 0:
+                    return np.inf, "boxes"
+                cells = self.search.find(
+                    forms,
+                    start,
+                    need,
+                    box=box,
+                    outside=self.outside,
+                    judge=judge,
+                    are_odds=self.are_odds,
+                    deadline=deadline,
+                    max_boxes=min(limit, room),
+                )
+                self.n_boxes += self.search.n_boxes
+                if len(cells):
+                    return np.inf, None
+                if self.search.stopped == "boxes" and limit < room:
+                    return np.inf, "rounding"
+                if self.search.stopped is not None:
+                    return np.inf, self.search.stopped
+                bound = max(bound, self._closed(bar))
         return max(bound + self.margin, self.found.largest), None
 
     def _closed(self, bar):

@@ -261,6 +261,15 @@ class Vote:
         return max([own, *(member.coarsest for member in self.members)])
 
     @property
+    def is_rising(self):
+        """Whether its scores never fall where a leaf rises: sums and means, of weights above 0."""
+        if self.rule not in ("mean", "soft", "additive") or self.calibrated is not None:
+            return False
+        return bool(
+            (self.member_weights >= 0).all() and all(member.is_rising for member in self.members)
+        )
+
+    @property
     def is_boosted(self):
         """Whether its probabilities are no mean of leaf values, but for members' labels."""
         return (

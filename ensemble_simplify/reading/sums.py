@@ -1,9 +1,10 @@
 """What the trees of a model add up to: the linear form that proofs, pruning and export work on.
 
 At a row, column k comes to ``start[k]`` plus ``value[leaf, k]`` over the leaves in which the row
-ends. The same trees answer three questions: which class leads (`class_sums`), which number is
-answered (`number_sums`), and what the log-odds of two classes are (`odds_sums`). Sums are of real
-numbers; each form says how far the roundings of the model itself can be from them.
+ends. The same trees answer four questions: which class leads (`class_sums`), which number is
+answered (`number_sums`), what the log-odds of two classes are (`odds_sums`), and those of a class
+against each of many others (`lead_sums`). Sums are of real numbers; each form says how far the
+roundings of the model itself can be from them.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class Sums:
         Whether ties go to the last class, not the first.
     first : slice or None
         Nodes of the first tree.
+    terms : float64 array like `value`, or None
+        Numbers in the same order as those of each column of `value`, as the trees hold them:
+        where two of `value` are rounded to one, these are not. Of numbers alone.
     """
 
     value: np.ndarray
@@ -56,6 +60,17 @@ class Sums:
     is_exact: bool = False
     tie_upper: bool = False
     first: slice | None = None
+    terms: np.ndarray | None = None
+
+    def column(self, k):
+        """The sums of one column alone."""
+        terms = None if self.terms is None else self.terms[:, k : k + 1]
+        return replace(self, value=self.value[:, [k]], start=self.start[[k]], terms=terms)
+
+    def times(self, factor):
+        """The sums multiplied by one or minus one, which rounds nothing."""
+        terms = None if self.terms is None else factor * self.terms
+        return replace(self, value=factor * self.value, start=factor * self.start, terms=terms)
 
     @cached_property
     def folded(self):
@@ -215,17 +230,20 @@ def number_sums(forest):
     if parts is None or forest.vote.link is not None:
         return None
     value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
+    terms = np.zeros_like(value)
     largest_start, one = 0.0, 0.0
     for own, columns, factor in parts:
         if own.link is not None or own.rule in ("samme", "majority"):
             return None
         nodes, share = forest.nodes_of(own), factor / (own.scale * own.divisor)
-        leaves, moved = forest.value[nodes, : own.n_scores] * share, own.moved_by * share
+        held = forest.value[nodes, : own.n_scores]
+        leaves, moved = held * share, own.moved_by * share
         if own.has_one_score and forest.classes is not None:
             # the score is the probability of the upper of two classes
             leaves, moved = leaves * [-1.0, 1.0], moved * [-1.0, 1.0] + [1.0, 0.0]
-            one = 1.0
+            one, held = 1.0, held * [-1.0, 1.0]
         value[nodes, columns] = leaves
+        terms[nodes, columns] = np.sign(share) * held
         start[columns] += moved
         largest_start += own.largest_start * share
     magnitude = _leaves(forest, forest.vote, value)[1] + largest_start
@@ -233,7 +251,7 @@ def number_sums(forest):
     is_exact = forest.vote.averages_trees and _cannot_round(
         *_leaves(forest, forest.vote, forest.value)
     )
-    return Sums(value, start, magnitude + one, rounding, is_exact=is_exact)
+    return Sums(value, start, magnitude + one, rounding, is_exact=is_exact, terms=terms)
 
 
 def odds_sums(forest):
@@ -249,14 +267,38 @@ def odds_sums(forest):
     if vote.members:
         return None
     if vote.rule == "samme":
-        value = (forest.value[:, 1:2] - forest.value[:, :1]) * vote.slope / vote.scale
+        held = forest.value[:, 1:2] - forest.value[:, :1]
+        value = held * vote.slope / vote.scale
     else:
-        value = forest.value[:, :1] * (vote.slope / vote.divisor)
+        held = forest.value[:, :1]
+        value = held * (vote.slope / vote.divisor)
     start = vote.moved_by[:1] * (vote.slope / vote.divisor) + vote.shift
     magnitude = _leaves(forest, vote, value)[1]
     magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
-    return Sums(value, start, magnitude, rounding)
+    return Sums(value, start, magnitude, rounding, terms=np.sign(vote.slope) * held)
+
+
+def lead_sums(forest, column):
+    """The log-odds of a class against each other one: a column for each of these.
+
+    With u the numbers of a row, the probability of the class is ``1 / (1 + exp(-u).sum())``. None
+    where there are no such.
+    """
+    vote = forest.vote
+    if forest.n_classes == 2:
+        odds = odds_sums(forest)
+        return odds if odds is None or column == 1 else odds.times(-1.0)
+    if vote.link != "softmax" or vote.members or vote.rule not in ("additive", "samme"):
+        return None
+    shared = vote.divisor if vote.rule == "additive" else vote.scale * (vote.n_scores - 1)
+    others = np.delete(np.arange(vote.n_scores), column)
+    terms = forest.value[:, [column]] - forest.value[:, others]
+    moved = vote.moved_by
+    magnitude = 2.0 * (_leaves(forest, vote, forest.value)[1] + vote.largest_start) / shared
+    rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
+    start = (moved[column] - moved[others]) / shared
+    return Sums(terms / shared, start, magnitude, rounding, terms=terms)
 
 
 def _odds_of_means(forest, vote):
@@ -266,7 +308,9 @@ def _odds_of_means(forest, vote):
         return None
     value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift
     magnitude = abs(vote.slope) * sums.magnitude + abs(vote.shift)
-    return Sums(value, start, magnitude, abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude)
+    rounding = abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude
+    terms = np.sign(vote.slope) * sums.terms[:, 1:2]
+    return Sums(value, start, magnitude, rounding, terms=terms)
 
 
 def tree_shares(vote, n_classes, total):

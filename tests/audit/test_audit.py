@@ -560,7 +560,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="indices from 0 to 2"):
         is_monotone(model, 3, positive=model.classes_[0])
     with pytest.raises(TypeError, match="regressor"):
-        is_monotone(RandomForestRegressor(2).fit(X, X[:, 0]), 0)
+        is_monotone(RandomForestRegressor(2).fit(X, X[:, 0]), 0, response="class")
     with pytest.raises(ValueError, match="holds 2 rows"):
         sufficient_box(model, X[:2])
     with pytest.raises(ValueError, match="rows has 2 features"):
