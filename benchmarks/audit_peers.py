@@ -26,7 +26,8 @@ at least .5 + gap/2. So "no" here implies "no" there, and "yes" there implies "y
 held where the model itself, asked for both rows, confirms it: "pb refuted" counts proofs of no pair
 there, where a pair found here is one of the narrower question too.
 
-``flips`` asks for the test rows of four tables, first rows first, with protected features frozen:
+``flips`` asks for the first test rows of four tables, with protected features frozen, and of two
+sets of scikit-learn with boosting of 100 trees of depth 3, the two most important features frozen:
 
 - ``ours``: `nearest_flip`, at most ``--changes`` features; the fewest changes, then the nearest.
 - ``treecf exact``: branch and bound with a price on each change that makes it the same question,
@@ -40,7 +41,8 @@ there, where a pair found here is one of the narrower question too.
 The distance is the sum of changes, each divided by the feature's standard deviation in the training
 rows; all are told these scales where they take any. `judged` computes it, and whether a flip is
 valid (the model itself answers the other class, frozen features are kept, bounds are), for all
-alike. Those that search until a limit have ``--seconds`` a row. ``--their-python`` names the
+alike. Those that search until a limit have ``--seconds`` a row. Their seconds count a share of what
+a method does once a model; `ours` is given all rows in one call. ``--their-python`` names the
 interpreter that has treecf, dice-ml and mlxtend (all run in this one without it).
 
 ``--store FILE`` keeps a line of JSON an answer, so that a run can be made in pieces; ``--report``
@@ -62,9 +64,13 @@ import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.model_selection import train_test_split
 
 from benchmarks._record import ROOT, environment
 
@@ -102,6 +108,7 @@ FLIPPED = (
     "churn_t200_d5",
     "churn_t500_d6",
 )
+NODES = 10**12  # of treecf's search: the time limit ends it
 PRICE = 1e3  # of a change, above all distances: fewest changes come first
 WEIGHTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # of the class in Wachter's loss
 
@@ -159,6 +166,37 @@ class Public:
     def protected(self):
         return [self.names.index(name) for name in PROTECTED.get(self.table, ())]
 
+    def limits(self, rows):
+        """Bounds of each feature, widened to rows that lie outside."""
+        low, high = np.array([self.bounds[j] for j in range(len(self.names))]).T
+        return np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+
+
+class Wide(Public):
+    """Boosting 100 x 3 of scikit-learn on one of its own sets, with more features."""
+
+    def __init__(self, name):
+        self.name = name
+
+    @property
+    def model(self):
+        return _fitted(self.name)[0]
+
+    @property
+    def names(self):
+        return [f"f{j}" for j in range(self.model.n_features_in_)]
+
+    @property
+    def bounds(self):
+        X = _fitted(self.name)[1]["train"][0]
+        return dict(enumerate(zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True)))
+
+    def read(self, part):
+        return _fitted(self.name)[1][part]
+
+    def protected(self):
+        return np.argsort(-self.model.feature_importances_)[:2].tolist()
+
 
 @cache
 def _model(path):
@@ -167,6 +205,17 @@ def _model(path):
     model = XGBClassifier(n_jobs=1)
     model.load_model(path)
     return model
+
+
+@cache
+def _fitted(name):
+    load = {"breast_cancer": load_breast_cancer, "digits": load_digits}[name]
+    X, y = load(return_X_y=True)
+    # float32, as the model reads rows; of the digits, odd or even
+    X, y = X.astype(np.float32).astype(float), y % 2
+    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, random_state=SEED)
+    model = GradientBoostingClassifier(random_state=SEED).fit(X, y)
+    return model, {"train": (X, y), "test": (X_test, y_test)}
 
 
 def public_models(folder):
@@ -232,7 +281,10 @@ def asked_here(public, features, gap, near, options):
 
     asked = {"domain": Domain(bounds=public.bounds)} if public.bounds else {}
     asked |= {"gap": gap, "response": "proba"} if gap else {}
-    asked |= {"near": public.read("train")[0], "max_changes": 1} if near else {}
+    if near:
+        rows = public.read("train")[0]
+        bounds = dict(enumerate(zip(*public.limits(rows), strict=True)))
+        asked |= {"near": rows, "max_changes": 1, "domain": Domain(bounds=bounds)}
     start = time.process_time()
     outcome = is_sensitive(public.model, list(features), time_limit=options.seconds, **asked)
     answer = {"answer": outcome.sensitive, "seconds": time.process_time() - start}
@@ -382,13 +434,13 @@ def _line(cells):
 # ------------------------------------------------------------------- flips
 
 
-def judged(public, row, changed):
+def judged(public, limits, row, changed):
     """Whether a changed row is a valid flip, how many features it changes, and how far it is."""
     if changed is None:
         return False, math.nan, math.nan
-    # As float32, in which XGBoost reads rows and DiCE answers.
+    # As float32, in which the models read rows and DiCE answers.
     row, changed = np.asarray(row, np.float32), np.asarray(changed, np.float32)
-    low, high = np.array(bounds_of(public, row), np.float32).T
+    low, high = (np.asarray(side, np.float32) for side in limits)
     inside = (changed >= low) & (changed <= high)
     moved = changed != row
     scale = public.read("train")[0].std(axis=0)
@@ -398,110 +450,124 @@ def judged(public, row, changed):
     return bool(valid), int(moved.sum()), distance
 
 
-def bounds_of(public, row):
-    """Bounds of each feature, widened to the row where it lies outside."""
-    return [
-        (min(public.bounds[j][0], float(row[j])), max(public.bounds[j][1], float(row[j])))
-        for j in range(len(row))
-    ]
+class Method:
+    """One way to find flips: made once a model, then asked row after row."""
+
+    def __init__(self, public, limits, options):
+        self.public, self.limits, self.options = public, limits, options
+        self.X, self.y = public.read("train")
+        self.scale = self.X.std(axis=0)
+        # A feature that never varies is not given a scale of 0.
+        self.scale = np.where(self.scale > 0, self.scale, 1.0)
+        self.frozen = public.protected()
+        self.free = [j for j in range(len(public.names)) if j not in self.frozen]
+
+    def answers(self, rows):
+        """For each row the changed one, whether that is proven, and seconds."""
+        start = time.process_time()
+        self.begin()
+        shared = (time.process_time() - start) / len(rows)
+        for row in rows:
+            start = time.process_time()
+            changed, proven = self.ask(row)
+            yield changed, proven, shared + time.process_time() - start
 
 
-class Ours:
-    def __init__(self, public, options):
-        self.public, self.options = public, options
-        self.scale = public.read("train")[0].std(axis=0)
-
-    def __call__(self, row):
+class Ours(Method):
+    def answers(self, rows):
         from ensemble_simplify import Domain, nearest_flip
 
-        flip = nearest_flip(
+        start = time.process_time()
+        found = nearest_flip(
             self.public.model,
-            row[None],
+            rows,
             max_changes=self.options.changes,
-            frozen=self.public.protected(),
+            frozen=self.frozen,
             scale=self.scale,
-            domain=Domain(bounds=dict(enumerate(bounds_of(self.public, row)))),
-            time_limit=self.options.seconds,
+            domain=Domain(bounds=dict(enumerate(zip(*self.limits, strict=True)))),
+            time_limit=self.options.seconds * len(rows),
         )
-        flip = flip[0] if isinstance(flip, list) else flip
-        return (None if flip.row is None else np.ravel(flip.row)), flip.proven
+        # Shared out by the clock.
+        each = np.array([flip.seconds for flip in found])
+        each *= (time.process_time() - start) / each.sum()
+        for flip, seconds in zip(found, each.tolist(), strict=True):
+            yield None if flip.row is None else np.ravel(flip.row), flip.proven, seconds
 
 
-class Treecf:
-    def __init__(self, public, options, **search):
-        self.public, self.options, self.search = public, options, search
-        self.scale = public.read("train")[0].std(axis=0)
+class Treecf(Method):
+    search = MappingProxyType({})
 
-    def __call__(self, row):
-        from treecf import Explainer, Freeze, Range, Target
+    def begin(self):
+        from treecf import Explainer, Freeze, Range
 
-        names, frozen = self.public.names, self.public.protected()
-        rules = [Freeze(names[j]) for j in frozen]
-        rules += [
-            Range(names[j], low, high)
-            for j, (low, high) in enumerate(bounds_of(self.public, row))
-            if j not in frozen
-        ]
-        asked = Explainer(self.public.model, constraints=rules, normalizers=self.scale)
-        upper = self.public.model.predict(row[None])[0] == 1
-        target = (
-            Target.probability(op="<=", value=0.5)
-            if upper
-            else Target.probability(op=">=", value=float(np.nextafter(0.5, 1)))
-        )
-        found = asked.explain(
+        names, (low, high) = self.public.names, self.limits
+        rules = [Freeze(names[j]) for j in self.frozen]
+        rules += [Range(names[j], float(low[j]), float(high[j])) for j in self.free]
+        self.asked = Explainer(self.public.model, constraints=rules, normalizers=self.scale)
+
+    def ask(self, row):
+        from treecf import Target
+
+        if self.public.model.predict(row[None])[0] == 1:
+            target = Target.probability(op="<=", value=0.5)
+        else:
+            target = Target.probability(op=">=", value=float(np.nextafter(0.5, 1)))
+        found = self.asked.explain(
             row, target=target, seed=SEED, time_budget_s=self.options.seconds, **self.search
         )
         return getattr(found, "x_cf", None), found.proof in ("optimal", "certified")
 
 
-class Dice:
-    def __init__(self, public, options, method):
+class TreecfNearest(Treecf):
+    search = MappingProxyType({"backend": "exact", "node_budget": NODES})
+
+
+class TreecfExact(Treecf):
+    search = MappingProxyType({**TreecfNearest.search, "sparsity_weight": PRICE})
+
+
+class Dice(Method):
+    method, drawn = "random", MappingProxyType({"random_seed": SEED})
+
+    def begin(self):
         import dice_ml
 
-        self.public, self.method = public, method
-        X, y = public.read("train")
-        data = pd.DataFrame(X, columns=public.names).assign(outcome=y.astype(int))
-        told = dice_ml.Data(
-            dataframe=data, continuous_features=list(public.names), outcome_name="outcome"
-        )
-        self.asked = dice_ml.Dice(
-            told, dice_ml.Model(model=public.model, backend="sklearn"), method=method
-        )
+        names = self.public.names
+        data = pd.DataFrame(self.X, columns=names).assign(outcome=self.y.astype(int))
+        told = dice_ml.Data(dataframe=data, continuous_features=list(names), outcome_name="outcome")
+        model = dice_ml.Model(model=self.public.model, backend="sklearn")
+        self.asked = dice_ml.Dice(told, model, method=self.method)
 
-    def __call__(self, row):
-        names, frozen = self.public.names, self.public.protected()
-        free = [name for j, name in enumerate(names) if j not in frozen]
-        ranges = dict(zip(names, map(list, bounds_of(self.public, row)), strict=True))
-        options = {"random_seed": SEED} if self.method == "random" else {}
+    def ask(self, row):
+        names, (low, high) = self.public.names, self.limits
         try:
             found = self.asked.generate_counterfactuals(
                 pd.DataFrame(row[None], columns=names),
                 total_CFs=1,
                 desired_class="opposite",
-                features_to_vary=free,
-                permitted_range={name: ranges[name] for name in free},
-                **options,
+                features_to_vary=[names[j] for j in self.free],
+                permitted_range={names[j]: [float(low[j]), float(high[j])] for j in self.free},
+                **self.drawn,
             )
-        except Exception as error:  # "No counterfactuals found" has a type of its own
+        except Exception as error:  # it has a type of its own for no flip found
             if "counterfactuals" not in str(error).lower():
                 raise
             return None, False
         table = found.cf_examples_list[0].final_cfs_df
-        if table is None or not len(table):
-            return None, False
-        return table[names].to_numpy(float)[0], False
+        return (
+            table[names].to_numpy(float)[0] if table is not None and len(table) else None
+        ), False
 
 
-class Mlxtend:
-    def __init__(self, public, options):
-        self.public = public
-        self.X, _ = public.read("train")
-        self.answers = public.model.predict(self.X)
-        frozen = public.protected()
-        self.free = [j for j in range(self.X.shape[1]) if j not in frozen]
+class DiceGenetic(Dice):
+    method, drawn = "genetic", MappingProxyType({})
 
-    def __call__(self, row):
+
+class Mlxtend(Method):
+    def begin(self):
+        self.known = self.public.model.predict(self.X)
+
+    def ask(self, row):
         from mlxtend.evaluate import create_counterfactual
 
         model, free = self.public.model, self.free
@@ -516,7 +582,7 @@ class Mlxtend:
                 return model.predict_proba(whole)
 
         wanted = int(1 - model.predict(row[None])[0])
-        starts = self.X[self.answers == wanted][:, free]
+        starts = self.X[self.known == wanted][:, free]
         changed = row.copy()
         for weight in WEIGHTS:
             changed[free] = create_counterfactual(
@@ -535,13 +601,21 @@ class Mlxtend:
 
 FLIPS = {
     "ours": Ours,
-    "treecf exact": lambda *a: Treecf(*a, backend="exact", sparsity_weight=PRICE),
-    "treecf nearest": lambda *a: Treecf(*a, backend="exact"),
+    "treecf exact": TreecfExact,
+    "treecf nearest": TreecfNearest,
     "treecf": Treecf,
-    "dice random": lambda *a: Dice(*a, method="random"),
-    "dice genetic": lambda *a: Dice(*a, method="genetic"),
+    "dice random": Dice,
+    "dice genetic": DiceGenetic,
     "mlxtend": Mlxtend,
 }
+
+
+def flipped(options):
+    """The models whose rows are asked about."""
+    public = [public for public in public_models(options.models) if public.name in FLIPPED]
+    public += [Wide("breast_cancer"), Wide("digits")]
+    only = options.only or [""]
+    return [public for public in public if any(text in public.name for text in only)]
 
 
 def flips(options, done):
@@ -555,28 +629,26 @@ def flips(options, done):
         subprocess.run(command, cwd=ROOT, check=True)
         done |= stored(options)
         options.methods = [method for method in options.methods if method == "ours"]
-    for public in public_models(options.models):
-        if public.name not in FLIPPED:
-            continue
-        if options.only and not any(text in public.name for text in options.only):
-            continue
+    for public in flipped(options):
+        rows = public.read("test")[0][: options.rows]
+        limits = public.limits(rows)
         for method in options.methods:
-            asked = None
-            for i, row in enumerate(public.read("test")[0][: options.rows]):
-                key = ["flips", public.name, i, method]
-                if json.dumps(key) in done:
-                    continue
-                asked = asked or FLIPS[method](public, options)
-                start = time.process_time()
-                changed, proven = asked(row)
-                seconds = time.process_time() - start
-                changed = None if changed is None else np.asarray(changed, float).tolist()
-                answer = {"row": changed, "proven": bool(proven), "seconds": seconds}
-                keep(options, done, key, answer)
+            key = ["flips", public.name, method, len(rows)]
+            if json.dumps(key) in done:
+                continue
+            answers = [
+                {
+                    "row": None if changed is None else np.asarray(changed, float).tolist(),
+                    "proven": bool(proven),
+                    "seconds": seconds,
+                }
+                for changed, proven, seconds in FLIPS[method](public, limits, options).answers(rows)
+            ]
+            keep(options, done, key, answers)
 
 
 def report_flips(options, done):
-    """A line a method and model; means over the rows to which all that are shown have a flip."""
+    """A line a method and model; means over the rows to which all that mostly answer do."""
     print(
         f"{options.rows} rows a model, {options.seconds:g} s a row, at most {options.changes} "
         "changes for `ours`.\n"
@@ -587,25 +659,24 @@ def report_flips(options, done):
     )
     print("|---" * 9 + "|")
     same, compared = 0, 0
-    for public in public_models(options.models):
-        rows = public.read("test")[0][: options.rows] if public.name in FLIPPED else ()
-        keys = {m: [["flips", public.name, i, m] for i in range(len(rows))] for m in FLIPS}
-        answers = {m: [done.get(json.dumps(key)) for key in asked] for m, asked in keys.items()}
-        answers = {m: found for m, found in answers.items() if found and None not in found}
+    for public in flipped(options):
+        rows = public.read("test")[0][: options.rows]
+        limits = public.limits(rows)
+        keys = {method: json.dumps(["flips", public.name, method, len(rows)]) for method in FLIPS}
+        answers = {method: done[key] for method, key in keys.items() if key in done}
         told = {
-            method: [judged(public, x, a["row"]) for x, a in zip(rows, found, strict=True)]
+            method: [judged(public, limits, x, a["row"]) for x, a in zip(rows, found, strict=True)]
             for method, found in answers.items()
         }
-        # A method with few valid flips would leave few rows to compare the others on.
-        steady = [m for m, known in told.items() if np.mean([k[0] for k in known]) > 0.5]
+        # One with few valid flips would leave few rows to compare the others on.
+        steady = [method for method, known in told.items() if np.mean([k[0] for k in known]) > 0.5]
         shared = [i for i in range(len(rows)) if all(told[m][i][0] for m in steady)]
         for method, found in answers.items():
-            valid = [k[0] for k in told[method]]
-            over = [i for i in shared if valid[i]]
+            over = [i for i in shared if told[method][i][0]]
             mean = np.mean([told[method][i][1:] for i in over], axis=0) if over else [math.nan] * 2
-            seconds = [a["seconds"] for a in found]
+            seconds = [answer["seconds"] for answer in found]
             print(
-                f"| {public.name} | {method} | {sum(valid)} of {len(valid)} | "
+                f"| {public.name} | {method} | {sum(k[0] for k in told[method])} of {len(rows)} | "
                 f"{sum(a['proven'] for a in found)} | {mean[0]:.2f} | {mean[1]:.3f} | {len(over)} |"
                 f" {np.mean(seconds):.3f} | {max(seconds):.2f} |"
             )
