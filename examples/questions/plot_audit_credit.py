@@ -149,9 +149,7 @@ rules_of(fair, list(fair_X))
 # and smallest changes that lead to a probability of at least .6, and proves that there are none
 # that are smaller.
 
-possible = Domain(
-    bounds={name: domain.bounds[name] for name in fair_X}, integers=list(fair_X)
-)
+possible = Domain(bounds={name: domain.bounds[name] for name in fair_X}, integers=list(fair_X))
 plan = {
     "frozen": ["age", "late payments"],
     "direction": {"income": "up", "years in job": "up", "debt": "down"},
