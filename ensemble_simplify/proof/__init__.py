@@ -20,6 +20,7 @@ from ensemble_simplify.proof.joined_trees import JoinedPair, JoinedTrees
 from ensemble_simplify.proof.near_rows import (
     Lines,
     Neighbourhood,
+    NumberLines,
     TreeLines,
     n_near,
     points_apart,
