@@ -147,9 +147,9 @@ rules_of(fair, possible)
 # What can a refused applicant do?
 # --------------------------------
 # Nobody can change their age or the late payments of the past. Income and years in the job can only
-# rise, debt can only fall. This applicant wants to ask again in three years, so the domain also says
-# how far each can get by then. :func:`~ensemble_simplify.nearest_flip` finds the plans with the
-# fewest and smallest changes that lead to a probability of at least .6, and proves that none is
+# rise, debt can only fall. This applicant wants to ask again in three years, so the domain also
+# says how far each can get by then. :func:`~ensemble_simplify.nearest_flip` finds the plans with
+# the fewest and smallest changes that lead to a probability of at least .6, and proves that none is
 # smaller.
 
 rules = {
@@ -171,9 +171,9 @@ for number, plan in enumerate(flip.plans, start=1):
 print("no plan is smaller: proven" if flip.proven else "undecided")
 
 # %%
-# On the left, the pair of applicants from above: their incomes vary, and nothing else. On the right,
-# income and debt of the refused applicant vary. The frame is what can be reached in three years, the
-# arrow is the first plan.
+# On the left, the pair of applicants from above: their incomes vary, and nothing else. On the
+# right, income and debt of the refused applicant vary. The frame is what can be reached in three
+# years, the arrow is the first plan.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 incomes = np.arange(10, 81)
@@ -215,6 +215,6 @@ outcomes = nearest_flip(fair, first, domain=possible, **only)
 print(f"{sum(map(bool, outcomes))} can, {sum(one.proven and not one for one in outcomes)} cannot")
 
 # %%
-# The answers hold for this model and these inputs, not for the world: a model without the column for
-# sex can still follow it through other features that go with it. All functions of this page are
-# explained in :ref:`audit`.
+# The answers are about this model and these inputs, not about the world: a model without the column
+# for sex can still follow it through other features that go with it. All functions of this page
+# are explained in :ref:`audit`.
