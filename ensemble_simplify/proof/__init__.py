@@ -16,7 +16,7 @@ from ensemble_simplify.proof.agreement import Agreement, agreement
 from ensemble_simplify.proof.differences import Difference, Differences, differences
 from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
 from ensemble_simplify.proof.given_rows import Given
-from ensemble_simplify.proof.joined_trees import JoinedTrees
+from ensemble_simplify.proof.joined_trees import JoinedPair, JoinedTrees
 from ensemble_simplify.proof.near_rows import (
     Lines,
     Neighbourhood,
@@ -26,6 +26,7 @@ from ensemble_simplify.proof.near_rows import (
     walks,
     within,
 )
+from ensemble_simplify.proof.numeric_difference import odds_apart
 from ensemble_simplify.proof.numeric_rise import Rise, rising_sums
 from ensemble_simplify.proof.outcome import Verification, shown_entry
 from ensemble_simplify.proof.prove import certify, prove

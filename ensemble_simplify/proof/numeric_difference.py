@@ -439,26 +439,35 @@ class CloseOdds(Closeness):
         return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
 
     def _cases(self, bar, rtol):
-        if bar >= 1.0:
-            return
-        bar = max(bar, 0.0)
-        for upper, lower in ((0, 1), (1, 0)):
-            one, two = self.leaves[upper][:, 0], self.leaves[lower][:, 0]
-            forms, start, need = [], [], []
-            for share in TANGENTS:
-                # in both, or one of both, probabilities far from the ends
-                p = bar + (1.0 - bar) * share
-                q = p - bar
-                slope = p * (1.0 - p) / (q * (1.0 - q))
-                touched = slope * np.log(p / (1.0 - p)) - np.log(q / (1.0 - q))
-                # as shares of the larger of both weights
-                weight = max(slope, 1.0)
-                forms.append((slope * one - two) / weight)
-                start.append((slope * self.start[upper][0] - self.start[lower][0]) / weight)
-                # the tangent's own rounding, too
-                error = self.of_sums + 1e-12 * (1.0 + abs(touched) / weight)
-                need.append(touched / weight - error)
-            yield np.ascontiguousarray(np.column_stack(forms)), np.array(start), np.array(need)
+        yield from odds_apart(self.leaves, self.start, bar, self.of_sums)
 
     def _closed(self, bar):
         return max(bar, 0.0)
+
+
+def odds_apart(leaves, start, bar, margin):
+    """What a point needs at which two sigmoids of sums are further apart than a bar.
+
+    `leaves` and `start` are those of a `JoinedPair` of log-odds; `margin` is by how much sums can be
+    off. Yields forms of the leaves, their starts, and what is needed of each.
+    """
+    if bar >= 1.0:
+        return
+    bar = max(bar, 0.0)
+    for upper, lower in ((0, 1), (1, 0)):
+        one, two = leaves[upper][:, 0], leaves[lower][:, 0]
+        forms, begin, need = [], [], []
+        for share in TANGENTS:
+            # in both, or one of both, probabilities far from the ends
+            p = bar + (1.0 - bar) * share
+            q = p - bar
+            slope = p * (1.0 - p) / (q * (1.0 - q))
+            touched = slope * np.log(p / (1.0 - p)) - np.log(q / (1.0 - q))
+            # as shares of the larger of both weights
+            weight = max(slope, 1.0)
+            forms.append((slope * one - two) / weight)
+            begin.append((slope * start[upper][0] - start[lower][0]) / weight)
+            # the tangent's own rounding, too
+            error = margin + 1e-12 * (1.0 + abs(touched) / weight)
+            need.append(touched / weight - error)
+        yield np.ascontiguousarray(np.column_stack(forms)), np.array(begin), np.array(need)
