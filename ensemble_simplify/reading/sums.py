@@ -141,19 +141,22 @@ def _cut_sums(forest, vote):
     """The same for a vote with a `Cut`: the number of one class against the cut-off in the other.
 
     Where trees are averaged, the cut-off is shared out among them, so that this holds under other
-    weights of the trees, too. None where the number is no sum, or both its ends lead to one class.
+    weights of the trees, too. Of ranges, the sums are straight lines in the number, of which the
+    one for a range is the largest there. None where the number is no sum, or both its ends lead to
+    one class.
     """
     cut = vote.cut
     value, start = np.zeros((forest.n_nodes, 2)), np.zeros(2)
     if not cut.at:
         start[cut.first] = 1.0
         return Sums(value, start, 1.0, 0.0, is_exact=True, first=_first_tree(forest, vote))
-    parts = parts_of(vote, np.arange(2))
-    if parts is None or len(cut.at) % 2 == 0:
+    parts = parts_of(vote, np.arange(max(2, vote.n_scores)))
+    if parts is None or cut.first == cut.last:
         return None
-    middle, half = cut.middle
+    # of ranges, the first of the two numbers that part them
+    middle, half = cut.middle(cut.first if cut.ranges else None)
     at, fraction = middle, None
-    if vote.rule == "mean" and not vote.members and half == 0.0:
+    if vote.rule == "mean" and not vote.members and half == 0.0 and not cut.ranges:
         fraction = _fraction_near(middle, *_leaves(forest, vote, forest.value))
         at = middle if fraction is None else float(fraction.numerator)
     unit = 1.0
@@ -179,10 +182,17 @@ def _cut_sums(forest, vote):
             if len(place):
                 value[nodes, 1] = forest.value[nodes, place[0]] * share
             value[nodes, 0] = at * (1.0 if fraction is not None else share)
+    largest = abs(middle)
+    if cut.ranges:
+        beyond, half_beyond = cut.middle(cut.last)
+        half, largest = max(half, half_beyond), largest + abs(beyond)
+        value, start = (above - below for below, above in (value.T, start))
+        value = np.column_stack([-value, np.zeros_like(value), value])
+        start = np.array([-start, 0.0, start - unit * (beyond - middle)])
     if cut.last == 0:
         value, start = value[:, ::-1].copy(), start[::-1].copy()
     leaves, magnitude = _leaves(forest, vote, value)
-    magnitude += 3.0 * (vote.largest_start + unit * abs(middle))
+    magnitude += 3.0 * (vote.largest_start + unit * largest)
     rounding = 8.0 * (vote.n_trees + 16) * (vote.coarsest * magnitude + _EPS * unit * half)
     rounding += unit * half
     is_exact = fraction is not None and _cannot_round(leaves, magnitude)
