@@ -167,7 +167,8 @@ class Public:
         return [self.names.index(name) for name in PROTECTED.get(self.table, ())]
 
     def limits(self, rows):
-        """Bounds of each feature, widened to rows that lie outside."""
+        """Bounds of each feature, widened to rows that lie outside, as float32 too."""
+        rows = np.vstack([rows, rows.astype(np.float32)])
         low, high = np.array([self.bounds[j] for j in range(len(self.names))]).T
         return np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
 
