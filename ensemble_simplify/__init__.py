@@ -3,8 +3,10 @@
 from ensemble_simplify.audit import (
     Monotonicity,
     NearestFlip,
+    Sensitivity,
     SufficientBox,
     is_monotone,
+    is_sensitive,
     nearest_flip,
     sufficient_box,
 )
@@ -55,7 +57,7 @@ from ensemble_simplify.proof import (
 )
 from ensemble_simplify.reading import OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.writing import export_tree, import_tree
+from ensemble_simplify.writing import export_model, export_tree, import_tree
 
 __all__ = [
     "AbstentionDisplay",
@@ -86,6 +88,7 @@ __all__ = [
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
+    "Sensitivity",
     "Simplification",
     "SimplificationDisplay",
     "SimplifiedModel",
@@ -96,9 +99,11 @@ __all__ = [
     "agreement",
     "differences",
     "estimate",
+    "export_model",
     "export_tree",
     "import_tree",
     "is_monotone",
+    "is_sensitive",
     "merge_trees",
     "nearest_flip",
     "simplify",

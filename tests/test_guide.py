@@ -18,6 +18,7 @@ PAGES = [
     "composing",
     "faithful_pruning",
     "faq",
+    "one_tree",
     "simplify",
     "tables",
     "verify",

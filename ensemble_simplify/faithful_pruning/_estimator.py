@@ -11,9 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import Bunch, check_random_state
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
@@ -21,7 +23,9 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     TakesWhatItsEstimatorTakes,
+    absolute_tolerance,
     all_or_nothing,
+    check_atol,
     check_column_names,
     check_readable,
     check_weights,
@@ -41,9 +45,11 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
+from ensemble_simplify.faithful_pruning._numbers import Numbers
 from ensemble_simplify.faithful_pruning._path import Step, find_path
-from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.faithful_pruning._promise import NearRows, Votes, leaf_counts
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
+from ensemble_simplify.faithful_pruning._within import Within
 from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model, held_out, unwrap
@@ -63,16 +69,24 @@ CHECK_SHARE = 0.25
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
 
 
-class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
-    """Drop trees of an ensemble, and weight the others so that the predicted class stays the same.
+def _is_classifier(pruner):
+    """Whether a pruner has classes; scikit-learn asks this of estimators before and after fit."""
+    return not pruner._is_of_values
 
-    The class stays the same at every point of a promised set: every finite input, the inputs of a
-    domain, or all points that differ from a training row in at most `max_changes` features. This is
-    proven before ``fit`` returns, in the arithmetic of the pruned ensemble's own ``predict``.
+
+class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
+    """Drop trees of an ensemble, and weight the others so that its answers stay.
+
+    The predicted class stays the same or, with `atol`, the value of a regressor or the probability
+    of every class stays within a tolerance. That is so at every point of a promised set: every
+    finite input, the inputs of a domain, or all points that differ from a training row in at most
+    `max_changes` features. It is proven before ``fit`` returns, in the arithmetic of the pruned
+    ensemble's own ``predict``.
 
     The weights solve a linear program. Points that are still answered otherwise are added to it,
     until there are none [1]_. The program is solved again with higher costs for small weights, so
-    that few trees keep a weight [2]_.
+    that few trees keep a weight [2]_. The fewest stumps within a tolerance, for every input, are
+    found by dynamic programming.
 
     Read more in the :ref:`User Guide <faithful_pruning>`.
 
@@ -85,7 +99,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
         histograms), voting over them, XGBoost and LightGBM, also their native ``Booster``, which is
         taken as it is, CatBoost; and a ``Pipeline`` of scalers, imputers or selectors of columns
-        that ends in one of these.
+        that ends in one of these. With `atol` also regressors of these kinds, but for voting and
+        for ``AdaBoostRegressor``, which answers a weighted median.
     max_changes : int or None, default=None
         The points at which the answers stay the same. None: every input. 0: the training rows
         (see Notes on a forest's own rows). 1: also every point that differs from some training row
@@ -94,11 +109,18 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         power. For every input (None) the proof can take exponentially long; use it for boosted
         stumps. Default forests mostly need all or most of their trees for 1, and all of them for 2
         and None.
+    atol : float, str or None, default=None
+        By how much values of a regressor, or probabilities of a classifier, may differ at the
+        promised points: a number, or a share of the standard deviation of the ensemble's answers to
+        the training rows such as ``"10%"`` (of several classes, the largest one). None: a classifier
+        keeps its classes; regressors need a tolerance. Probabilities are supported where they are
+        means of what trees say, and in boosting of two classes.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The promise is about these inputs only. Training rows must be
         inside. See :class:`Domain`.
     tolerance : float in [0, 1), default=0.0
-        Share of the promised points that may be answered otherwise. If it is positive, the
+        Share of the promised points that may be answered otherwise, or be further off than `atol`.
+        If it is positive, the
         ensemble of fewest trees on `path_` with no more exceptions is taken. Only with
         `max_changes`.
     objective : {"trees", "leaves"}, default="trees"
@@ -130,10 +152,19 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         boosting keep their type (gradient boosting with scaled leaves); a native booster is a
         native booster again. A forest or bagged trees
         become a ``VotingClassifier(voting="soft")`` of their trees, which has a place for weights
-        and a ``predict`` of its own. If no tree can go, it is a copy of the ensemble.
+        and a ``predict`` of its own; those that answer values keep their type, with scaled leaves.
+        If no tree can go, it is a copy of the ensemble.
     weights_ : ndarray of shape (n_trees of the ensemble,)
         Factor of each tree's vote; 0: the tree is dropped. If only their ratios matter, the mean
-        is 1, or close to 1 where ties are kept.
+        is 1, or close to 1 where ties are kept. With `atol`, weights may be negative where leaves
+        are scaled.
+    offset_ : float
+        What is added to the weighted sum: it stands in the leaves of the first tree kept. 0 without
+        `atol`, and where probabilities are means of votes.
+    atol_ : float or None
+        The tolerance as a number.
+    max_difference_ : float
+        With `atol`: no value or probability at a promised point differs by more. Else NaN.
     n_trees_ : int
         Number of trees kept.
     n_leaves_ : int
@@ -142,7 +173,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         At least that many trees, or leaves, are needed to keep the promise, whatever the weights.
         Weights are not counted that leave a promised point to a tie, or that lead there by less
         than a millionth of their sum (times the largest vote of a tree), unless no weights lead
-        everywhere. With a tolerance: 1, or the leaves of the smallest tree.
+        everywhere; with `atol`, weights beyond 100. With a `tolerance`: 1, or the leaves of the
+        smallest tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven smallest. ``"feasible"``: the promise is kept, but
         fewer trees may keep it, too.
@@ -151,15 +183,18 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         once for every row that it is near, and rows in the same cell are one. Training rows that
         are finer than cells (see Notes) are points of their own. ``inf`` without `max_changes`.
     n_exceptions_ : int
-        Number of promised points that the pruned ensemble answers otherwise. Unless `tolerance` is
-        positive, these are training rows that are finer than cells.
+        Number of promised points that the pruned ensemble answers otherwise, or further off than
+        `atol` (those within rounding of it are counted). Unless `tolerance` is positive, these are
+        training rows that are finer than cells. -1: there are some, uncounted.
     path_ : Bunch
         Ensembles from the fewest trees to the one without exceptions, as arrays ``n_trees``,
         ``n_leaves``, ``n_exceptions`` (exact), ``agreement`` (on held-out rows; NaN if there are
-        none) and ``weights``. There is one entry only without `max_changes`, and if there are too
-        many promised points to count the exceptions of each ensemble.
+        none) and ``weights``; with `atol` also ``offset`` and ``max_difference``, the largest
+        difference of each. There is one entry only without `max_changes` (but for stumps with
+        `atol`), and if there are too many promised points to count the exceptions of each ensemble.
     fidelity_ : float
-        Share of the held-out rows that both ensembles answer alike; NaN if there are none.
+        Share of the held-out rows that both ensembles answer alike, or within `atol`; NaN if there
+        are none.
     {classes_}
     {features_in}
 
@@ -167,7 +202,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     ------
     TypeError
         If the ensemble is of a kind that cannot be read or written, or that does not add up votes
-        of trees.
+        of trees; or if `atol` is given and its probabilities are of a kind that is not supported.
     ValueError
         If a parameter is out of range or does not go with the others, or a row is outside the
         domain.
@@ -200,7 +235,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     number between a threshold and the next float32 is put to both ensembles as it was given. If
     they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
 
-    Only the class is promised. The probabilities of the pruned ensemble differ.
+    Without `atol`, only the class is promised, and the probabilities of the pruned ensemble differ.
+    With it, only these are: where two classes are less than twice `atol` apart, the class can differ.
+    Forests of regression trees that were grown in full can need but one tree for the rows they were
+    fitted on, which says nothing of other rows; promise more (``max_changes=1``, `X_more`).
 
     References
     ----------
@@ -224,11 +262,34 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     (True, 0)
     >>> bool(pruner.verify())
     True
+
+    Boosted stumps that answer values: no input is answered by more than a tenth of the standard
+    deviation otherwise, and no fewer of these stumps can do that:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> stumps = GradientBoostingRegressor(max_depth=1, random_state=0)
+    >>> pruner = FaithfulPruner(stumps, atol="10%", random_state=0).fit(X, y)
+    >>> pruner.n_trees_, pruner.n_trees_lower_bound_
+    (31, 31)
+    >>> bool(pruner.max_difference_ <= pruner.atol_)
+    True
     """
+
+    _texts: ClassVar = {
+        "y": """\
+y : array-like of shape (n_samples,)
+    Class labels, or target values.""",
+        "classes_": """\
+classes_ : ndarray of shape (n_classes,)
+    Class labels; only of classifiers.""",
+    }
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "domain": [Domain, dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="left")],
         "objective": [StrOptions({"trees", "leaves"})],
@@ -244,6 +305,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         estimator: Any = None,
         *,
         max_changes: int | None = None,
+        atol: float | str | None = None,
         domain: Domain | dict | None = None,
         tolerance: float = 0.0,
         objective: str = "trees",
@@ -255,6 +317,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     ):
         self.estimator = estimator
         self.max_changes = max_changes
+        self.atol = atol
         self.domain = domain
         self.tolerance = tolerance
         self.objective = objective
@@ -263,6 +326,23 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _is_of_values(self):
+        """Whether the ensemble is a regressor."""
+        return self.estimator is not None and is_regressor(unwrap(self.estimator))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self._is_of_values:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            return tags
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        if self.estimator is not None:
+            own = get_tags(unwrap(self.estimator)).classifier_tags
+            tags.classifier_tags.multi_class = own is None or own.multi_class
+        return tags
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
@@ -296,8 +376,16 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 f"tolerance={self.tolerance} needs max_changes: exceptions are counted among the "
                 "points near training rows. Set max_changes=1, or tolerance=0."
             )
+        check_atol(self.atol)
+        regression = self._is_of_values
+        if regression and self.atol is None:
+            raise ValueError(
+                f"atol=None is for classes, but estimator={type(self.estimator).__name__}(...) is "
+                "a regressor: say by how much its values may change, as atol='10%' of their "
+                "standard deviation."
+            )
         given = X
-        X, y = checked_table(self, X, y)
+        X, y = checked_table(self, X, y, regression=regression)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -310,21 +398,24 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
         deadline = deadline_after(self.time_limit)
-        model = Model.of(self.estimator_, classifier=True, rows=rows)
+        model = Model.of(self.estimator_, classifier=not regression, rows=rows)
         X = encoded(self, model, rows, X)
-        self.classes_ = model.forest.classes
-        class_index(y, self.classes_)
+        self._take_answers(model, y)
         weights_can_be_written(self.estimator_)
         more_rows, more = self._further(X_more, model)
         domain = promised_domain(self, model, np.concatenate([X, more]))
         forest = model.finest if domain is None else domain.read(model.finest)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
+        self.atol_ = None
+        if self.atol is not None:
+            own = model.ask(safe_indexing(rows, counted), self._asks)
+            self.atol_ = absolute_tolerance(self.atol, own, weight[counted])
         promised = np.concatenate([X[counted], more])
         cells = self._axes.encode_rows(promised).T
         self._cells = cells[distinct_rows(cells)[0]]
         own = None
-        if self.max_changes == 0:
+        if self.max_changes == 0 and self.atol is None:
             seconds = OWN_SECONDS * len(used) * forest.n_trees
             if seconds < OWN_SHARE * (deadline - time.monotonic()):
                 given = rows if not aside.size else safe_indexing(rows, used)
@@ -337,9 +428,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             safe_indexing(rows, counted[finer[:n]]),
             safe_indexing(more_rows, finer[n:] - len(counted)),
         ]
-        asked = partial(self._apart, model, as_given)
+        self._leaves_of_tree = leaf_counts(forest)
         rng = np.random.default_rng(rng.randint(1 << 31))
-        steps = self._search(forest, domain, own, asked, deadline, rng)
+        if self.atol is None:
+            asked = partial(self._apart, model, as_given)
+            steps = self._search(forest, domain, own, asked, deadline, rng)
+        else:
+            steps = self._search_numbers(model, forest, domain, deadline, rng)
         self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
         self._choose(self._within_tolerance())
         report(
@@ -348,6 +443,22 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             f"{self.n_exceptions_} exceptions, {self.status_}",
         )
         return self
+
+    def _take_answers(self, model, y):
+        """Know what the ensemble answers, classes or values, and how it is asked."""
+        self._asks = "predict"
+        if model.forest.classes is None:
+            return
+        self.classes_ = model.forest.classes
+        class_index(y, self.classes_)
+        if self.atol is None:
+            return
+        self._asks = "predict_proba"
+        if not hasattr(self.estimator_, "predict_proba"):
+            raise TypeError(
+                f"atol={self.atol!r} is about probabilities, but {model.name}(...) has no "
+                "predict_proba. Leave atol out to keep its classes."
+            )
 
     def _set_aside(self, weight, rng):
         """Numbers of the rows that are used and of those set aside."""
@@ -384,6 +495,12 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     # ------------------------------------------------------------------ search
 
+    @property
+    def _price(self):
+        """What every tree costs."""
+        leaves = self._leaves_of_tree
+        return (leaves if self.objective == "leaves" else np.ones(len(leaves))).astype(float)
+
     def _search(self, forest, domain, own, asked, deadline, rng):
         """Proven weights, and those of smaller ensembles with counted exceptions.
 
@@ -392,8 +509,6 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """
         votes = Votes(forest)
         self._votes_start = votes.start
-        self._leaves_of_tree = votes.n_leaves
-        price = votes.n_leaves if self.objective == "leaves" else np.ones(forest.n_trees)
         outside = None if domain is None else domain.outside(self._axes)
         self.n_points_ = np.inf
         self._bound = 0.0
@@ -411,7 +526,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = WeightSearch(promise, price.astype(float), rng, deadline, partial(report, self))
+        search = WeightSearch(promise, self._price, rng, deadline, partial(report, self))
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         if self.max_changes == 0:
             few = search.weights
@@ -428,6 +543,38 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
             in_time &= time.monotonic() < deadline
         if not in_time:
+            self._tell_of_limit()
+        return steps
+
+    def _search_numbers(self, model, forest, domain, deadline, rng):
+        """Proven weights under which numbers stay within `atol_`, and those of fewer trees."""
+        self.n_points_, self._bound = np.inf, 0.0
+
+        within = Within(
+            Numbers(forest, self.atol_),
+            self._axes,
+            domain,
+            None if domain is None else domain.outside(self._axes),
+            self._cells,
+            self.max_changes,
+            answers=lambda rows, *own: (self._model_of(*own) if own else model).answers(
+                rows, self._asks
+            ),
+            written=lambda *own: self._forest_of(domain, *own),
+            tell=partial(report, self),
+        )
+        try:
+            search = within.begin(self._price, rng, deadline)
+        except Stopped:
+            self._tell_of_limit()
+            return [Step(np.ones(forest.n_trees), 0, 0.0, 0.0)]
+        self.n_points_ = within.promise.n_points
+        report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
+        counts = within.has_path and self.n_points_ <= PATH_POINTS
+        in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
+        steps = within.steps(rng, deadline)
+        self._bound = min(search.bound, search.cost)
+        if not in_time or time.monotonic() >= deadline:
             self._tell_of_limit()
         return steps
 
@@ -449,11 +596,14 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         search.deadline = deadline
         return in_time
 
-    def _written(self, weights, domain):
-        """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(
-            reweighted(self.estimator_, weights), rows=self._table, check=False
-        ).finest
+    def _model_of(self, weights, offset=0.0):
+        """The ensemble that is written with some weights, read anew."""
+        written = reweighted(self.estimator_, weights, offset)
+        return Model.of(written, rows=self._table, check=False)
+
+    def _forest_of(self, domain, weights, offset=0.0):
+        """The same as a forest inside the domain."""
+        pruned = self._model_of(weights, offset).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -476,7 +626,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 )
                 search.weights = np.ones(len(weights))
                 continue
-            pruned = self._written(weights, domain)
+            pruned = self._forest_of(domain, weights)
             try:
                 broken = promise.refuted(pruned, deadline)
             except Stopped:
@@ -499,7 +649,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 weights = self._scaled(step.weights)
                 if not promise.votes.can_be_written(weights):
                     continue
-                pruned = self._written(weights, domain)
+                pruned = self._forest_of(domain, weights)
                 n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
                 if n > (counted[-1].n_exceptions if counted else 0):
                     counted.append(Step(weights, n))
@@ -528,13 +678,17 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         `finer` are parts that follow one another; `numbers` are the same rows as numbers.
         """
         weights = np.array([step.weights for step in steps])
-        kept = weights > 0
+        kept = weights != 0
         agreement = np.full(len(steps), np.nan)
+        largest = np.array([step.largest for step in steps])
         differs = np.zeros((len(steps), len(numbers)), dtype=bool)
-        for i, w in enumerate(weights):
-            differs[i] = self._apart(model, finer, w)
+        for i, step in enumerate(steps):
+            gaps = self._gaps(model, finer, step.weights, step.offset)
+            differs[i] = gaps > (self.atol_ or 0.0)
+            largest[i] = max(largest[i], gaps.max(initial=0.0))
             if len(aside):
-                agreement[i] = 1.0 - self._apart(model, [aside], w).mean()
+                gaps = self._gaps(model, [aside], step.weights, step.offset)
+                agreement[i] = np.mean(gaps <= (self.atol_ or 0.0))
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])
         self._finer_rows = numbers[differs.any(axis=0)]
@@ -546,14 +700,24 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             agreement=agreement,
             weights=weights,
         )
+        if self.atol is not None:
+            self.path_.offset = np.array([step.offset for step in steps])
+            self.path_.max_difference = largest
 
     def _apart(self, model, parts, weights):
         """Which rows, as they were given in parts, are answered otherwise with some weights."""
+        return self._gaps(model, parts, weights) > 0
+
+    def _gaps(self, model, parts, weights, offset=0.0):
+        """By how much rows, given in parts, are answered otherwise; by one where classes differ."""
         parts = [part for part in parts if len(part)]
         if not parts:
-            return np.zeros(0, dtype=bool)
-        pruned = Model.of(reweighted(self.estimator_, weights), check=False)
-        return np.concatenate([pruned.ask(part) != model.ask(part) for part in parts])
+            return np.zeros(0)
+        pruned = Model.of(reweighted(self.estimator_, weights, offset), check=False)
+        both = [[own.ask(part, self._asks) for own in (model, pruned)] for part in parts]
+        if self.atol is None:
+            return np.concatenate([a != b for a, b in both]).astype(float)
+        return np.concatenate([np.abs(a - b).reshape(len(a), -1).max(axis=1) for a, b in both])
 
     def _within_tolerance(self):
         """The first entry of the path with no more exceptions than allowed."""
@@ -565,7 +729,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """Take an entry of the path."""
         path = self.path_
         self.weights_ = path.weights[i]
-        self.pruned_estimator_ = reweighted(self.estimator_, self.weights_)
+        self.offset_ = float(path.offset[i]) if self.atol is not None else 0.0
+        self.max_difference_ = float(path.max_difference[i]) if self.atol is not None else np.nan
+        self.pruned_estimator_ = reweighted(self.estimator_, self.weights_, self.offset_)
         self.n_trees_ = int(path.n_trees[i])
         self.n_leaves_ = int(path.n_leaves[i])
         self.n_exceptions_ = int(path.n_exceptions[i])
@@ -625,10 +791,12 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         # CatBoost answers several classes in a column
         return found[:, 0] if found.ndim == 2 else found
 
+    @available_if(_is_classifier)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
 
-        Only the class is promised: probabilities differ from those of the whole ensemble.
+        Without `atol`, only the class is promised: probabilities differ from those of the whole
+        ensemble.
 
         Parameters
         ----------
@@ -638,6 +806,23 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """
         check_is_fitted(self)
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
+
+        Parameters
+        ----------
+        {X}
+        {y}
+        {sample_weight}
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        measure = r2_score if self._is_of_values else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def _rows(self, X):
         checked = validate_data(
@@ -726,6 +911,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             self.estimator_,
             self,
             domain=with_missing(self.domain, self._missing_by_default),
+            atol=self.atol_,
             time_limit=time_limit,
         )
         if X is not None and self.max_changes is not None:

@@ -20,10 +20,21 @@ SWEEPS, GAIN = 200, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Weights of some trees, and at how many promised points they answer otherwise."""
+    """Weights of some trees, and at how many promised points they answer otherwise.
+
+    Of numbers, these are points that are too far off; beside it, what is added to the weighted sum,
+    and the largest difference anywhere.
+    """
 
     weights: np.ndarray
     n_exceptions: int
+    offset: float = 0.0
+    largest: float = np.nan
+
+
+def fewer(n_trees):
+    """The number of trees that comes after another one on a path."""
+    return n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
 
 
 def find_path(promise, faithful, demands, rng, deadline=np.inf):
@@ -41,7 +52,7 @@ def find_path(promise, faithful, demands, rng, deadline=np.inf):
     broken = hard[:0]
     try:
         while n_trees > 1:
-            n_trees = n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
+            n_trees = fewer(n_trees)
             allowed = _most_influential(weights, promise.own.leads, n_trees)
             best = None
             for _ in range(FITS):

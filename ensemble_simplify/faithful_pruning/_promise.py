@@ -91,12 +91,7 @@ class Votes:
         self.has_cut = vote.cut is not None and bool(self.start.any())
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
-        leaf = forest.left < 0
-        # nodes that no path reaches are leaves of nothing
-        self.reached = np.zeros(forest.n_nodes, dtype=bool)
-        self.reached[_reached(forest)] = True
-        leaf &= self.reached
-        self.n_leaves = np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
+        self.reached = reached_nodes(forest)
 
     def merged(self, price):
         """Trees that say the same but for a factor become one.
@@ -150,13 +145,20 @@ class Votes:
         return self.forest.weighted(weights, self.value, self.start, tie_upper=self.tie_upper)
 
 
-def _reached(forest):
-    level, found = forest.offsets[:-1], []
+def reached_nodes(forest):
+    """Nodes that some path reaches, as a bool array: others are leaves of nothing."""
+    level, found = forest.offsets[:-1], np.zeros(forest.n_nodes, dtype=bool)
     while level.size:
-        found.append(level)
+        found[level] = True
         level = level[forest.left[level] >= 0]
         level = np.concatenate([forest.left[level], forest.right[level]])
-    return np.concatenate(found)
+    return found
+
+
+def leaf_counts(forest):
+    """Number of leaves of every tree."""
+    leaf = (forest.left < 0) & reached_nodes(forest)
+    return np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
 
 
 class Replayed:

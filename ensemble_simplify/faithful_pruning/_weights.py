@@ -4,23 +4,22 @@ The weights of trees meet all demands found so far by a linear program of least 
 weighing small ones more the next time (reweighted l1, Candes, Wakin and Boyd) empties the
 columns of most trees. Points of the promise at which the trees left answer otherwise become new
 demands, until there are none. Then trees are left out one at a time, with all others' weights
-found anew. `cover_bound` proves how few trees can be enough.
+found anew. `TreeChoice.prove` proves how few trees can be enough.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from enum import Enum
 from itertools import count
 
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._nearest import nearest_first
-from ensemble_simplify.faithful_pruning._pairs import least_price
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
@@ -51,15 +50,7 @@ UNCLEAR = 1e-6
 PASSING_SECONDS = 3e-7
 
 
-class Outcome(Enum):
-    """How a search for weights ended, other than by the time limit, which raises `Stopped`."""
-
-    KEPT = "there are weights that keep the whole promise"
-    UNKEPT = "no weights of these trees keep it"
-    ENOUGH = "known trees keep it, and no cheaper ones can"
-
-
-class WeightSearch:
+class WeightSearch(TreeChoice):
     """Search for few trees that keep a promise.
 
     The promise has its ``own`` demands to begin with, ``worst(weights, n, rng, deadline)``, and
@@ -71,16 +62,9 @@ class WeightSearch:
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
         self.promise = promise
-        self.same, self.usable = promise.votes.merged(price)
-        self.price = price
-        self.rng = rng
-        self.deadline = deadline
-        self.tell = tell
         n_trees = len(price)
-        self.weights = np.ones(n_trees)
-        self.bound = float(price[self.usable].min())
-        # of each of these sets of trees, one must be kept
-        self.sets = np.empty((0, n_trees), dtype=bool)
+        self.same, usable = promise.votes.merged(price)
+        super().__init__(price, usable, np.ones(n_trees), rng, deadline, tell)
         self.demands = Demands.none(n_trees)
         self.seen = set()
         # which demands are ties that no weights break
@@ -117,23 +101,9 @@ class WeightSearch:
         self.centre.add_rows(rows, lower=0.0, upper=np.where(tied, 0.0, np.inf))
 
     @property
-    def cost(self):
-        """Price of the trees found so far."""
-        return self.cost_of(self.weights)
-
-    @property
     def ties_may_do(self):
         """Whether weights that lead nowhere clearly count, for all that is known."""
         return self.needs_ties or not self.is_found
-
-    @property
-    def is_optimal(self):
-        """Whether no cheaper trees keep the promise."""
-        return self.cost <= self.bound
-
-    def cost_of(self, weights):
-        """Price of the trees with a positive weight."""
-        return float(self.price[weights > 0].sum())
 
     def add(self, demands):
         """Ask for more, as far as it is new."""
@@ -375,11 +345,6 @@ class WeightSearch:
                 break
             self._better(self._fewer(weights))
 
-    def _better(self, weights):
-        if self.cost_of(weights) < self.cost:
-            self.weights = weights
-            self.tell(f"{np.count_nonzero(weights)} trees keep the promise")
-
     def _fewer(self, weights):
         """Leave trees out one at a time, those of least weight for their price first."""
         self._better(weights)
@@ -445,61 +410,9 @@ class WeightSearch:
 
     # ------------------------------------------------------------------ how few can be enough
 
-    def prove(self, max_rounds):
-        """Raise `bound`, and find the cheapest trees, by covering; at most so many trees are tried.
-
-        No tree can have more than some share of all weight; chosen trees must be able to have all
-        of it. Trees that cannot keep the promise, whatever their weights, say so by a mixture of
-        demands in which none of them leads; one of the trees that do must be there. The cheapest
-        trees that satisfy all these clauses are a lower bound, and tried next.
-        """
-        clauses = [self.usable.astype(float)]
-        if max_rounds and not self.is_optimal:
-            self._find_needed()
-        clauses += list(self.sets.astype(float))
-        if max_rounds and not self.is_optimal:
-            clauses.append(self._largest_shares())
-        for _ in range(max_rounds):
-            if self.is_optimal:
-                return
-            cover = LinearProgram(
-                self.price,
-                np.array([*clauses, self.price]),
-                row_lower=np.append(np.full(len(clauses), 1.0 - 1e-6), self.bound),
-                upper=self.usable.astype(float),
-                integer=True,
-            )
-            solution = cover.solve(self.deadline - time.monotonic())
-            if solution.status != "optimal":
-                raise Stopped
-            # prices are whole numbers
-            self.bound = max(self.bound, float(np.ceil(solution.bound - 1e-6)))
-            chosen = solution.x > 0.5
-            clause = self._clause(chosen)
-            if clause is None:
-                # weights for them meet all demands so far: try them on the promise
-                outcome, weights = self._try(chosen)
-                if outcome is Outcome.KEPT:
-                    self._better(weights)
-                    continue
-                clause = self._clause(chosen)
-            if clause is None:
-                return
-            clauses.append(clause)
-
-    def _find_needed(self):
-        """Trees of the present choice without which all others cannot do become `sets`."""
-        alone = self.sets[self.sets.sum(axis=1) == 1].any(axis=0)
-        for t in np.flatnonzero((self.weights > 0) & ~alone):
-            others = self.usable.copy()
-            others[t] = False
-            if self._is_ruled_out(others):
-                self._add_sets((~others & self.usable)[None])
-
-    def _add_sets(self, sets):
-        """Trees of which one must be kept, whatever the weights."""
-        self.sets = np.concatenate([self.sets, sets])
-        self.bound = max(self.bound, least_price(self.sets, self.price))
+    def _more_clauses(self):
+        # no tree can have more than some share of all weight; chosen trees must be able to have all
+        return [self._largest_shares()]
 
     def _largest_shares(self):
         """How large a part of all weight each tree can have; raises `bound`."""

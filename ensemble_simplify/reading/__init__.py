@@ -18,7 +18,12 @@ the trees of a forest about the training rows that they did not see.
 from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.cut_offs import insides
-from ensemble_simplify.reading.decision import Vote, link_margin
+from ensemble_simplify.reading.decision import (
+    Vote,
+    has_probabilities,
+    labels_of_scores,
+    link_margin,
+)
 from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table

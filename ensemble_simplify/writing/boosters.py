@@ -17,14 +17,14 @@ from ensemble_simplify.reading import library_of
 _STOPPED = ("best_iteration", "best_score")
 
 
-def reweighted_booster(estimator, weights):
-    """A new booster with the trees of positive weight, their leaves scaled.
+def reweighted_booster(estimator, weights, offset=0.0):
+    """A new booster with the trees of other weights than zero, their leaves scaled.
 
     `estimator` is a wrapper of its library, or stands for a booster. An iteration has one tree for
     each score; where scores have kept different numbers of trees, trees of one leaf that adds
-    nothing fill up.
+    nothing fill up. The `offset` goes into the leaves of the first tree.
     """
-    return _OF[library_of(estimator)][0](estimator, weights)
+    return _OF[library_of(estimator)][0](estimator, weights, offset)
 
 
 def depth_of_booster(estimator):
@@ -42,7 +42,7 @@ def _depth(left, right):
 
 def _stages(weights, scores, n_scores):
     """Trees of each iteration that is written, one for each score; None: one that adds nothing."""
-    kept = np.flatnonzero(weights > 0).tolist()
+    kept = np.flatnonzero(weights).tolist()
     columns = [[t for t in kept if scores[t] == k] for k in range(n_scores)]
     return [
         [column[i] if i < len(column) else None for column in columns]
@@ -53,7 +53,7 @@ def _stages(weights, scores, n_scores):
 # ------------------------------------------------------------------- XGBoost
 
 
-def _xgboost(estimator, weights):
+def _xgboost(estimator, weights, offset):
     import xgboost
 
     saved = _saved(estimator)
@@ -72,10 +72,12 @@ def _xgboost(estimator, weights):
     for number, t in enumerate(order):
         tree = _stump_of(trees[0]) if t is None else trees[t]
         if t is not None and shares is None:
-            _scale(tree, weights[t])
+            _scale(tree, weights[t], offset if number == 0 else 0.0)
+        elif number == 0 and offset != 0.0:
+            # dart multiplies leaves itself
+            _scale(tree, 1.0, offset / np.float64(np.float32(weights[t] * shares[t])))
         written.append({**tree, "id": number})
     if shares is not None:
-        # dart multiplies leaves itself
         keeper["weight_drop"] = [
             1.0 if t is None else _short(np.float32(weights[t] * shares[t])) for t in order
         ]
@@ -102,15 +104,16 @@ def _children_of_xgboost(estimator):
         yield np.array(tree["left_children"]), np.array(tree["right_children"])
 
 
-def _scale(tree, weight):
-    """Scale the leaves of a tree, in place."""
+def _scale(tree, weight, offset=0.0):
+    """Scale the leaves of a tree, in place, and add something to each."""
     values, left = tree["split_conditions"], tree["left_children"]
-    scaled = (np.array(values, dtype=np.float32) * np.float64(weight)).astype(np.float32)
+    scaled = np.array(values, dtype=np.float32) * np.float64(weight) + offset
+    scaled = scaled.astype(np.float32)
     tree["split_conditions"] = [
         _short(own) if child < 0 else value
         for own, value, child in zip(scaled, values, left, strict=True)
     ]
-    weights = np.array(tree["base_weights"], dtype=np.float32) * np.float64(weight)
+    weights = np.array(tree["base_weights"], dtype=np.float32) * np.float64(weight) + offset
     tree["base_weights"] = [_short(own) for own in weights.astype(np.float32)]
 
 
@@ -149,7 +152,7 @@ _NOTHING = (
 )
 
 
-def _lightgbm(estimator, weights):
+def _lightgbm(estimator, weights, offset):
     booster = estimator.booster_
     head, trees, tail = _parts(booster)
     n_scores = booster.num_model_per_iteration()
@@ -158,9 +161,11 @@ def _lightgbm(estimator, weights):
     if re.search(r"^average_output\s*$", head, re.M):
         # LightGBM divides the sums by the number of iterations
         weights = weights * (len(stages) * n_scores / len(trees))
+        offset = offset * len(stages)
     written = []
     for number, t in enumerate(t for stage in stages for t in stage):
-        body = _NOTHING if t is None else _scaled(trees[t], weights[t])
+        more = offset if number == 0 else 0.0
+        body = _NOTHING if t is None else _scaled(trees[t], weights[t], more)
         written.append(f"Tree={number}\n{body}\n\n\n")
     sizes = " ".join(str(len(text.encode())) for text in written)
     head = re.sub(r"^tree_sizes=.*$", f"tree_sizes={sizes}", head, flags=re.M)
@@ -174,14 +179,16 @@ def _parts(booster):
     return head, [tree.partition("\n")[2].rstrip("\n") for tree in trees], end + tail
 
 
-def _scaled(body, weight):
-    """The text of a tree with scaled leaves."""
+def _scaled(body, weight, offset=0.0):
+    """The text of a tree with scaled leaves, and something added to each."""
 
     def scaled(line):
         name, _, values = line.partition("=")
         if name not in _SCALED:
             return line
         numbers = np.array(values.split(), dtype=np.float64) * weight
+        if name != "shrinkage":
+            numbers += offset
         return f"{name}=" + " ".join(f"{number:.17g}" for number in numbers)
 
     return "\n".join(map(scaled, body.split("\n")))

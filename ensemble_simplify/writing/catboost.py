@@ -11,11 +11,14 @@ import numpy as np
 from ensemble_simplify.reading import saved_catboost
 
 
-def reweighted_catboost(estimator, weights):
-    """A model of the same type with the trees of positive weight, their leaves multiplied by it."""
+def reweighted_catboost(estimator, weights, offset=0.0):
+    """A model of the same type with some of its trees, their leaves multiplied by their weights.
+
+    The `offset` is added to the bias.
+    """
     saved = saved_catboost(estimator)
     kind = _kind_of(saved)
-    kept = np.flatnonzero(weights > 0)
+    kept = np.flatnonzero(weights)
     trees = [saved[kind][t] for t in kept]
     exact = [
         [weight * np.asarray(value) for value in _leaves(tree)]
@@ -31,8 +34,11 @@ def reweighted_catboost(estimator, weights):
     # what it reads from JSON can be off in the last bit
     n_scores = len(np.atleast_1d(estimator.get_scale_and_bias()[1]))
     written.set_leaf_values(_in_order_of(written.get_leaf_values(), exact, n_scores))
-    if written.get_scale_and_bias() != estimator.get_scale_and_bias():
-        written.set_scale_and_bias(*estimator.get_scale_and_bias())
+    scale, bias = estimator.get_scale_and_bias()
+    if offset != 0.0:
+        bias = bias + offset
+    if written.get_scale_and_bias() != (scale, bias):
+        written.set_scale_and_bias(scale, bias)
     return written
 
 

@@ -7,36 +7,26 @@ the boundary between doubles that are rounded down and up, which takes 25 bits a
 from __future__ import annotations
 
 import json
-import keyword
-import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import preorder, rounding_boundary
-from ensemble_simplify.reading import Table
-from ensemble_simplify.writing.named_tree import ALL, NamedTree
-from ensemble_simplify.writing.sklearn_tree import write_tree
-from ensemble_simplify.writing.words import as_json, one_line
+from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
+from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
+from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
+from ensemble_simplify.writing.in_c import tree_in_c
+from ensemble_simplify.writing.in_json import FORMAT, VERSION, read_tree, tree_in_json
+from ensemble_simplify.writing.in_python import tree_in_python
+from ensemble_simplify.writing.in_sql import tree_in_sql
+from ensemble_simplify.writing.literals import checked_function
+from ensemble_simplify.writing.named_ensemble import NamedEnsemble
+from ensemble_simplify.writing.named_tree import NamedTree
 
-_FORMAT, _VERSION = "ensemble_simplify.tree", 1
-_UNKNOWN = ("refused", "code", "missing")
 _LANGUAGES = ("rules", "sql", "c", "python", "json")
+_OF_ENSEMBLES = ("sql", "c", "python")
 _OUTPUTS = ("label", "probabilities")
-# A condition of more terms is written as a balanced tree of ANDs, not as a chain.
-_MANY_TERMS = 100
-# Reserved words of C and C++, and what the written function uses itself.
-_C_WORDS = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const "
-    "constexpr continue default delete do double else enum explicit export extern false float for "
-    "friend goto if inline int isnan long main mutable namespace new noexcept not not_eq NAN NULL "
-    "nullptr operator or or_eq private proba protected public register restrict return short "
-    "signed sizeof static strcmp struct switch template this throw true try typedef typename union "
-    "unsigned using virtual void volatile wchar_t while x xor xor_eq".split()
-)
 
 
 def export_tree(
@@ -175,11 +165,138 @@ def export_tree(
     if language == "rules":
         return tree.rules(probabilities, decimals)
     if language == "json":
-        return _json(tree)
+        return tree_in_json(tree)
     if language == "sql":
-        return _sql(tree, probabilities, "prediction" if name is None else name, table)
-    write = _c if language == "c" else _python
-    return write(tree, probabilities, _checked_function(name, language))
+        return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
+    write = tree_in_c if language == "c" else tree_in_python
+    return write(tree, probabilities, checked_function(name, language))
+
+
+def export_model(
+    model: Any,
+    language: str,
+    *,
+    output: str = "label",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    keys: Sequence[str] = (),
+    X: ArrayLike | None = None,
+) -> str:
+    """Write a fitted tree ensemble as SQL, C or Python that gives its own labels.
+
+    The written code adds up what the trees say in the order, and with the roundings, of the
+    ensemble's own ``predict``, so that labels are the same bit for bit, at thresholds and at ties,
+    too. Numbers of regressors are the same; probabilities are, but for the last digits of an
+    exponential. One tree alone is written by :func:`export_tree`.
+
+    Read more in the :ref:`User Guide <export>`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
+        calibration of one model or a pipeline; or an estimator of this package that holds one.
+    language : {"sql", "c", "python"}
+        - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
+          are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
+        - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
+          nothing. NAN is a missing value. The function returns the position of the class in
+          ``classes_``, or the value in regression; for probabilities, it fills an array. For each
+          column with levels that is split on, a function turns a level into its code. Do not
+          compile with ``-ffast-math``.
+        - "python": a file with a function of a row that needs the standard library alone. A row is
+          indexed by the names of the columns, or by their positions if there are no names. None
+          and NaN are missing values.
+    output : {"label", "probabilities"}, default="label"
+        As in :func:`export_tree`.
+    feature_names, class_names : sequences, default=None
+        As in :func:`export_tree`.
+    name : str, default=None
+        Name of the function (None: predict), or of the column in "sql" (None: prediction), to which
+        the class is added for probabilities.
+    table : str, default=None
+        The table to select from: needed by "sql", and meaningless to others.
+    keys : sequence of str, default=()
+        Only for "sql": columns of the table that stand beside the answers, such as its primary key.
+        A query answers rows in no particular order.
+    X : array-like or frame of shape (n_samples, n_features), default=None
+        Some rows as the model takes them. They are needed for CatBoost models that split on levels,
+        which keep but hashes of these: levels are written as the rows name them. A pipeline is read
+        for the types in which the rows come.
+
+    Returns
+    -------
+    text : str
+        In the language, ended by a line break.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, averages several calibrations, or a label or level cannot be
+        written in the language.
+    ValueError
+        If a parameter has no such value or does not go with the language.
+
+    See Also
+    --------
+    export_tree : Writes one tree, and more clearly.
+    FaithfulPruner : Fewer trees to be written, with the same answers.
+
+    Notes
+    -----
+    XGBoost adds up numbers in float32. SQLite has no such type: there, sums are those of doubles. A
+    label can then differ where the two scores in front differ by a ten-millionth.
+
+    Rows are compared in the type in which the ensemble compares them (see :func:`verify`). Of a
+    pipeline, the answers are the ensemble's own for numbers that float32 represents.
+
+    Unknown levels are treated as :func:`export_tree` does it.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X.columns = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> database = sqlite3.connect(":memory:")
+    >>> X.to_sql("flowers", database, index_label="id")
+    150
+    >>> query = export_model(forest, "sql", table="flowers", keys=["id"])
+    >>> answers = dict(database.execute(query).fetchall())
+    >>> all(answers[i] == label for i, label in enumerate(forest.predict(X)))
+    True
+    """
+    if not isinstance(language, str) or language not in _OF_ENSEMBLES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(_OF_ENSEMBLES)}.")
+    if output not in _OUTPUTS:
+        raise ValueError(f"output={output!r}. Choose label or probabilities.")
+    if language == "sql" and not isinstance(table, str):
+        raise ValueError(
+            f"table={table!r}, but language='sql' writes a whole query. Name the table to select "
+            "from."
+        )
+    for parameter, given in (("table", table), ("keys", keys or None)):
+        if given is not None and language != "sql":
+            raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
+    if isinstance(keys, str):
+        raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
+    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
+    probabilities = output == "probabilities"
+    if probabilities and ensemble.program.outputs is None:
+        raise ValueError(
+            "output='probabilities', but what the model answers as probabilities is not known "
+            "from its trees, or it is a regressor. Use output='label'."
+        )
+    if language == "sql":
+        column = "prediction" if name is None else name
+        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys))
+    write = ensemble_in_c if language == "c" else ensemble_in_python
+    return write(ensemble, probabilities, checked_function(name, language))
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
@@ -222,544 +339,19 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
         raise ValueError(
             f"text is not JSON that can be read ({error}). Give what export_tree wrote as 'json'."
         ) from error
-    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(
-            f'text has no "format": "{_FORMAT}". Give what export_tree(model, "json") returned.'
+            f'text has no "format": "{FORMAT}". Give what export_tree(model, "json") returned.'
         )
-    if data.get("version") != _VERSION:
+    if data.get("version") != VERSION:
         raise ValueError(
             f"text has version {data.get('version')!r} of the format; this package reads version "
-            f"{_VERSION}. Use the version of the package that wrote it."
+            f"{VERSION}. Use the version of the package that wrote it."
         )
     try:
-        return _read_json(data)
+        return read_tree(data)
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise ValueError(
             f"text is not a whole tree: {type(error).__name__}: {str(error).rstrip('.')}. The keys "
             "are listed in the documentation of export_tree. Export the tree again."
         ) from error
-
-
-# ------------------------------------------------------------------- checks, and what all share
-
-
-def _checked_function(name, language):
-    name = "predict" if name is None else name
-    reserved = _C_WORDS if language == "c" else frozenset({*keyword.kwlist, "row", "float"})
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        raise ValueError(f"name={name!r} is not the name of a function. Use letters, digits, _.")
-    if name in reserved:
-        raise ValueError(f"name={name!r} means something else in {language}. Choose another.")
-    return name
-
-
-def _literal_kind(value, what, language):
-    """The plain kind of a label or level, or an error."""
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind) and (kind is not float or math.isfinite(value)):
-            return kind
-    raise TypeError(
-        f"The {what} {value!r} is a {type(value).__name__}, which cannot be written in {language}. "
-        "Strings, finite numbers and truth values can: give class_names, or fit on such labels."
-    )
-
-
-def _checked_text(text, what, language):
-    """Text that goes into the written code as it is, or an error."""
-    if "\0" in text:
-        raise TypeError(
-            f"The {what} {text!r} holds a null character, which {language} cannot write. Rename it."
-        )
-    if any("\ud800" <= c <= "\udfff" for c in text):
-        raise TypeError(
-            f"The {what} {text!r} holds half a character (a surrogate), which no encoding can "
-            f"write, and so {language} cannot. Rename it."
-        )
-    return text
-
-
-def _used_features(tree):
-    return np.unique(tree.nodes.feature[tree.nodes.left >= 0]).tolist()
-
-
-def _codes_left(tree, j, threshold):
-    return tree.codes(j, ALL.below(threshold, False))
-
-
-def _blocks(tree, test, leaf, close):
-    """Lines of nested tests of which each returns; at most log2(leaves) deep.
-
-    The smaller side of a split stands inside, the larger one goes on below. ``test(node, left)`` is
-    the line that opens the block of those who go left, or right, ``leaf(node)`` are lines that
-    return, and `close` is the line that ends a block, if any.
-    """
-    left, right = tree.nodes.left.tolist(), tree.nodes.right.tolist()
-    size = np.ones(len(left), dtype=np.intp)
-    for node in range(len(left) - 1, -1, -1):
-        if left[node] >= 0:
-            size[node] = size[left[node]] + size[right[node]]
-    lines, stack = [], [(0, 1)]
-    while stack:
-        node, depth = stack.pop()
-        indent = "    " * depth
-        if node < 0:
-            lines.append(indent + close)
-        elif left[node] < 0:
-            lines += [indent + line for line in leaf(node)]
-        else:
-            left_inside = size[left[node]] <= size[right[node]]
-            inside, after = left[node], right[node]
-            if not left_inside:
-                inside, after = after, inside
-            lines.append(indent + test(node, left_inside))
-            stack.append((after, depth))
-            if close is not None:
-                stack.append((-1, depth))
-            stack.append((inside, depth + 1))
-    return lines
-
-
-# ------------------------------------------------------------------- SQL
-
-
-def _sql_name(name):
-    return '"' + _checked_text(str(name), "name", "SQL").replace('"', '""') + '"'
-
-
-def _sql_number(value):
-    """A double with 18 digits and an exponent: approximate to ANSI, read without loss."""
-    digits, exponent = f"{value:.17e}".split("e")
-    return f"{digits.rstrip('0').removesuffix('.')}E{int(exponent)}"
-
-
-def _sql_value(value, what):
-    kind = _literal_kind(value, what, "SQL")
-    if kind is str:
-        return "'" + _checked_text(value, what, "SQL").replace("'", "''") + "'"
-    if kind is bool:
-        return "TRUE" if value else "FALSE"
-    return str(value) if kind is int else _sql_number(value)
-
-
-class _SqlColumns:
-    """Conditions on the columns of a tree."""
-
-    def __init__(self, tree, table):
-        self.tree = tree
-        qualifier = "" if table is None else f"{_sql_name(table)}."
-        names = [f"x{j}" for j in range(tree.n_features)] if tree.names is None else tree.names
-        self.names = [qualifier + _sql_name(name) for name in names]
-        self._written = {}
-
-    def is_in(self, j, codes, negated=False):
-        if not codes:
-            return "1 = 1" if negated else "1 = 0"
-        levels, _ = self.tree.literals(j)
-        listed = ", ".join(_sql_value(levels[code], "level") for code in codes)
-        return f"{self.names[j]} {'NOT IN' if negated else 'IN'} ({listed})"
-
-    def condition(self, j, span):
-        """A condition for a span without a lower end; None where everything is in it."""
-        if (j, span) not in self._written:
-            self._written[j, span] = self._condition(j, span)
-        return self._written[j, span]
-
-    def _condition(self, j, span):
-        if self.tree.levels(j) is not None:
-            return self._of_levels(j, span)
-        name = self.names[j]
-        if np.isinf(span.high):
-            return None if span.missing else f"{name} IS NOT NULL"
-        boundary, inclusive = rounding_boundary(span.high)
-        words = f"{name} {'<=' if inclusive else '<'} {_sql_number(float(boundary))}"
-        return f"({words} OR {name} IS NULL)" if span.missing else words
-
-    def _of_levels(self, j, span):
-        tree, name = self.tree, self.names[j]
-        every, codes, n_levels = tree.codes(j, ALL), tree.codes(j, span), len(tree.levels(j))
-        if codes == every and span.missing:
-            return None
-        if tree.unknown(j) == "missing" and span.missing:
-            rest = [code for code in every if code not in set(codes)]
-            return f"({self.is_in(j, rest, negated=True)} OR {name} IS NULL)"
-        if codes == every and tree.unknown(j) == "code":
-            return f"{name} IS NOT NULL"
-        words = self.is_in(j, [code for code in codes if code < n_levels])
-        return f"({words} OR {name} IS NULL)" if span.missing else words
-
-
-def _conjunction(terms):
-    if len(terms) <= _MANY_TERMS:
-        return " AND ".join(terms)
-    middle = len(terms) // 2
-    return f"({_conjunction(terms[:middle])}) AND ({_conjunction(terms[middle:])})"
-
-
-def _decision_list(tree):
-    """Leaves from left to right, each with the tests for a chain of ``if ... else if``.
-
-    A row that reached no leaf before is in this one if it passes the splits at which the path goes
-    left: a row of a later leaf fails the one at which the two paths part. The tests add up to an
-    upper end for each feature.
-    """
-    nodes, stack = tree.nodes, [(0, {})]
-    while stack:
-        node, spans = stack.pop()
-        if nodes.left[node] < 0:
-            yield node, spans
-            continue
-        j = int(nodes.feature[node])
-        span = spans.get(j, ALL).below(float(nodes.threshold[node]), bool(tree.missing_left[node]))
-        stack.append((int(nodes.right[node]), spans))
-        stack.append((int(nodes.left[node]), {**spans, j: span}))
-
-
-def _sql(tree, probabilities, name, table):
-    columns = _SqlColumns(tree, table)
-    refused = [
-        columns.is_in(j, tree.codes(j, ALL), negated=True)
-        for j in _used_features(tree)
-        if tree.levels(j) and tree.unknown(j) == "refused"
-    ]
-    leaves = []
-    for node, spans in _decision_list(tree):
-        terms = [columns.condition(j, span) for j, span in spans.items()]
-        leaves.append((node, _conjunction([term for term in terms if term is not None])))
-
-    def case(value):
-        whens = [f"  WHEN {condition} THEN NULL" for condition in refused]
-        last, end = value(leaves[-1][0]), len(leaves) - 1
-        while end and value(leaves[end - 1][0]) == last:  # all that is left has one answer
-            end -= 1
-        for node, condition in leaves[:end]:
-            whens.append(f"  WHEN {condition or '1 = 1'} THEN {value(node)}")
-        return "\n".join(["CASE", *whens, f"  ELSE {last}", "END"]) if whens else last
-
-    if probabilities:
-        parts = [
-            f"{case(lambda node, k=k: _sql_number(tree.value[node, k]))} AS "
-            f"{_sql_name(f'{name}_{label}')}"
-            for k, label in enumerate(tree.classes)
-        ]
-    else:
-        parts = [case(lambda node: _sql_value(tree.label(node), "label"))]
-        if table is not None:
-            parts[0] += f" AS {_sql_name(name)}"
-    text = ",\n".join(parts)
-    return f"{text}\n" if table is None else f"SELECT {text}\nFROM {_sql_name(table)}\n"
-
-
-# ------------------------------------------------------------------- C
-
-
-def _c_comment(text):
-    """Text inside of a comment: nothing in it ends the comment or joins lines."""
-    return (
-        one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
-    )
-
-
-def _c_string(text):
-    """A string literal of ASCII, in UTF-8."""
-    own = _checked_text(text, "level", "C").encode("utf-8")
-    as_is = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    return '"' + "".join(chr(b) if b in as_is else f"\\{b:03o}" for b in own) + '"'
-
-
-def _c_number(value):
-    """A double in hexadecimal, without zeros at its end."""
-    digits, exponent = float(value).hex().split("p")
-    return f"{digits.rstrip('0').removesuffix('.') if '.' in digits else digits}p{exponent}"
-
-
-def _c_codes(tree, j, name):
-    """The function that turns a level of a column into its code."""
-    levels, _ = tree.literals(j, mixed=False)
-    kinds = {_literal_kind(level, "level", "C") for level in levels}
-    other = {"code": f"{len(levels)}", "missing": "NAN", "refused": "-1"}[tree.unknown(j)]
-    text = str in kinds
-    missing, equal = "level == NULL", "strcmp(level, {}) == 0"
-    if not text:
-        missing, equal = "isnan(level)", "level == {}"
-    lines = [
-        f"/* Code of a level of {_c_comment(tree.shown(j))}, for x[{j}]; "
-        f"{'NULL' if text else 'NAN'} is missing, {other} stands for other levels. */",
-        f"double {name}_code_{j}({'const char *' if text else 'double '}level)",
-        "{",
-        f"    if ({missing}) return NAN;",
-    ]
-    for code, level in enumerate(levels):
-        literal = _c_string(level) if text else _c_number(level)
-        lines.append(f"    if ({equal.format(literal)}) return {code};")
-    return [*lines, f"    return {other};", "}", ""], text
-
-
-def _c(tree, probabilities, name):
-    def test(node, left):
-        j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
-        threshold = float(tree.nodes.threshold[node])
-        comment, has_levels = "", tree.levels(j) is not None
-        if has_levels:
-            words = tree.condition(j, ALL.below(threshold, to_left))
-            comment = f" /* {'' if left else 'not: '}{_c_comment(words)} */" if words else ""
-        if np.isinf(threshold):
-            goes_left = "1" if to_left else f"!isnan(x[{j}])"
-        else:
-            goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
-            if not has_levels:
-                boundary, inclusive = rounding_boundary(threshold)
-                goes_left = f"x[{j}] {'<=' if inclusive else '<'} {_c_number(boundary)}"
-            goes_left += f" || isnan(x[{j}])" if to_left else ""
-        return f"if ({goes_left if left else f'!({goes_left})'}) {{{comment}"
-
-    def leaf(node):
-        if probabilities:
-            parts = [f"proba[{k}] = {_c_number(p)};" for k, p in enumerate(tree.value[node])]
-            return [*parts, "return;"]
-        if tree.classes is None:
-            return [f"return {_c_number(tree.label(node))};"]
-        k = int(tree.value[node].argmax())
-        return [f"return {k}; /* {_c_comment(tree.classes[k])} */"]
-
-    used = _used_features(tree)
-    codes, any_text, checks = [], False, []
-    for j in used:
-        if tree.levels(j) is None:
-            continue
-        lines, text = _c_codes(tree, j, name)
-        codes += lines
-        any_text |= text
-        if tree.unknown(j) == "refused":
-            checks.append(f"x[{j}] < 0")
-    nothing = ["return NAN;"] if tree.classes is None else ["return -1;"]
-    if probabilities:
-        nothing = [f"proba[{k}] = NAN;" for k in range(len(tree.classes))] + ["return;"]
-    refusal = [f"    if ({' || '.join(checks)}) {{", *(f"        {n}" for n in nothing), "    }"]
-    about = [f"   x[{j}]: {_c_comment(tree.shown(j))}" for j in used]
-    if tree.classes is not None:
-        about += [f"   class {k}: {_c_comment(label)}" for k, label in enumerate(tree.classes)]
-    kind = "int" if tree.classes is not None else "double"
-    head = f"void {name}(const double *x, double *proba)"
-    return "\n".join(
-        [
-            "#include <math.h>",
-            *(["#include <string.h>"] if any_text else []),
-            "",
-            *codes,
-            f"/* A decision tree of {tree.nodes.n_leaves} leaves on rows of {tree.n_features} "
-            "columns; NAN is missing.",
-            *about,
-            "*/",
-            head if probabilities else f"{kind} {name}(const double *x)",
-            "{",
-            *([] if used else ["    (void)x;"]),
-            *(refusal if checks else []),
-            *_blocks(tree, test, leaf, "}"),
-            "}",
-            "",
-        ]
-    )
-
-
-# ------------------------------------------------------------------- Python
-
-
-def _python_value(value, what):
-    _literal_kind(value, what, "Python")
-    return repr(value)
-
-
-def _python_set(levels):
-    listed = ", ".join(_python_value(level, "level") for level in levels)
-    return f"({listed},)" if len(levels) == 1 else f"({listed})"
-
-
-def _python(tree, probabilities, name):
-    used = _used_features(tree)
-    labels = [_python_value(c, "label") for c in tree.classes or ()]
-
-    def test(node, left):
-        j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
-        threshold = float(tree.nodes.threshold[node])
-        if tree.levels(j) is not None:
-            goes_left = _python_levels(tree, j, threshold)
-            goes_left += f" or missing{j}" if to_left else ""
-        elif np.isinf(threshold):
-            goes_left = "True" if to_left else f"x{j} == x{j}"
-        else:
-            boundary, inclusive = rounding_boundary(threshold)
-            goes_left = f"x{j} {'<=' if inclusive else '<'} {float(boundary)!r}"
-            goes_left += f" or x{j} != x{j}" if to_left else ""
-        return f"if {goes_left if left else f'not ({goes_left})'}:"
-
-    def leaf(node):
-        if probabilities:
-            pairs = zip(labels, tree.value[node].tolist(), strict=True)
-            return [f"return {{{', '.join(f'{label}: {p!r}' for label, p in pairs)}}}"]
-        if tree.classes is None:
-            return [f"return {tree.label(node)!r}"]
-        return [f"return {labels[int(tree.value[node].argmax())]}"]
-
-    body = _blocks(tree, test, leaf, None)
-    lines = [
-        f"def {name}(row):",
-        f'    """Answer of a decision tree of {tree.nodes.n_leaves} leaves for one row."""',
-    ]
-    for j in used:
-        key = j if tree.names is None else tree.names[j]
-        if tree.levels(j) is None:
-            lines.append(f"    x{j} = row[{key!r}]")
-            lines.append(f'    x{j} = float("nan") if x{j} is None else float(x{j})')
-            continue
-        lines.append(f"    x{j} = row[{key!r}]")
-        absent = f"x{j} is None or x{j} != x{j}"
-        if j in tree.table.as_none:
-            absent = f"x{j} is None"
-        elif j in tree.table.as_nan:
-            absent = f"x{j} != x{j}"
-        levels, of_text = tree.literals(j)
-        known, entry = _python_set(levels), f"str(x{j})" if of_text else f"x{j}"
-        if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
-            continue
-        if tree.unknown(j) == "missing":
-            absent += f" or {entry} not in {known}"
-        lines.append(f"    missing{j} = {absent}")
-        if tree.unknown(j) == "refused":
-            lines.append(f"    if not (missing{j} or {entry} in {known}):")
-            lines.append(f'        raise ValueError("unknown level: " + repr(x{j}))')
-    return "\n".join([*lines, *body, ""])
-
-
-def _python_levels(tree, j, threshold):
-    """The test whether a level goes left that is not missing."""
-    (levels, of_text), codes = tree.literals(j), _codes_left(tree, j, threshold)
-    if codes == tree.codes(j, ALL):
-        return f"not missing{j}"
-    listed = _python_set([levels[code] for code in codes if code < len(levels)])
-    return f"str(x{j}) in {listed}" if of_text else f"x{j} in {listed}"
-
-
-# ------------------------------------------------------------------- JSON
-
-
-def _json(tree):
-    nodes = tree.nodes
-    for label in tree.classes or ():
-        _literal_kind(label, "label", "JSON")
-    columns = []
-    for j in range(tree.n_features):
-        levels, of_text = (None, False) if tree.levels(j) is None else tree.literals(j)
-        for level in levels or ():
-            _literal_kind(level, "level", "JSON")
-        column = {
-            "name": None if tree.names is None else tree.names[j],
-            "levels": levels,
-            "unknown": None if levels is None else tree.unknown(j),
-        }
-        columns.append(column | {"of_text": True} if of_text else column)
-    written = []
-    for node in range(nodes.n_nodes):
-        entry = {}
-        if nodes.left[node] >= 0:
-            threshold = float(nodes.threshold[node])
-            entry = {
-                "column": int(nodes.feature[node]),
-                "threshold": None if np.isinf(threshold) else threshold,
-                "missing": "left" if tree.missing_left[node] else "right",
-                "left": int(nodes.left[node]),
-                "right": int(nodes.right[node]),
-            }
-        value = tree.value[node].tolist()
-        entry["value"] = value[0] if tree.classes is None else value
-        entry["rows"] = int(tree.rows[node])
-        entry["weight"] = float(tree.weight[node])
-        # scikit-learn's can be below zero by rounding, and no number where squares overflow
-        impurity = float(tree.impurity[node])
-        entry["impurity"] = max(impurity, 0.0) if math.isfinite(impurity) else None
-        written.append(entry)
-    head = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "kind": "regressor" if tree.classes is None else "classifier",
-        "columns": columns,
-        "classes": tree.classes,
-    }
-    # one line for each entry of a list: to be read, and to be compared line by line
-    parts = [f'"{key}": {_json_lines(value)}' for key, value in {**head, "nodes": written}.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _json_lines(value):
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n]"
-    return as_json(value)
-
-
-def _as_array(levels):
-    """Levels as an array; text and numbers stay what they are."""
-    are_texts = any(isinstance(level, str) for level in levels)
-    array = np.array(levels, dtype=object if are_texts else None)
-    if array.ndim != 1:
-        raise ValueError(f'text has "levels": {levels!r}. It is a list of levels. Export it again.')
-    return array
-
-
-def _read_json(data):
-    columns, entries, classes = data["columns"], data["nodes"], data["classes"]
-    if (data["kind"] == "classifier") != (classes is not None):
-        raise ValueError(f"text is a {data['kind']} with classes {classes!r}. Export it again.")
-    for label in classes or ():
-        _literal_kind(label, "label", "JSON")
-    if len(set(classes or ())) < len(classes or ()):
-        raise ValueError(f"text names a class twice: {classes}. Export it again.")
-    inner = ["left" in entry for entry in entries]
-
-    def of_splits(key, other, read=lambda x: x):
-        return [
-            read(entry[key]) if split else other
-            for entry, split in zip(entries, inner, strict=True)
-        ]
-
-    ways = of_splits("missing", "right")
-    if wrong := [way for way in ways if way not in ("left", "right")]:
-        raise ValueError(f'text has "missing": {wrong[0]!r}. It is "left" or "right".')
-    nodes, order = preorder(
-        of_splits("left", -1),
-        of_splits("right", -1),
-        of_splits("column", -1),
-        of_splits("threshold", 0.0, lambda t: np.inf if t is None else float(t)),
-    )
-    names = [column["name"] for column in columns]
-    for column in columns:
-        if column["levels"] is not None and column["unknown"] not in _UNKNOWN:
-            raise ValueError(
-                f'text has "unknown": {column["unknown"]!r} in the column {column["name"]!r}. It '
-                f"is one of {', '.join(_UNKNOWN)}."
-            )
-
-    def of_all(key):
-        return np.array([entry[key] for entry in entries])[order]
-
-    tree = write_tree(
-        nodes,
-        value=of_all("value"),
-        n_node_samples=of_all("rows"),
-        weighted_n_node_samples=of_all("weight"),
-        impurity=of_all("impurity"),
-        n_features=len(columns),
-        classes=classes,
-        feature_names=None if None in names else names,
-        missing_go_to_left=np.array([way == "left" for way in ways])[order],
-    )
-    if any(column["levels"] is not None for column in columns):
-        # so that it can be written again in these words
-        tree._table = Table(
-            None if None in names else np.array(names, dtype=object),
-            tuple(
-                None if column["levels"] is None else _as_array(column["levels"])
-                for column in columns
-            ),
-            tuple(column["unknown"] or "refused" for column in columns),
-            as_text=tuple(j for j, column in enumerate(columns) if column.get("of_text")),
-        )
-    return tree

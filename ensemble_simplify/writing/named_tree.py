@@ -14,7 +14,8 @@ from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
-from ensemble_simplify.reading import Table, behind_codes, name_of, readable, unwrap
+from ensemble_simplify.reading import behind_codes, name_of, readable, unwrap
+from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
     level_in_words,
@@ -30,28 +31,8 @@ _FONT = 9.0
 _SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
 
 
-@dataclass(frozen=True)
-class Span:
-    """Values of a feature that reach a node: above `low`, up to `high`, perhaps missing ones."""
-
-    low: float = -np.inf
-    high: float = np.inf
-    missing: bool = True
-
-    def below(self, threshold, missing_left):
-        """The part that goes left at a threshold."""
-        return Span(self.low, min(self.high, threshold), self.missing and missing_left)
-
-    def above(self, threshold, missing_left):
-        """The part that goes right."""
-        return Span(max(self.low, threshold), self.high, self.missing and not missing_left)
-
-
-ALL = Span()
-
-
 @dataclass(frozen=True, eq=False)
-class NamedTree:
+class NamedTree(NamedColumns):
     """A fitted tree with what its user calls things.
 
     Attributes
@@ -68,13 +49,8 @@ class NamedTree:
     order : ndarray of intp, shape (n_nodes,)
         Ids of the nodes in the scikit-learn tree.
     estimator : DecisionTreeClassifier or DecisionTreeRegressor
-    n_features : int
-    names : list of str or None
-        Names of the columns, None where there are none.
     classes : list or None
         Labels as Python's own objects; None for regression.
-    table : Table or None
-        The table whose columns the features encode.
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
     shares_of : str
@@ -90,10 +66,7 @@ class NamedTree:
     missing_left: np.ndarray
     order: np.ndarray
     estimator: BaseDecisionTree
-    n_features: int
-    names: list | None
     classes: list | None
-    table: Table | None
     told: np.ndarray
     shares_of: str = ""
 
@@ -152,7 +125,7 @@ class NamedTree:
             order=contents.order,
             estimator=tree,
             n_features=n_features,
-            names=_names_of(outer, tree, table),
+            names=names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
@@ -164,62 +137,15 @@ class NamedTree:
         """The same tree under other names of columns, or of classes; None: as they are."""
         names, classes = self.names, self.classes
         if class_names is not None:
-            classes = [plain(c) for c in _checked_names("class_names", class_names, classes)]
+            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
         if feature_names is not None:
-            given = _checked_names("feature_names", feature_names, range(self.n_features))
+            given = checked_names("feature_names", feature_names, range(self.n_features))
             names = [str(name) for name in given]
             if len(set(names)) < self.n_features:
                 raise ValueError(
                     f"feature_names={names!r} holds a name twice. Give each feature its own."
                 )
         return replace(self, names=names, classes=classes)
-
-    def levels(self, j):
-        """Levels of a column as Python's own objects, in the order of their codes; None: none."""
-        own = None if self.table is None else self.table.levels[j]
-        return None if own is None else [plain(level) for level in own.tolist()]
-
-    def literals(self, j, *, mixed=True):
-        """Levels of a column as code can hold them, and whether they are the texts of levels.
-
-        Time stamps, intervals and other objects are told by their texts, and so are text and
-        numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
-        text, or one has that of a missing value.
-        """
-        if self.table.unnamed(j):
-            raise ValueError(
-                f"The column {self.shown(j)!r} has levels whose names are not known: the CatBoost "
-                "model keeps but hashes of them. Fit on rows with all levels that it was fitted on."
-            )
-        levels = self.levels(j)
-        are_texts = [isinstance(level, str) for level in levels]
-        if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
-            mixed or all(are_texts) or not any(are_texts)
-        ):
-            return levels, j in self.table.as_text
-        texts = [str(level) for level in levels]
-        known = {"None", "nan", "NaT", "<NA>"}
-        for level, text in zip(levels, texts, strict=True):
-            if text in known:
-                raise TypeError(
-                    f"The column {self.shown(j)!r} has the level {level!r}, whose text {text!r} "
-                    "stands for another level or a missing value. Rename it."
-                )
-            known.add(text)
-        return texts, True
-
-    def unknown(self, j):
-        """How a column with levels treats unknown levels, as in `Table.unknown`."""
-        return self.table.unknown[j]
-
-    def codes(self, j, span):
-        """Codes inside a span, including the code of unknown levels."""
-        last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
-        return [code for code in range(last + 1) if span.low < code <= span.high]
-
-    def shown(self, j):
-        """The name of a column in one line of text."""
-        return one_line(f"x{j}" if self.names is None else self.names[j])
 
     def label(self, node):
         """What is predicted in a leaf: a label, or a number."""
@@ -434,7 +360,7 @@ class NamedTree:
         return notes
 
 
-def _names_of(outer, tree, table):
+def names_of(outer, tree, table):
     if table is not None:
         return None if table.names is None else [str(name) for name in table.names]
     for owner in (outer, tree):
@@ -443,7 +369,7 @@ def _names_of(outer, tree, table):
     return None
 
 
-def _checked_names(parameter, given, expected):
+def checked_names(parameter, given, expected):
     if expected is None:
         raise ValueError(f"{parameter}={given!r}, but the tree is a regressor. Leave it out.")
     names = list(given)

@@ -10,10 +10,15 @@ import copy
 import numpy as np
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
@@ -33,6 +38,9 @@ from ensemble_simplify.writing.boosters import depth_of_booster, reweighted_boos
 from ensemble_simplify.writing.catboost import depth_of_catboost, reweighted_catboost
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
+_GRADIENT_BOOSTING = GradientBoostingClassifier, GradientBoostingRegressor
+_HIST_GRADIENT_BOOSTING = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+_FORESTS = RandomForestRegressor, ExtraTreesRegressor
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
 _HISTORY = (
     "train_score_",
@@ -41,6 +49,7 @@ _HISTORY = (
     "oob_scores_",
     "oob_score_",
     "oob_decision_function_",
+    "oob_prediction_",
     "evals_result_",
 )
 
@@ -49,52 +58,60 @@ def weights_can_be_written(estimator):
     """Raise TypeError unless `reweighted` can write an ensemble of this kind."""
     estimator = readable(estimator)
     forest = Model.of(estimator, check=False).forest
-    if forest.sums is None:
+    if forest.classes is not None and forest.sums is None:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not add up votes of trees: its "
             "members, ensembles themselves, vote by their labels. Give trees as members, or "
             "voting='soft'."
         )
     last = last_step(estimator)
-    if not isinstance(last, HistGradientBoostingClassifier) and library_of(last) is None:
+    if not isinstance(last, _HIST_GRADIENT_BOOSTING) and library_of(last) is None:
         tree_estimators(last)
 
 
-def reweighted(estimator, weights):
-    """A fitted copy of an ensemble with the trees of positive weight.
+def reweighted(estimator, weights, offset=0.0):
+    """A fitted copy of an ensemble with the trees whose weight is not zero.
 
     AdaBoost and gradient boosting, also by histograms and by LightGBM, XGBoost and CatBoost, stay
     what they are. So does a random forest whose trees all have the same weight. Other means of
     trees become a soft ``VotingClassifier`` of trees, hard votes a hard one: these have a place for
     weights, and their ``predict`` is scikit-learn's own. Decision thresholds and calibrations stay,
-    around such an ensemble.
+    around such an ensemble. Forests and bagged trees that answer values stay what they are, with
+    scaled leaves.
 
-    `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
-    trees are as `Model.of` has them.
+    `weights`, of shape (n_trees,), are what each tree's votes are multiplied by; trees are as
+    `Model.of` has them. The `offset` is added to the sum of all: it goes into the leaves of the
+    first tree that is kept. Where leaves are scaled, weights may be negative; means of votes and
+    AdaBoost have no place for an offset, nor for negative weights.
     """
     estimator = readable(estimator)
     if library_of(estimator) is not None:
-        return _reweighted_booster(estimator, weights)
-    if (weights == 1).all():
+        return _reweighted_booster(estimator, weights, offset)
+    if (weights == 1).all() and offset == 0.0:
         return copy.deepcopy(estimator)
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         written = copy.copy(estimator)
-        written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights))]
+        written.steps = [
+            *copy.deepcopy(estimator.steps[:-1]),
+            (name, reweighted(last, weights, offset)),
+        ]
         return written
     if inner := insides(estimator):
-        written = reweighted(inner[0], weights)
+        written = reweighted(inner[0], weights, offset)
         if isinstance(inner[0], FrozenEstimator):
             written = FrozenEstimator(written)
         # whatever holds the model holds the written one in the copy
         return copy.deepcopy(estimator, {id(inner[0]): written})
-    kept = np.flatnonzero(weights > 0)
+    kept = np.flatnonzero(weights)
+    if isinstance(estimator, _GRADIENT_BOOSTING):
+        return _reweighted_gradient_boosting(estimator, kept, weights, offset)
+    if isinstance(estimator, _HIST_GRADIENT_BOOSTING):
+        return _reweighted_hist_gradient_boosting(estimator, kept, weights, offset)
+    if isinstance(estimator, (*_FORESTS, BaggingRegressor)):
+        return _reweighted_mean(estimator, kept, weights, offset)
     if isinstance(estimator, AdaBoostClassifier):
         return _reweighted_adaboost(estimator, kept, weights)
-    if isinstance(estimator, GradientBoostingClassifier):
-        return _reweighted_gradient_boosting(estimator, kept, weights)
-    if isinstance(estimator, HistGradientBoostingClassifier):
-        return _reweighted_hist_gradient_boosting(estimator, kept, weights)
     equal = (weights[kept] == weights[kept[0]]).all()
     if equal and isinstance(estimator, RandomForestClassifier | ExtraTreesClassifier):
         members = [copy.deepcopy(estimator.estimators_[t]) for t in kept]
@@ -135,11 +152,11 @@ def _reweighted_adaboost(estimator, kept, weights):
     )
 
 
-def _reweighted_booster(estimator, weights):
+def _reweighted_booster(estimator, weights, offset):
     """Another booster, native or in a copy of its wrapper."""
     if library_of(estimator) == "catboost":
-        return reweighted_catboost(estimator, weights)
-    booster = reweighted_booster(estimator, weights)
+        return reweighted_catboost(estimator, weights, offset)
+    booster = reweighted_booster(estimator, weights, offset)
     if not hasattr(estimator, "n_estimators"):
         return booster
     written = _with(estimator, _Booster=booster)
@@ -159,7 +176,7 @@ def depth_of(estimator):
     library = library_of(last)
     if library is not None:
         return depth_of_catboost(last) if library == "catboost" else depth_of_booster(last)
-    if isinstance(last, HistGradientBoostingClassifier):
+    if isinstance(last, _HIST_GRADIENT_BOOSTING):
         return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
     return max(tree.get_depth() for tree, _ in tree_estimators(last))
 
@@ -170,7 +187,44 @@ def _columns_of_stages(kept, n_scores):
     return columns, max(len(column) for column in columns)
 
 
-def _reweighted_gradient_boosting(estimator, kept, weights):
+def _scaled_copy(tree, weight, offset=0.0):
+    """A copy of a regression tree with scaled leaves, of one leaf if the weight is zero."""
+    keep = np.full(tree.tree_.node_count, weight != 0)
+    return pruned_copy(tree, keep, tree.tree_.value[:, :, 0] * weight + offset)
+
+
+def _reweighted_mean(estimator, kept, weights, offset):
+    """A forest, or bagged trees, whose mean is the weighted sum: trees stay where they were."""
+    trees = tree_estimators(estimator)
+    # what a tree is divided by now, and was before: members may be forests themselves
+    share = len(kept) * np.array([part for part, _ in _shares_of(estimator)])
+    offsets = np.where(np.arange(len(kept)) == 0, offset * len(kept), 0.0)
+    members = [
+        _scaled_copy(trees[t][0], weights[t] * share[t], more)
+        for t, more in zip(kept, offsets, strict=True)
+    ]
+    if isinstance(estimator, _FORESTS):
+        return _with(estimator, estimators_=members, n_estimators=len(kept))
+    everything = np.arange(estimator.n_features_in_)
+    columns = [everything if trees[t][1] is None else trees[t][1] for t in kept]
+    own = {}
+    if len(trees) == len(estimator.estimators_):
+        own["_seeds"] = np.asarray(estimator._seeds)[kept]
+    return _with(
+        estimator,
+        estimators_=members,
+        estimators_features_=columns,
+        n_estimators=len(kept),
+        **own,
+    )
+
+
+def _shares_of(estimator):
+    forest = Model.of(estimator, check=False).forest
+    return tree_shares(forest.vote, 1, 1.0)
+
+
+def _reweighted_gradient_boosting(estimator, kept, weights, offset):
     """Stages filled up with trees that add nothing, where classes have kept different numbers."""
     stages = estimator.estimators_
     n_scores = stages.shape[1]
@@ -178,18 +232,17 @@ def _reweighted_gradient_boosting(estimator, kept, weights):
     written = np.empty((n_stages, n_scores), dtype=object)
     # one generator for all trees, as in the ensemble: copies of it would outweigh small trees
     random_state = copy.deepcopy(stages[0, 0].random_state)
+    more = offset / estimator.learning_rate if offset else 0.0
     for k, column in enumerate(columns):
         for i in range(n_stages):
             tree = stages[column[i] if i < len(column) else 0, k]
-            size = tree.tree_.node_count
             weight = weights[column[i] * n_scores + k] if i < len(column) else 0.0
-            keep = np.full(size, weight > 0)
-            written[i, k] = pruned_copy(tree, keep, tree.tree_.value[:, :, 0] * weight)
+            written[i, k] = _scaled_copy(tree, weight, more if i == 0 else 0.0)
             written[i, k].random_state = random_state
     return _with(estimator, estimators_=written, n_estimators=n_stages, n_estimators_=n_stages)
 
 
-def _reweighted_hist_gradient_boosting(estimator, kept, weights):
+def _reweighted_hist_gradient_boosting(estimator, kept, weights, offset):
     """The same for histogram gradient boosting."""
     stages = estimator._predictors
     n_scores = len(stages[0])
@@ -201,6 +254,7 @@ def _reweighted_hist_gradient_boosting(estimator, kept, weights):
             here = i < len(column)
             tree = copy.deepcopy(stages[column[i] if here else 0][k])
             tree.nodes["value"] *= weights[column[i] * n_scores + k] if here else 0.0
+            tree.nodes["value"] += offset if i == 0 else 0.0
             stage.append(tree)
         written.append(stage)
     return _with(estimator, _predictors=written, max_iter=n_stages)

@@ -1,0 +1,441 @@
+"""Few trees, and weights for them, whose numbers stay near those of all: cutting planes.
+
+At a point, the weighted sum of what the trees say must lie between two limits. Weights of few trees
+meet all demands found so far by a linear program of least weighted sum, solved again with higher
+costs for small weights. Of the weights of these trees, those whose largest distance is least are
+put to the promise; points that are too far off become demands, until there are none. Then trees are
+left out, several at a time at first, with the others' weights found anew.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
+from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+from ensemble_simplify.faithful_pruning._path import fewer
+from ensemble_simplify.faithful_pruning._stumps import best_of_each_number
+from ensemble_simplify.grid import Stopped
+
+OWN = 400  # Rows whose demands are asked for at first, at most.
+BATCH = 150  # New points a round, at most.
+# Distances are shares of the tolerance: those of few trees, and those that are near enough.
+SPARSE, NEAR = 1.0 - 1e-3, 1.0 - 1e-6
+# From this distance on, no weights of some trees can keep the promise.
+RULED_OUT = 1.0 + 1e-6
+NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
+SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
+REWEIGHTINGS = 5  # Rounds of reweighting on the same demands, at most.
+FITS = 2  # Fits for each number of trees of the path, each followed by a look at all points.
+# Weights of larger size do not count where trees are said to be needed.
+LARGEST_WEIGHT = 100.0
+# By how much, as a share of the tolerance, a mixture of demands must be missed to rule out trees.
+MISSED = 1e-3
+DEMANDS = 1500  # Demands that such mixtures are made of, at most.
+# Where no tree is needed, one keeps a weight that moves sums by this share of the tolerance.
+TOUCH = 1e-6
+
+
+class NumberSearch(TreeChoice):
+    """Search for few trees whose numbers stay near those of all.
+
+    `promise` is a `NumbersNear` or a `NumbersAnywhere`; `price` is what each tree costs. Weights
+    have one entry more than there are trees: what is added without any. Methods raise `Stopped`
+    when the time is up; `tell` takes a line about the progress.
+    """
+
+    def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
+        self.promise, self.numbers = promise, promise.numbers
+        n_trees = len(price)
+        self.is_free = self.numbers.mass is None
+        usable = ~self.numbers.is_constant if self.is_free else np.ones(n_trees, dtype=bool)
+        if not usable.any():
+            usable[np.argmin(price)] = True
+        weights = np.append(np.ones(n_trees), 0.0)
+        super().__init__(price, usable, weights, rng, deadline, tell)
+        # what trees say is measured from here, which the offset makes up for
+        self.middle = self.numbers.middle if self.is_free else np.zeros(n_trees)
+        self.rows, self.aim, self.room = np.empty((0, n_trees)), np.empty(0), np.empty(0)
+        self.is_done = False
+        # the best weights for each number of trees, where these are known
+        self.steps = None
+        self._build()
+
+    # ------------------------------------------------------------------ programs
+
+    @property
+    def unit(self):
+        """Sums are divided by this, so that programs have numbers of moderate size."""
+        return 1.0 if self.numbers.is_odds else self.numbers.tolerance
+
+    def _build(self):
+        """The programs: weights of few trees, and those of least distance."""
+        n_trees = len(self.price)
+        if self.is_free:
+            first, total = np.zeros(2 * n_trees + 2), 0.0
+        else:
+            first, total = self.numbers.mass, self.numbers.mass.sum()
+        bounds = {"row_lower": total, "row_upper": total}
+        self.program = LazyProgram(self._costs(self.price), first[None], **bounds)
+        cost = np.append(np.zeros(len(first)), 1.0)
+        # which demand each row of the second program is for
+        self.demand_of = np.empty(0, dtype=np.intp)
+        self.centre = LazyProgram(cost, np.append(first, 0.0)[None], **bounds)
+        if len(self.rows):
+            self._ask(self.rows, self.aim, self.room)
+
+    def _costs(self, price):
+        return np.concatenate([price, price, [0.0, 0.0]]) if self.is_free else price
+
+    def _columns(self, rows):
+        """Columns of the programs: positive and negative parts of weights, and of the offset."""
+        if not self.is_free:
+            return rows
+        one = np.ones((len(rows), 1))
+        return np.hstack([rows, -rows, one, -one])
+
+    def _ask(self, rows, aim, room):
+        columns = self._columns(rows)
+        self.program.add_rows(columns, lower=aim - SPARSE * room, upper=aim + SPARSE * room)
+        self.centre.add_rows(np.column_stack([columns, -room]), lower=-np.inf, upper=aim)
+        self.centre.add_rows(np.column_stack([columns, room]), lower=aim)
+        new = np.arange(len(self.rows) - len(rows), len(self.rows))
+        self.demand_of = np.concatenate([self.demand_of, new, new])
+
+    def add(self, cells):
+        """Ask for near numbers at some cells; how many demands that adds."""
+        rows = self.promise.rows_of(cells)
+        sums = product(rows, np.ones(len(self.price))).reshape(len(cells), -1)
+        lower, upper = self.numbers.limits(sums + self.numbers.start)
+        lower = (lower - self.numbers.start).ravel() / self.unit
+        upper = (upper - self.numbers.start).ravel() / self.unit
+        # where only one side is limited, the middle is a unit from there
+        lower = np.where(np.isinf(lower), upper - 2.0, lower)
+        upper = np.where(np.isinf(upper), lower + 2.0, upper)
+        some = np.isfinite(lower)
+        rows = (rows - self.middle) / self.unit
+        aim, room = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        rows, aim, room = rows[some], aim[some], room[some]
+        self.rows = np.concatenate([self.rows, rows])
+        self.aim, self.room = np.append(self.aim, aim), np.append(self.room, room)
+        self._ask(rows, aim, room)
+        return len(rows)
+
+    def _weights(self, x):
+        """Weights, and the offset, of a solution."""
+        n_trees = len(self.price)
+        if not self.is_free:
+            weights, mass = _without_specks(x[:n_trees]), self.numbers.mass
+            return np.append(weights * (mass.sum() / product(weights, mass)), 0.0)
+        weights = _without_specks(x[:n_trees] - x[n_trees : 2 * n_trees])
+        offset = (x[2 * n_trees] - x[2 * n_trees + 1]) * self.unit
+        return np.append(weights, offset - product(weights, self.middle))
+
+    def _upper(self, allowed):
+        most = np.where(allowed, np.inf, 0.0)
+        return np.concatenate([most, most, [np.inf, np.inf]]) if self.is_free else most
+
+    def _solve(self, cost, allowed):
+        """Weights of least cost that meet the demands found so far, or None."""
+        self.program.set_upper(self._upper(allowed))
+        self.program.set_cost(self._costs(cost))
+        solution = self.program.solve(self.deadline)
+        return self._weights(solution.x) if solution.status == "optimal" else None
+
+    def nearest(self, allowed):
+        """Weights of some trees of least distance, at the demands found so far, and the distance.
+
+        The distance is a share of the tolerance; infinite where HiGHS found none.
+        """
+        self.centre.set_upper(np.append(self._upper(allowed), np.inf))
+        solution = self.centre.solve(self.deadline)
+        if solution.status != "optimal":
+            return None, np.inf
+        weights = self._weights(solution.x)
+        if not weights[:-1].any():
+            weights = self._touched(weights, np.flatnonzero(allowed)[0])
+        return weights, solution.x[-1]
+
+    def _touched(self, weights, t):
+        """A weight for one tree, for an ensemble has one, that moves no sum by much."""
+        size = np.abs(self.rows[:, t]).max(initial=1.0)
+        weights = weights.copy()
+        weights[t] = TOUCH / size
+        weights[-1] -= weights[t] * self.middle[t]
+        return weights
+
+    # ------------------------------------------------------------------ few trees
+
+    def run(self):
+        """Search once, and leave trees out until none can go."""
+        if self.numbers.tolerance <= 0.0:
+            return
+        self._by_stumps()
+        if self.is_optimal:
+            return
+        cells = self.promise.cells
+        self.add(np.ascontiguousarray(cells[:: max(-(-len(cells) // OWN), 1)]))
+        outcome, weights = self._keep(self.price)
+        if outcome is Outcome.KEPT:
+            self._better(weights)
+            self._better(self._fewer(weights))
+        self.is_done = True
+
+    def _by_stumps(self):
+        """The fewest stumps for every input, and weights for each number of them."""
+        promise, numbers = self.promise, self.numbers
+        plain = promise.outside is None and (promise.axes.missing_cells < 0).all()
+        stumps = np.diff(promise.trees.offsets).max() <= 3
+        if not (plain and stumps and self.is_free and not numbers.is_odds):
+            return
+        steps = best_of_each_number(numbers, promise.trees, promise.axes)
+        if not steps:
+            return
+        near = [step for step in steps if step[0] <= numbers.tolerance]
+        for _, weights in near[:1]:
+            self._better(weights)
+        if promise.n_points == np.inf:
+            self.steps = steps
+            short = [
+                np.count_nonzero(self.kept(weights))
+                for error, weights in steps
+                if error > numbers.atol + numbers.margin
+            ]
+            fewest = 1 + max(short, default=0)
+            self.bound = max(self.bound, float(np.sort(self.price[self.usable])[:fewest].sum()))
+
+    def again(self, n_starts):
+        """Search from other costs of trees."""
+        for _ in range(n_starts):
+            if self.is_optimal or not self.is_done:
+                break
+            cost = self.price * self.rng.exponential(size=len(self.price))
+            outcome, weights = self._keep(cost)
+            if outcome is Outcome.KEPT:
+                self._better(self._fewer(weights))
+
+    def _keep(self, cost):
+        """Outcome, and weights of few trees, at some cost of each, that keep the whole promise."""
+        failed = np.zeros(len(self.price), dtype=bool)
+        weights = self._solve(cost, self.usable)
+        while weights is not None:
+            weights = self._sparse(weights)
+            chosen = self.kept(weights)
+            if not chosen.any():
+                chosen = np.arange(len(chosen)) == self._cheapest()
+            if not (chosen & ~failed).any():
+                break
+            outcome, found = self._try(chosen)
+            if outcome is Outcome.KEPT:
+                return outcome, found
+            failed = chosen
+            weights = self._solve(self._reweighted(weights), self.usable)
+        return Outcome.UNKEPT, None
+
+    def _cheapest(self):
+        return np.flatnonzero(self.usable)[np.argmin(self.price[self.usable])]
+
+    def _reweighted(self, weights):
+        """Costs that make small weights dear, so that the next program has fewer."""
+        size = np.abs(weights[:-1])
+        return self.price / (size / (size.max() or 1.0) + SOFT)
+
+    def _sparse(self, weights):
+        """Reweight until no more trees go, on the demands found so far."""
+        for _ in range(REWEIGHTINGS):
+            found = self._solve(self._reweighted(weights), self.usable)
+            if found is None or self.cost_of(found) >= self.cost_of(weights):
+                break
+            weights = found
+        return weights
+
+    def _try(self, allowed):
+        """Put the nearest weights of some trees to the promise until they keep it."""
+        while True:
+            weights, distance = self.nearest(allowed)
+            if weights is None or distance > NEAR:
+                return Outcome.UNKEPT, None
+            found = self.promise.seek(weights, self.rng, self.deadline)
+            if not found.n:
+                return Outcome.KEPT, weights
+            before = len(self.rows)
+            self.add(found.cells[:BATCH])
+            self.tell(
+                f"{np.count_nonzero(allowed)} trees for {before} demands, distance "
+                f"{distance:.2g}; {found.n} points were too far off"
+            )
+
+    def _fewer(self, weights):
+        """Leave trees out, those of least influence for their price first."""
+        tried = np.zeros(len(self.price), dtype=bool)
+        n_out = max(np.count_nonzero(self.kept(weights)) // 4, 1)
+        while not self.cost_of(weights) <= self.bound:
+            kept = self.kept(weights)
+            candidates = np.flatnonzero(kept & ~tried)
+            if not candidates.size or np.count_nonzero(kept) == 1:
+                break
+            n_out = min(n_out, len(candidates), np.count_nonzero(kept) - 1)
+            spread = self._influence(weights)[candidates] / self.price[candidates]
+            out = candidates[np.argsort(spread, kind="stable")[:n_out]]
+            allowed = kept.copy()
+            allowed[out] = False
+            outcome = Outcome.UNKEPT
+            if self.sets[:, allowed].any(axis=1).all():
+                outcome, found = self._try(allowed)
+            if outcome is Outcome.KEPT:
+                weights = found
+                self._better(weights)
+            elif n_out == 1:
+                tried[out] = True
+            else:
+                n_out //= 2
+        return weights
+
+    def _influence(self, weights):
+        """By how much each tree moves the numbers at the demands."""
+        return np.abs(weights[:-1]) * np.std(self.rows, axis=0)
+
+    def most_influential(self, weights, n_trees):
+        """Which trees move the numbers most, among those that have a weight."""
+        order = np.argsort(-self._influence(weights), kind="stable")
+        allowed = np.zeros(len(self.price), dtype=bool)
+        allowed[order[:n_trees]] = True
+        return allowed & self.kept(weights)
+
+    def mend(self, margin):
+        """Keep more off the tolerance, and find weights for the same trees again, or all trees."""
+        allowed, few = self.kept(self.weights), self.steps
+        self.weights = np.append(np.ones(len(self.price)), 0.0)
+        self.numbers.margin = margin
+        if self.numbers.tolerance <= 0:
+            return
+        if few is not None:
+            near = [step for step in few if step[0] <= self.numbers.tolerance]
+            for _, weights in near[:1]:
+                self._better(weights)
+            return
+        self.rows, self.aim, self.room = self.rows[:0], self.aim[:0], self.room[:0]
+        self._build()
+        with suppress(Stopped):
+            self.add(self.promise.cells[:OWN])
+            outcome, found = self._try(allowed)
+            if outcome is Outcome.KEPT:
+                self.weights = found
+
+    # ------------------------------------------------------------------ how few can be enough
+
+    def prove(self, max_rounds):
+        """See `TreeChoice.prove`; there is nothing to prove by where rounding is all there is."""
+        if len(self.rows):
+            super().prove(max_rounds)
+
+    def _is_ruled_out(self, chosen):
+        """Whether some trees cannot keep the promise, by the demands found so far."""
+        distance = self.nearest(chosen)[1]
+        return bool(np.isfinite(distance) and distance > self._limit)
+
+    @property
+    def _limit(self):
+        """The distance from which on no weights can keep the promise, with all rounding."""
+        numbers = self.numbers
+        return max(RULED_OUT, (numbers.atol + numbers.margin) / numbers.tolerance)
+
+    def _clause(self, chosen):
+        """Trees of which one must be added to some that cannot keep the promise; else None.
+
+        A mixture of demands is missed by more than these trees can make up for; trees that change
+        it are as few as can be.
+        """
+        if not self._is_ruled_out(chosen):
+            return None
+        passed = np.unique(self.demand_of[self.centre.passed])[-DEMANDS:]
+        rows, aim, room = self.rows[passed], self.aim[passed], self.room[passed]
+        others = np.flatnonzero(self.usable & ~chosen)
+        n, n_others = len(rows), len(others)
+        # at most `limit` rooms above the aim, and below it
+        most = np.concatenate([aim + self._limit * room, self._limit * room - aim])
+        both = np.hstack([rows.T, -rows.T])
+        none = np.zeros((np.count_nonzero(chosen), n_others))
+        A = [np.append(np.append(room, room), np.zeros(n_others))]
+        A.append(np.append(most, np.zeros(n_others)))
+        lower, upper = [1.0, -np.inf], [1.0, -MISSED]
+        if self.is_free:
+            A.append(np.concatenate([np.ones(n), -np.ones(n), np.zeros(n_others)]))
+            lower.append(0.0)
+            upper.append(0.0)
+        A = [np.array(A), np.hstack([both[chosen], none])]
+        A += [np.hstack([sign * both[others], np.eye(n_others)]) for sign in self._signs]
+        lower += [0.0] * (len(none) + len(self._signs) * n_others)
+        upper += [0.0 if self.is_free else np.inf] * len(none)
+        upper += [np.inf] * (len(self._signs) * n_others)
+        A = np.concatenate(A)
+        if not self.is_free:
+            # the shares of the trees add up to the same, which counts in any number
+            mass = self.numbers.mass
+            more = np.concatenate([[0.0, mass.sum()], mass[chosen], mass[others]])
+            A = np.column_stack([A, more, -more])
+        cost = np.zeros(A.shape[1])
+        cost[2 * n : 2 * n + n_others] = 1.0
+        program = LinearProgram(cost, A, row_lower=np.array(lower), row_upper=np.array(upper))
+        solution = program.solve(self.deadline - monotonic())
+        if solution.status == "time_limit":
+            raise Stopped
+        if solution.status != "optimal":
+            return None
+        changes = np.zeros(len(self.price))
+        changes[others] = solution.x[2 * n : 2 * n + n_others]
+        clause = changes > MISSED / (LARGEST_WEIGHT * len(changes))
+        return clause.astype(float) if clause.any() else None
+
+    @property
+    def _signs(self):
+        return (1.0, -1.0) if self.is_free else (1.0,)
+
+
+def find_path(search, weights, rng, deadline=np.inf):
+    """Weights for fewer and fewer trees, from the fewest to those found.
+
+    Their largest difference is as small as can be found. Returns pairs of weights and an `Apart`;
+    none has as few trees as another that comes nearer.
+    """
+    search.deadline = deadline
+    steps = []
+    try:
+        steps.append((weights, _all_apart(search, weights)))
+        while (n_trees := np.count_nonzero(search.kept(weights))) > 1:
+            allowed = search.most_influential(weights, fewer(n_trees))
+            best = None
+            for _ in range(FITS):
+                found, _ = search.nearest(allowed)
+                if found is None:
+                    raise Stopped
+                apart = _all_apart(search, found)
+                if best is None or apart.largest < best[1].largest:
+                    best = found, apart
+                if not apart.n:
+                    break
+                search.add(apart.cells[:BATCH])
+            weights = best[0]
+            steps.append(best)
+    except Stopped:
+        pass
+    useful = []
+    for step in reversed(steps):
+        if not useful or step[1].largest < useful[-1][1].largest:
+            useful.append(step)
+    return useful
+
+
+def _all_apart(search, weights):
+    return search.promise.seek(weights, search.rng, search.deadline, all_points=True)
+
+
+def _without_specks(weights):
+    """Weights with zeros for those that are next to nothing."""
+    size = np.abs(weights)
+    return np.where(size < NO_WEIGHT * size.max(), 0.0, weights)

@@ -1,0 +1,409 @@
+"""Numbers of a pruned ensemble that must stay near those of the whole one, at promised points.
+
+The numbers are the values of a regressor, or the probabilities of classes. Each tree adds something
+to them, or to the log-odds of two classes, so that the difference of both ensembles is a sum over
+trees again. `NumbersNear` walks the lines of rows for the points at which it is largest;
+`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`proof/_joint`).
+Weights of trees come with one more entry at the end: what is added without any tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import monotonic
+
+import numpy as np
+from scipy.special import expit, logit
+
+from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._promise import reached_nodes
+from ensemble_simplify.grid import Stopped, distinct_rows, in_boxes, paint_lines
+from ensemble_simplify.proof import JoinedPair, JoinedTrees, JointSearch, n_near, odds_apart, walks
+from ensemble_simplify.reading import Sums, tree_shares
+
+_EPS = float(np.finfo(np.float64).eps)
+# Numbers held at once while lines of cells are walked, and in the leaves of rows.
+LINE_NUMBERS, HELD = 1 << 21, 1 << 21
+LOOKED_AT = 1 << 11  # Lines with points that are too far off from which the worst are chosen.
+# Points whose single-feature changes are searched at once: random ones if more are known.
+AROUND = 200
+POINTS = 16  # Points that one search over boxes lists at most.
+# Differences that are looked for first, each half as far above the tolerance as the one before.
+BARS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Points at which numbers are too far apart.
+
+    Attributes
+    ----------
+    cells : int32 array of shape (n, n_axes)
+        Some of them, the worst first.
+    largest : float
+        The largest difference at points looked at; where none is too large, a bound on all.
+    n : int
+        How many there are, of those looked at.
+    """
+
+    cells: np.ndarray
+    largest: float
+    n: int
+
+
+class Numbers:
+    """What every tree of a forest adds to numbers that may move by `atol` at most.
+
+    Attributes
+    ----------
+    value : float64 array of shape (n_nodes, n_columns)
+        What each leaf adds.
+    start : float64 array of shape (n_columns,)
+    is_odds : bool
+        Whether the sums are log-odds, of which the promised number is the sigmoid.
+    mass : float64 array of shape (n_trees,) or None
+        Shares of the trees in a mean of votes: it has no place for an offset, weights are not
+        negative, and the weighted shares add up to the same. None: leaves can be scaled.
+    margin : float
+        What is kept off the tolerance for all rounding.
+    """
+
+    def __init__(self, forest, atol):
+        self.forest, self.atol, vote = forest, atol, forest.vote
+        sums = forest.number_sums
+        self.is_odds = sums is None
+        sums = forest.odds_sums if sums is None else sums
+        if sums is None:
+            raise TypeError(
+                "The probabilities of this ensemble are neither means of what its trees say nor "
+                "the sigmoid of their sum, so atol cannot be promised for them. That is so for "
+                "boosting of more than two classes. Leave atol out to keep the classes."
+            )
+        self.sums, self.value, self.start = sums, sums.value, sums.start
+        if forest.n_classes == 2 and not self.is_odds:
+            # the other probability is what is left
+            self.value, self.start = sums.value[:, 1:], sums.start[1:]
+        self.mass = None
+        if forest.classes is not None and vote.rule == "samme":
+            self.mass = np.abs(forest.value[forest.offsets[:-1], 0])
+        elif forest.classes is not None and vote.rule != "additive":
+            self.mass = np.array([share for share, _ in tree_shares(vote, forest.n_classes, 1.0)])
+        self.tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
+        self.is_leaf = (forest.left < 0) & reached_nodes(forest)
+        self.margin = 4.0 * self.rounding
+
+    @property
+    def rounding(self):
+        """By how much the ensemble's own answers can be off."""
+        if self.is_odds:
+            # the sigmoid is no steeper than a quarter, and rounds itself
+            return 0.25 * self.sums.rounding + 32.0 * float(np.finfo(self.forest.vote.dtype).eps)
+        return self.sums.rounding + 2.0 * _EPS * self.atol
+
+    @property
+    def tolerance(self):
+        """The tolerance for sums of real numbers."""
+        return self.atol - self.margin
+
+    @property
+    def n_columns(self):
+        """Sums at each point."""
+        return self.value.shape[1]
+
+    @cached_property
+    def middle(self):
+        """The middle of what each tree says: float64 of shape (n_trees,), of the first column."""
+        ends = [
+            np.array([own(self.value[part][leaf, 0]) for part, leaf in self._leaves_of_trees()])
+            for own in (np.min, np.max)
+        ]
+        return 0.5 * (ends[0] + ends[1])
+
+    @cached_property
+    def is_constant(self):
+        """Trees that say the same everywhere."""
+        return np.array(
+            [
+                (np.ptp(self.value[part][leaf], axis=0) == 0).all()
+                for part, leaf in self._leaves_of_trees()
+            ]
+        )
+
+    def _leaves_of_trees(self):
+        offsets = self.forest.offsets
+        for begin, end in zip(offsets[:-1], offsets[1:], strict=True):
+            yield slice(begin, end), self.is_leaf[begin:end]
+
+    def weighted(self, weights):
+        """`value` under some weights."""
+        return self.value * weights[:-1][self.tree_of][:, None]
+
+    def shown(self, sums):
+        """The promised numbers, for sums."""
+        return expit(sums) if self.is_odds else sums
+
+    def limits(self, sums):
+        """Least and largest sums that are near enough to some."""
+        if not self.is_odds:
+            return sums - self.tolerance, sums + self.tolerance
+        p = expit(sums)
+        return (
+            logit(np.maximum(p - self.tolerance, 0.0)),
+            logit(np.minimum(p + self.tolerance, 1.0)),
+        )
+
+    def offset_of(self, weights):
+        """What is added to the raw sums of the trees, as `reweighted` takes it."""
+        return float(weights[-1]) / (self.forest.vote.slope if self.is_odds else 1.0)
+
+    def deviation(self, weights, written, axes, trees):
+        """How far the numbers of what was written can be from those of the weights, anywhere.
+
+        `written` are the `Numbers` of the forest that was read anew; its own rounding counts.
+        """
+        virtual = Sums(self.weighted(weights), self.start + weights[-1], 0.0, 0.0)
+        both = virtual, Sums(written.value, written.start, 0.0, 0.0)
+        columns = [np.arange(self.n_columns)] * 2
+        pair = JoinedPair(both, columns, (trees, axes.encode_forest(written.forest)), axes)
+        leaves, start = pair.leaves[0] - pair.leaves[1], pair.start[0] - pair.start[1]
+        most = pair.trees.most(np.hstack([leaves, -leaves])) + np.append(start, -start)
+        magnitude = sum(
+            np.maximum.reduceat(np.abs(own.value).max(axis=1), own.forest.offsets[:-1]).sum()
+            for own in (self, written)
+        )
+        apart = float(most.max()) + 64.0 * len(trees) * _EPS * magnitude
+        return (0.25 if self.is_odds else 1.0) * apart + written.rounding
+
+
+class NumbersNear:
+    """The points that differ from some row in at most so many features.
+
+    The arguments are a `Numbers`, and those of `NearRows`.
+    """
+
+    def __init__(self, numbers, axes, outside, cells, max_changes, deadline=np.inf):
+        self.numbers, self.axes, self.outside = numbers, axes, outside
+        self.trees = axes.encode_forest(numbers.forest)
+        self.joined = JoinedTrees(axes, [self.trees])
+        self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
+        self.max_changes = min(max_changes, len(axes.shape))
+        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
+        self.n_points = int(n_points) if n_points < 2**53 else n_points
+        if self.max_changes == 1 and outside is not None:
+            parts = self._walk(self.cells, 1, None, deadline)
+            self.n_points = sum(np.count_nonzero(apart >= 0) for _, _, apart in parts)
+
+    def rows_of(self, cells):
+        """What the trees add at some cells: one row for each column of sums, shape (n, n_trees)."""
+        said = self.numbers.value[self.trees.leaves(cells)]
+        return np.ascontiguousarray(said.transpose(1, 2, 0)).reshape(-1, len(self.trees))
+
+    def seek(self, weights, rng, deadline=np.inf, *, all_points=False):
+        """The points at which trees of these weights are too far off, as `Apart`.
+
+        Unless `all_points`, the walk may end early, once there are very many. Raises `Stopped`.
+        """
+        return self.seek_near(
+            self.cells, self.max_changes, weights, rng, deadline, all_points=all_points
+        )
+
+    def seek_near(self, cells, max_changes, weights, rng, deadline=np.inf, *, all_points=False):
+        """The same near some other cells."""
+        if len(cells) > 1:
+            cells = np.ascontiguousarray(cells[rng.permutation(len(cells))])
+        tolerance, found, size = self.numbers.tolerance, [], []
+        n, n_lines, largest = 0, 0, 0.0
+        for walked, axis, apart in self._walk(cells, max_changes, weights, deadline):
+            largest = max(largest, float(apart.max(initial=0.0)))
+            worst = apart.argmax(axis=1)
+            top = apart[np.arange(len(apart)), worst]
+            at = np.flatnonzero(top > tolerance)
+            if not at.size:
+                continue
+            n += np.count_nonzero(apart[at] > tolerance)
+            n_lines += len(at)
+            moved = walked[at]
+            if axis is not None:
+                moved[:, axis] = worst[at]
+            found.append(moved)
+            size.append(top[at])
+            if n_lines > LOOKED_AT and not all_points:
+                break
+        if not found:
+            return Apart(self.cells[:0], largest, 0)
+        found, size = np.concatenate(found), np.concatenate(size)
+        order = np.argsort(-np.round(size / largest, 9), kind="stable")[:LOOKED_AT]
+        return Apart(np.ascontiguousarray(found[order]), largest, n)
+
+    def _walk(self, cells, max_changes, weights, deadline):
+        """Batches of lines (a cell of each, their axis) with differences, of shape (n, length).
+
+        Points that do not count, or were on an earlier line, have -1. Without changes the cells
+        themselves are one point each, on no axis. No weights: the differences are zero.
+        """
+        if max_changes == 0:
+            step = max(1, HELD // (len(self.trees) * self.numbers.n_columns))
+            for i in range(0, len(cells), step):
+                if i and monotonic() >= deadline:
+                    raise Stopped
+                some = cells[i : i + step]
+                yield some, None, self._at(some, weights)[:, None]
+            return
+        leaves, start = self._parts(weights)
+        shape = self.axes.shape
+        step = max(1, LINE_NUMBERS // (max(shape) * max(leaves.shape[1], len(shape))))
+        for _, walked, from_axis in walks(cells, shape, max_changes):
+            for i in range(0, len(walked), step):
+                for axis in range(len(shape)):
+                    if monotonic() >= deadline:
+                        raise Stopped
+                    part = slice(i, i + step)
+                    on = np.flatnonzero(from_axis[part] <= axis)
+                    if not on.size:
+                        continue
+                    here = np.ascontiguousarray(walked[part][on])
+                    apart = self._on_lines(here, axis, leaves, start)
+                    again = np.flatnonzero((from_axis[part][on] > 0) | (axis > 0))
+                    apart[again, here[again, axis]] = -1.0
+                    yield here, axis, apart
+
+    def _parts(self, weights):
+        """What the joined leaves add to the difference, or to both log-odds, and its start."""
+        numbers = self.numbers
+        if weights is None:
+            leaves = np.zeros((len(self.joined.leaf_sums(numbers.value[:, :1])), 1))
+            return leaves, np.zeros(1)
+        if numbers.is_odds:
+            both = np.hstack([numbers.value, numbers.weighted(weights)])
+            return self.joined.leaf_sums(both), np.append(
+                numbers.start, numbers.start + weights[-1]
+            )
+        less = np.append(weights[:-1] - 1.0, weights[-1])
+        leaves = self.joined.leaf_sums(numbers.weighted(less))
+        return leaves, np.full(numbers.n_columns, weights[-1])
+
+    def difference(self, sums):
+        """Differences of the promised numbers, for sums of `_parts`."""
+        if self.numbers.is_odds and sums.shape[-1] == 2:
+            return np.abs(np.diff(expit(sums), axis=-1))[..., 0]
+        return np.abs(sums).max(axis=-1)
+
+    def _on_lines(self, cells, axis, leaves, start):
+        length = self.axes.shape[axis]
+        sums = np.tile(start, (len(cells) * length, 1))
+        roots = self.joined.offsets[:-1]
+        paint_lines(self.joined.nodes, roots, leaves, cells, axis, length, sums)
+        apart = self.difference(sums).reshape(len(cells), length)
+        if self.outside is not None:
+            moved = np.repeat(cells, length, axis=0)
+            moved[:, axis] = np.tile(np.arange(length), len(cells))
+            apart[in_boxes(moved, self.outside).reshape(apart.shape)] = -1.0
+        return apart
+
+    def _at(self, cells, weights):
+        """Differences at some cells."""
+        numbers = self.numbers
+        rows = self.rows_of(cells)
+        sums = product(rows, np.ones(len(self.trees))).reshape(len(cells), -1) + numbers.start
+        others = product(rows, weights[:-1]).reshape(len(cells), -1) + numbers.start + weights[-1]
+        return np.abs(numbers.shown(others) - numbers.shown(sums)).max(axis=1)
+
+
+class NumbersAnywhere(NumbersNear):
+    """Every input, or those of a domain; the arguments are a `Numbers` and those of `NearRows`."""
+
+    def __init__(self, numbers, axes, outside, cells, deadline=np.inf):
+        super().__init__(numbers, axes, outside, cells, 0, deadline)
+        self.known = self.cells
+        self.n_points = np.inf
+
+    @property
+    def is_separable(self):
+        """Whether the numbers are sums of functions of one feature each, everywhere."""
+        return self.outside is None and self.joined.axis_of is not None
+
+    def seek(self, weights, rng, deadline=np.inf, *, all_points=False):
+        """The same; where points are listed, there may be others that are further apart."""
+        if self.is_separable and not self.numbers.is_odds:
+            found = self._by_feature(weights)
+        else:
+            found = self._around(weights, rng, deadline)
+            if not found.n:
+                found = self._boxes(weights, deadline)
+        if found.n:
+            self.known = np.unique(np.concatenate([self.known, found.cells[:AROUND]]), axis=0)
+        return found
+
+    def _around(self, weights, rng, deadline):
+        cells = self.known
+        if len(cells) > AROUND:
+            cells = cells[rng.choice(len(cells), AROUND, replace=False)]
+        return self.seek_near(cells, 1, weights, rng, deadline)
+
+    def _by_feature(self, weights):
+        """The two ends of the difference in each column: sums of the ends of all features."""
+        leaves, start = self._parts(weights)
+        cells, sizes = [], []
+        for k in range(leaves.shape[1]):
+            tables = self.joined.tables(np.ascontiguousarray(leaves[:, k]))
+            for sign in (1.0, -1.0):
+                best = [int(np.argmax(sign * part)) for part in tables]
+                ends = sum(float(part[i]) for part, i in zip(tables, best, strict=True))
+                cells.append(best)
+                sizes.append(sign * (start[k] + ends))
+        sizes = np.array(sizes)
+        beyond = np.flatnonzero(sizes > self.numbers.tolerance)
+        cells = np.array(cells, dtype=np.int32)[beyond]
+        return Apart(cells, float(np.abs(sizes).max()), len(beyond))
+
+    def _boxes(self, weights, deadline):
+        """A search over boxes, for large differences first."""
+        numbers, tolerance = self.numbers, self.numbers.tolerance
+        leaves, start = self._parts(weights)
+        if numbers.is_odds:
+            sums = [np.ascontiguousarray(leaves[:, [k]]) for k in range(2)]
+            apart = self.joined.most(np.hstack([sums[0] - sums[1], sums[1] - sums[0]]))
+            top = float(
+                np.tanh(0.25 * (apart + np.array([1.0, -1.0]) * (start[0] - start[1])).max())
+            )
+
+            def cases(bar):
+                margin = 4.0 * numbers.rounding
+                return odds_apart(sums, [start[:1], start[1:]], bar, margin)
+        else:
+            top = self.joined.most(np.hstack([leaves, -leaves])) + np.append(start, -start)
+            top = float(top.max())
+
+            def cases(bar):
+                for k in range(numbers.n_columns):
+                    for sign in (1.0, -1.0):
+                        form = np.ascontiguousarray(sign * leaves[:, [k]])
+                        yield form, sign * start[[k]], np.array([bar])
+
+        none = Apart(self.cells[:0], tolerance, 0)
+        if top <= tolerance:
+            return Apart(none.cells, max(top, 0.0), 0)
+        for bar in [*(tolerance + (top - tolerance) * 0.5 ** np.arange(1, BARS)), tolerance]:
+            for forms, begin, need in cases(bar):
+                cells = self.search.find(
+                    forms,
+                    begin,
+                    need,
+                    outside=self.outside,
+                    n_points=POINTS,
+                    judge=lambda cells: self._at(cells, weights) > tolerance,
+                    deadline=deadline,
+                )
+                if len(cells):
+                    apart = self._at(cells, weights)
+                    order = np.argsort(-np.round(apart / apart.max(), 9), kind="stable")
+                    return Apart(cells[order], float(apart.max()), len(cells))
+                if self.search.stopped:
+                    raise Stopped
+        return none
+
+    @cached_property
+    def search(self):
+        """The search over boxes."""
+        return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)

@@ -1,0 +1,96 @@
+"""Columns in their user's words: names, levels and codes, and which of their values are left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble_simplify.reading import Table
+from ensemble_simplify.writing.words import one_line, plain
+
+
+@dataclass(frozen=True)
+class Span:
+    """Values of a feature that reach a node: above `low`, up to `high`, perhaps missing ones."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    missing: bool = True
+
+    def below(self, threshold, missing_left):
+        """The part that goes left at a threshold."""
+        return Span(self.low, min(self.high, threshold), self.missing and missing_left)
+
+    def above(self, threshold, missing_left):
+        """The part that goes right."""
+        return Span(max(self.low, threshold), self.high, self.missing and not missing_left)
+
+
+ALL = Span()
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumns:
+    """What a user calls the columns that features encode.
+
+    Attributes
+    ----------
+    n_features : int
+    names : list of str or None
+        Names of the columns, None where there are none.
+    table : Table or None
+        The table whose columns the features encode.
+    """
+
+    n_features: int
+    names: list | None
+    table: Table | None
+
+    def levels(self, j):
+        """Levels of a column as Python's own objects, in the order of their codes; None: none."""
+        own = None if self.table is None else self.table.levels[j]
+        return None if own is None else [plain(level) for level in own.tolist()]
+
+    def literals(self, j, *, mixed=True):
+        """Levels of a column as code can hold them, and whether they are the texts of levels.
+
+        Time stamps, intervals and other objects are told by their texts, and so are text and
+        numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
+        text, or one has that of a missing value.
+        """
+        if self.table.unnamed(j):
+            raise ValueError(
+                f"The column {self.shown(j)!r} has levels whose names are not known: the CatBoost "
+                "model keeps but hashes of them. Fit on rows with all levels that it was fitted "
+                "on, or give export_model such rows as X."
+            )
+        levels = self.levels(j)
+        are_texts = [isinstance(level, str) for level in levels]
+        if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
+            mixed or all(are_texts) or not any(are_texts)
+        ):
+            return levels, j in self.table.as_text
+        texts = [str(level) for level in levels]
+        known = {"None", "nan", "NaT", "<NA>"}
+        for level, text in zip(levels, texts, strict=True):
+            if text in known:
+                raise TypeError(
+                    f"The column {self.shown(j)!r} has the level {level!r}, whose text {text!r} "
+                    "stands for another level or a missing value. Rename it."
+                )
+            known.add(text)
+        return texts, True
+
+    def unknown(self, j):
+        """How a column with levels treats unknown levels, as in `Table.unknown`."""
+        return self.table.unknown[j]
+
+    def codes(self, j, span):
+        """Codes inside a span, including the code of unknown levels."""
+        last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
+        return [code for code in range(last + 1) if span.low < code <= span.high]
+
+    def shown(self, j):
+        """The name of a column in one line of text."""
+        return one_line(f"x{j}" if self.names is None else self.names[j])
