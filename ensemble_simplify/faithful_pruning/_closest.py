@@ -178,6 +178,11 @@ class NumberSearch(TreeChoice):
         self._by_stumps()
         if self.is_optimal:
             return
+        sets = self.promise.telling_trees(self.deadline) & self.usable
+        self._add_sets(sets[sets.any(axis=1)])
+        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        if self.is_optimal:
+            return
         cells = self.promise.cells
         self.add(np.ascontiguousarray(cells[:: max(-(-len(cells) // OWN), 1)]))
         outcome, weights = self._keep(self.price)

@@ -15,7 +15,6 @@ import numpy as np
 from ensemble_simplify.faithful_pruning._closest import NumberSearch, find_path
 from ensemble_simplify.faithful_pruning._numbers import Numbers, NumbersAnywhere, NumbersNear
 from ensemble_simplify.faithful_pruning._path import Step
-from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import points_in
 
 UNCOUNTED = -1  # Some points are too far off, but nobody has counted them.

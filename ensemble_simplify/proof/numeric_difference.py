@@ -435,8 +435,8 @@ class CloseOdds(Closeness):
 def odds_apart(leaves, start, bar, margin):
     """What a point needs at which two sigmoids of sums are further apart than a bar.
 
-    `leaves` and `start` are those of a `JoinedPair` of log-odds; `margin` is by how much sums can be
-    off. Yields forms of the leaves, their starts, and what is needed of each.
+    `leaves` and `start` are those of a `JoinedPair` of log-odds; `margin` is by how much sums can
+    be off. Yields forms of the leaves, their starts, and what is needed of each.
     """
     if bar >= 1.0:
         return
