@@ -94,7 +94,7 @@ class Numbers:
             self.mass = np.array([share for share, _ in tree_shares(vote, forest.n_classes, 1.0)])
         self.tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         self.is_leaf = (forest.left < 0) & reached_nodes(forest)
-        self.margin = 4.0 * self.rounding
+        self.margin = 4.0 * self.rounding + 4.0 * self.summing
 
     @property
     def rounding(self):
@@ -103,6 +103,12 @@ class Numbers:
             # the sigmoid is no steeper than a quarter, and rounds itself
             return 0.25 * self.sums.rounding + 32.0 * float(np.finfo(self.forest.vote.dtype).eps)
         return self.sums.rounding + 2.0 * _EPS * self.atol
+
+    @cached_property
+    def summing(self):
+        """By how much float64 sums over the trees can be off, in any order."""
+        largest = np.maximum.reduceat(np.abs(self.value).max(axis=1), self.forest.offsets[:-1])
+        return 4.0 * (self.forest.n_trees + 16) * _EPS * float(largest.sum())
 
     @property
     def tolerance(self):
@@ -171,11 +177,7 @@ class Numbers:
         pair = JoinedPair(both, columns, (trees, axes.encode_forest(written.forest)), axes)
         leaves, start = pair.leaves[0] - pair.leaves[1], pair.start[0] - pair.start[1]
         most = pair.trees.most(np.hstack([leaves, -leaves])) + np.append(start, -start)
-        magnitude = sum(
-            np.maximum.reduceat(np.abs(own.value).max(axis=1), own.forest.offsets[:-1]).sum()
-            for own in (self, written)
-        )
-        apart = float(most.max()) + 64.0 * len(trees) * _EPS * magnitude
+        apart = float(most.max()) + self.summing + written.summing
         return (0.25 if self.is_odds else 1.0) * apart + written.rounding
 
 
