@@ -305,7 +305,8 @@ class NumberSearch(TreeChoice):
 
     def _influence(self, weights):
         """By how much each tree moves the numbers at the demands."""
-        return np.abs(weights[:-1]) * np.std(self.rows, axis=0)
+        spread = np.std(self.rows, axis=0) if len(self.rows) else 1.0
+        return np.abs(weights[:-1]) * spread
 
     def most_influential(self, weights, n_trees):
         """Which trees move the numbers most, among those that have a weight."""
