@@ -173,7 +173,7 @@ print("no plan is smaller: proven" if flip.proven else "undecided")
 # %%
 # On the left, the pair of applicants from above: their incomes vary, and nothing else. On the
 # right, income and debt of the refused applicant vary. The frame is what can be reached in three
-# years, the arrow is the first plan.
+# years, the arrow is the plan that changes these two.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 incomes = np.arange(10, 81)
@@ -194,13 +194,13 @@ colors = ListedColormap(["#fdae6b", "#deebf7", "#9ecae1"])
 right.pcolormesh(incomes, debts, levels, cmap=colors, vmin=0, vmax=2, shading="nearest")
 for level, name in enumerate(["below .5", ".5 to .6", "at least .6"]):
     right.plot([], [], "s", ms=9, color=colors(level), label=name)
-start, end = applicant.iloc[0], flip.plans[0].row.iloc[0]
 corner = within["income"][0], within["debt"][0]
 size = np.ptp(within["income"]), np.ptp(within["debt"])
 right.add_patch(plt.Rectangle(corner, *size, fill=False, lw=1.5))
-right.plot(start["income"], start["debt"], "ko")
-arrow = {"arrowstyle": "->", "shrinkA": 4, "shrinkB": 0}
-right.annotate("", (end["income"], end["debt"]), (start["income"], start["debt"]), arrowprops=arrow)
+moves = next(plan.changes for plan in flip.plans if set(plan.changes) == {"income", "debt"})
+start, end = zip(moves["income"], moves["debt"], strict=True)
+right.plot(*start, "ko")
+right.annotate("", end, start, arrowprops={"arrowstyle": "->", "shrinkA": 4, "shrinkB": 0})
 right.set(xlabel="income", ylabel="debt", xlim=(10, 50), ylim=(0, 30), title="A refused applicant")
 right.legend(loc="upper right", framealpha=0.9)
 plt.show()
