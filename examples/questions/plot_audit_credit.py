@@ -132,7 +132,8 @@ def rules_of(model, domain):
 rules_of(boosting, domain)
 
 # %%
-# A model for use is fitted without the column for sex, and under these rules. It is as accurate.
+# A model for use is fitted without the column for sex, and under these rules. It is nearly
+# as accurate.
 
 fair_X = X.drop(columns="woman")
 signs = {name: 1 if rising else -1 for name, rising in RULES.items()}
@@ -206,13 +207,14 @@ right.legend(loc="upper right", framealpha=0.9)
 plt.show()
 
 # %%
-# Several applicants are asked about in one call. How many of a hundred could reach it by paying
+# Several applicants are asked about in one call. How many of a hundred could get there by paying
 # back debt alone?
 
 first = refused.iloc[:100]
 only = {**rules, "features": ["debt"], "frozen": None, "direction": {"debt": "down"}}
 outcomes = nearest_flip(fair, first, domain=possible, **only)
-print(f"{sum(map(bool, outcomes))} can, {sum(one.proven and not one for one in outcomes)} cannot")
+never = sum(one.proven and not one for one in outcomes)
+print(f"{sum(map(bool, outcomes))} could, {never} could not: proven")
 
 # %%
 # The answers are about this model and these inputs, not about the world: a model without the column
