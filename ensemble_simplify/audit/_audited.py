@@ -2,89 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 
+from ensemble_simplify.audit._response import CLASS
 from ensemble_simplify.base import check_column_names, check_missing
-from ensemble_simplify.grid import Axes, float32_floor, last_number, next_after, read_domain
+from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
 from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
 MAX_APART = 8
-# Classes of a number: below a range, in it, above it.
-BELOW, WITHIN, ABOVE = 0, 1, 2
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked about a model: its class, or whether a number lies in a range.
-
-    Attributes
-    ----------
-    range : tuple of two floats or None
-        Both ends belong to it; None: the classes are asked about.
-    column : int or None
-        The class whose probability is the number; None: the number is the value of a regressor.
-    """
-
-    range: tuple[float, float] | None = None
-    column: int | None = None
-
-    @property
-    def method(self):
-        """The method of the model that answers."""
-        return "predict" if self.column is None else "predict_proba"
-
-    def forest(self, forest):
-        """The forest of classes that are asked about."""
-        return forest if self.range is None else forest.in_range(*self.range, self.column)
-
-    def answers(self, found):
-        """Labels or numbers, in what a method of the model answers."""
-        if self.column is not None:
-            found = found[:, self.column]
-        return found if self.range is None else np.asarray(found, dtype=np.float64)
-
-    def labels(self, answers):
-        """The classes that are asked about, of labels or numbers."""
-        if self.range is None:
-            return answers
-        low, high = self.range
-        return np.where(answers < low, BELOW, np.where(answers > high, ABOVE, WITHIN))
-
-
-# The question for the class.
-CLASS = Question()
-
-
-def range_of(given, parameter):
-    """The range ``(low, high)`` that a user gave, in which None leaves an end open."""
-    low, high = given if isinstance(given, tuple | list) and len(given) == 2 else (None, None)
-    low = -np.inf if low is None else float(low)
-    high = np.inf if high is None else float(high)
-    if not low <= high or (low == -np.inf and high == np.inf):
-        raise ValueError(
-            f"{parameter}={given!r} is no range. Give (low, high) with low <= high; None leaves "
-            "one end open."
-        )
-    return low, high
-
-
-def range_around(answer, within):
-    """The range of the doubles whose difference from an answer is at most a number."""
-    high = last_number(lambda y: y - answer <= within, 1, "float64")[0]
-    low = -last_number(lambda y: answer + y <= within, 1, "float64")[0]
-    return float(low), float(high)
-
-
-def share_range(low, high):
-    """A range of probabilities, open where there are none beyond."""
-    return (-np.inf if low <= 0.0 else low), (np.inf if high >= 1.0 else high)
 
 
 class Audited:
@@ -131,6 +62,7 @@ class Audited:
             return
         self.rows = self._rows_of(rows)
         self._come_as(self.rows)
+        self.forest = self.model.finest
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
 
     def _come_as(self, rows):
@@ -194,15 +126,15 @@ class Audited:
     def answers_to_rows(self, question=None):
         """What the model answers to all rows, as they were given."""
         question = self.question if question is None else question
-        found = self._found.get(question.method)
+        method = question.response.method
+        found = self._found.get(method)
         if found is None:
-            found = self.model.ask_given(self.rows, self.numbers, question.method)
-            self._found[question.method] = found
-        return question.answers(found)
+            found = self._found[method] = self.model.ask_given(self.rows, self.numbers, method)
+        return question.response.among(found)
 
     def answers(self, rows):
         """What the model answers to rows of numbers: labels, or numbers."""
-        return self.question.answers(self.model.answers(rows, self.question.method))
+        return self.question.response.numbers(self.model, rows)
 
     def labels(self, rows):
         """The classes that are asked about, of rows of numbers."""
@@ -266,9 +198,10 @@ class Audited:
 
     def disagrees(self, rows):
         """The error for rows on which the model itself answers otherwise than its trees."""
+        method = self.question.response.method
         return RuntimeError(
-            f"The trees of {self.model.name}(...) and its own {self.question.method} answer "
-            f"otherwise to {np.asarray(rows).tolist()}. Scores that are nearly tied can depend on "
+            f"The trees of {self.model.name}(...) and its own {method} answer otherwise to"
+            f" {np.asarray(rows).tolist()}. Scores that are nearly tied can depend on "
             "the order of addition: set n_jobs=None in the ensemble and its members."
         )
 
@@ -302,15 +235,3 @@ class Audited:
         return [
             known[code] if code < len(known) else UNKNOWN for code in codes if low < code <= high
         ]
-
-    def positive(self, label, parameter):
-        """The place of a class that the user names in some parameter."""
-        classes = self.model.forest.classes
-        found = np.flatnonzero([own == label for own in classes.tolist()])
-        if not found.size:
-            given = label.item() if isinstance(label, np.generic) else label
-            raise ValueError(
-                f"{parameter}={given!r} is not one of the classes {classes.tolist()} of "
-                f"{self.model.name}(...)."
-            )
-        return int(found[0])

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._audited import (
+from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._response import (
     CLASS,
+    RESPONSES,
     WITHIN,
-    Audited,
     Question,
+    Response,
     range_around,
     range_of,
-    share_range,
 )
 from ensemble_simplify.base import (
     Interval,
@@ -184,10 +185,9 @@ class SufficientBox:
             low, high = self.within
             low = "" if low == -np.inf else f"{number(low)} <= "
             high = "" if high == np.inf else f" <= {number(high)}"
-            question = self.audited.question
-            answer = "value"
-            if question.column is not None:
-                name = plain(self.audited.model.forest.classes[question.column])
+            asked, answer = self.audited.question.response, "value"
+            if asked.kind == "proba":
+                name = plain(self.audited.model.forest.classes[asked.column])
                 answer = f"probability of {name!r}"
             answer = f"{low}{answer}{high}"
         return (
@@ -199,7 +199,7 @@ class SufficientBox:
 @validate_params(
     {
         "within": [Interval(Real, 0, None, closed="left"), tuple, list, None],
-        "response": [StrOptions({"auto", "class", "proba", "value"})],
+        "response": [StrOptions(set(RESPONSES))],
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -352,46 +352,23 @@ def sufficient_box(
 
 def _question(audited, within, response, positive):
     """What has to stay as it is in the box."""
-    classes, name = audited.model.forest.classes, f"{audited.model.name}(...)"
-    kind = "classifier" if classes is not None else "regressor"
-    if response == "auto":
-        response = "class" if classes is not None else "value"
-    if (response == "value") != (classes is None):
-        other = "'class' or 'proba'" if classes is not None else "'value'"
-        raise ValueError(
-            f"response={response!r}, but {name} is a {kind}. Give response={other}, or leave it "
-            "out."
-        )
-    if response != "proba" and positive is not None:
-        raise ValueError(
-            f"positive={plain(positive)!r} says whose probability is meant, but the response is "
-            f"the {response}. Give response='proba'."
-        )
-    if (within is None) != (response == "class"):
-        raise ValueError(
-            f"within={within!r}, but the response is the {response}. Give "
-            + (
-                "response='proba' for a range of probabilities, or leave it out."
-                if response == "class"
-                else "the range (low, high) in which it has to stay, or how far it may move."
-            )
-        )
-    if response == "class":
-        return CLASS
-    column = None
-    if response == "proba":
-        if positive is None and len(classes) != 2:
+    asked = Response.of(audited, response, positive, rising=False)
+    if asked.kind == "class":
+        if within is not None or positive is not None:
             raise ValueError(
-                f"{name} has {len(classes)} classes. Name the one whose probability is meant as "
-                "positive."
+                f"within={within!r} and positive={plain(positive)!r} are about numbers, but the "
+                "response is the class. Give response='proba', or leave them out."
             )
-        column = 1 if positive is None else audited.positive(positive, "positive")
+        return CLASS
+    if within is None:
+        raise ValueError(
+            "within=None gives no range, but the response is a number. Give the range (low, high) "
+            "in which it has to stay, or how far it may move."
+        )
     if isinstance(within, Real):
-        found = audited.answers_to_rows(Question((-np.inf, np.inf), column))[0]
-        ends = range_around(float(found), float(within))
-    else:
-        ends = range_of(within, "within")
-    return Question(ends if column is None else share_range(*ends), column)
+        own = audited.answers_to_rows(Question(asked))[0]
+        return Question.about(asked, *range_around(float(own), float(within)))
+    return Question.about(asked, *range_of(within, "within"))
 
 
 def _check_inside(audited, within):

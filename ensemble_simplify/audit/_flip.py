@@ -25,13 +25,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.audit._audited import (
+from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._response import (
     CLASS,
     WITHIN,
-    Audited,
     Question,
+    Response,
+    class_of,
     range_of,
-    share_range,
 )
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
@@ -355,7 +356,8 @@ class _What:
                     "target=(low, high), where None leaves an end open."
                 )
             return cls(range_of(target, "target"))
-        label = None if target is None else audited.positive(target, "target")
+        classes = forest.classes.tolist()
+        label = None if target is None else class_of(classes, target, "target")
         if min_proba is not None and label is None and len(forest.classes) != 2:
             raise ValueError(
                 f"min_proba={min_proba!r} is about one of the {len(forest.classes)} classes of "
@@ -370,16 +372,11 @@ class _What:
     def question(self, own):
         """The question about a row that has a class, and the classes that it may become."""
         if isinstance(self.target, tuple) and self.label is None:
-            return Question(self.target)
+            return Question.about(Response("value"), *self.target)
         if self.min_proba is None:
             return CLASS
-        return Question(share_range(self.min_proba, np.inf), self.aim(own))
-
-    def aim(self, own):
-        """The class to be reached by a row of a class; None: any other one."""
-        if self.label is None and self.min_proba is not None:
-            return 1 - own
-        return self.label
+        aim = 1 - own if self.label is None else self.label
+        return Question.about(Response("proba", aim), self.min_proba, np.inf)
 
     def wanted(self, question, forest, own):
         """The classes of a forest that are to be reached by a row of class `own`, as a mask."""
@@ -467,7 +464,8 @@ class _Asked:
         begin = monotonic()
         audited, own = self.audited, None
         if self.what.min_proba is not None:
-            own = audited.positive(audited.answers_to_rows(CLASS)[i], "rows")
+            classes = audited.model.forest.classes.tolist()
+            own = class_of(classes, audited.answers_to_rows(CLASS)[i], "rows")
         question = self.what.question(own)
         audited = audited.on(i, question)
         field = audited.kept.get("field")
@@ -562,7 +560,7 @@ class _Asked:
 
     def _before(self, audited):
         """What the model answers to a row, and its probability of the class to be reached."""
-        if audited.question.column is None:
+        if audited.question.response.kind != "proba":
             return plain(audited.answer), ()
         labels = audited.answers_to_rows(CLASS)
         return plain(labels[audited.place]), (float(audited.answer),)

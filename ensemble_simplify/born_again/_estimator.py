@@ -381,6 +381,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
             )
         counted = weight > 0
         answers = model.ask_given(rows, X, "predict_proba", fitted=True)
+        self._deviation = absolute_tolerance("100%", answers[counted], weight[counted])
         self.atol_ = absolute_tolerance(self.atol, answers[counted], weight[counted])
         return Tolerance(self.atol_, labelled=True)
 

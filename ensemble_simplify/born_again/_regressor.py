@@ -232,11 +232,6 @@ y : array-like of shape (n_samples,)
     def _check(self):
         super()._check()
         check_atol(self.atol)
-        if self.max_changes is not None:
-            raise ValueError(
-                f"max_changes={self.max_changes}: the tree of a regressor is found for every input "
-                "only. Use max_changes=None."
-            )
 
     def _default(self, rng):
         return RandomForestRegressor(n_estimators=5, max_depth=2, random_state=rng)
@@ -251,6 +246,7 @@ y : array-like of shape (n_samples,)
             )
         counted = weight > 0
         answers = model.ask_given(rows, X, fitted=True)[counted]
+        self._deviation = absolute_tolerance("100%", answers, weight[counted])
         self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
         return Tolerance(self.atol_)
 

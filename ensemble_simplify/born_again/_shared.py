@@ -20,6 +20,7 @@ from ensemble_simplify.base import (
     TimeLimitError,
     answers_to_finer_rows,
     available_memory,
+    check_atol,
     check_readable,
     check_weights,
     checked_table,
@@ -29,6 +30,7 @@ from ensemble_simplify.base import (
     promised_domain,
     promised_rows,
     report,
+    share_in_words,
     unmoved_by_rounding,
     warn,
     warn_out_of_time,
@@ -54,6 +56,7 @@ from ensemble_simplify.born_again.everywhere._search import (
     regions_forecast,
 )
 from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
+from ensemble_simplify.born_again.near._leaf_answers import last_alike
 from ensemble_simplify.born_again.near._line_search import (
     LineSearch,
     NoTreeInTime,
@@ -69,7 +72,7 @@ from ensemble_simplify.born_again.near._near_promise import (
     path_bunch,
 )
 from ensemble_simplify.grid import with_missing
-from ensemble_simplify.proof import Lines, Verification, n_near, verify
+from ensemble_simplify.proof import Lines, NumberLines, Verification, n_near, verify
 from ensemble_simplify.reading import Model
 
 MEMORY_SHARE = 0.5  # Share of the memory free at the start of fit that the search may use.
@@ -224,9 +227,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         self.seen_share_ = 1.0 - search.n_unseen / self.n_points_
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path()
-        self.path_ = path_bunch(steps, finer)
-        trees = [step.nodes for step in steps]
-        self._promise = Promise(self.max_changes, problem.axes, training, finer, trees)
+        self.path_ = path_bunch(steps, finer, self._tolerance)
+        self._promise = Promise(self.max_changes, problem.axes, training, finer, steps)
         self._bounds = search.leaves_bound, search.least_leaves(self.tolerance)
         self._seed = rng.randint(1 << 31)
         place = chosen_step(self.path_, self.tolerance, self.max_leaf_nodes)
@@ -266,7 +268,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
             search = LineSearch(
-                Lines(problem.forest, problem.axes, problem.trees.outside),
+                self._lines(problem),
                 problem.axes.shape,
                 cells,
                 weight,
@@ -277,6 +279,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
                 finer=finer,
+                closeness=self._tolerance,
             )
             search.find()
             if self.max_changes <= 1:
@@ -305,7 +308,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     def _set_step(self, place, problem):
         """Become the tree at a place on the path."""
         path, promise = self.path_, self._promise
-        training, tree = promise.training, CellTree(promise.trees[place])
+        training, step = promise.training, promise.trees[place]
+        tree = CellTree(step.nodes)
         self.n_exceptions_ = int(path.n_exceptions[place])
         self.n_row_exceptions_ = int(path.n_row_exceptions[place])
         self.fidelity_ = float(path.agreement[place])
@@ -322,8 +326,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         measured = self.fidelity_, NEAR_EFFORT
         self._set_fidelity(True, problem.forest, self._inside, tree, nodes, rows, rng, *measured)
         leaf_of_row = tree.apply(training.cells)
-        labels = training.y_index, training.weight
-        self._write(problem, problem.axes, tree, nodes, leaf_of_row, rows, *labels, rng, None)
+        labels = training.targets, training.weight
+        ends = step.ends(nodes.leaves)
+        self._write(problem, problem.axes, tree, nodes, leaf_of_row, rows, *labels, rng, ends)
 
     def _set_fidelity(
         self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan, effort=1.0
@@ -422,16 +427,30 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             n_leaves, seed = None, rng.randint(1 << 31)
             if limited or n_near(len(cells), shape, max_changes) <= most:
                 n_leaves = forecast_near(
-                    Lines(problem.forest, problem.axes, problem.trees.outside),
+                    self._lines(problem),
                     shape,
                     cells,
                     max_changes,
                     seconds=ADVICE_SECONDS if limited else np.inf,
                     rng=np.random.default_rng(seed),
+                    closeness=self._tolerance,
                 )
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."
+
+    def _lines(self, problem):
+        """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
+        forest, outside = problem.forest, problem.trees.outside
+        if self._tolerance is None:
+            return Lines(forest, problem.axes, outside)
+        return NumberLines(
+            forest,
+            problem.axes,
+            outside,
+            lambda nodes: problem.trees.decide(forest.sums_at(nodes)),
+            partial(last_alike, closeness=self._tolerance),
+        )
 
     def _asked(self):
         """The ensemble, as it was read."""
@@ -573,7 +592,13 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             )
         return inside
 
-    def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:
+    def at(
+        self,
+        *,
+        n_leaves: int | None = None,
+        tolerance: float | None = None,
+        atol: float | str | None = None,
+    ) -> Self:
         """Take another tree of the path of exceptions, without a new search.
 
         Parameters
@@ -583,11 +608,17 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             is taken.
         tolerance : float or None, default=None
             As the parameter. None, if `n_leaves` is given: 0.
+        atol : float, str or None, default=None
+            As the parameter, and no less than `atol_`; not together with the other two. The trees
+            of the path are cut back as far as every promised point stays within this tolerance,
+            and the smallest of them is taken. (A new search with this tolerance can find a smaller
+            one.)
 
         Returns
         -------
-        BornAgainClassifier
-            A fitted copy; its tree is one of `path_`.
+        BornAgainClassifier or BornAgainRegressor
+            A fitted copy; its tree is one of `path_`. With `atol`, `path_` has this tree alone, and
+            its agreement with held-out rows is not known (NaN).
         """
         check_is_fitted(self)
         if self.max_changes not in (0, 1):
@@ -595,14 +626,55 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 f"max_changes={self.max_changes}: there is a path of exceptions with max_changes=0 "
                 "or 1 only. Fit the estimator with one of them."
             )
+        if atol is not None:
+            return self._within(atol, n_leaves, tolerance)
         if n_leaves is None and tolerance is None:
-            raise ValueError("n_leaves and tolerance are both None. Give one of them.")
+            raise ValueError("n_leaves, tolerance and atol are all None. Give one of them.")
         if n_leaves is not None and not (isinstance(n_leaves, Integral) and n_leaves >= 1):
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
         problem = read_problem(self._asked().forest, self._inside, tolerance=self._tolerance)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
+        return other
+
+    def _within(self, atol, n_leaves, tolerance):
+        """`at` for a wider tolerance."""
+        check_atol(atol)
+        if self._tolerance is None:
+            raise ValueError(
+                f"atol={atol!r}, but classes were promised: fit the estimator with atol."
+            )
+        if n_leaves is not None or tolerance is not None:
+            raise ValueError(
+                f"atol={atol!r} does not go with n_leaves={n_leaves!r}, tolerance={tolerance!r}: "
+                "there are no exceptions within it. Give atol alone."
+            )
+        if self.seen_share_ < 1.0:
+            raise ValueError(
+                f"atol={atol!r}: time_limit={self.time_limit} ended fit before all promised points "
+                "were looked at. Fit the estimator again with this atol and more time."
+            )
+        share = share_in_words(atol) if isinstance(atol, str) else None
+        number = float(atol) if share is None else share * self._deviation
+        if number < self.atol_:
+            raise ValueError(
+                f"atol={atol!r} is {number:.6g}, less than atol_={self.atol_:.6g}, for which the "
+                "trees were found. Fit the estimator with the smaller tolerance."
+            )
+        promise = self._promise
+        problem = read_problem(self._asked().forest, self._inside, tolerance=self._tolerance)
+        cells = promise.training.cells
+        rows = cells, self._lines(problem).answers_of(cells), promise.training.weight
+        other, closeness = copy(self), replace(self._tolerance, atol=number)
+        other.set_params(atol=atol, tolerance=0.0, max_leaf_nodes=None)
+        other._tolerance, other.atol_ = closeness, number
+        steps = [step.within(closeness, *rows) for step in promise.trees]
+        step = min((step for step in steps if step is not None), key=lambda step: step.n_leaves)
+        other.path_ = path_bunch([step], promise.finer, closeness)
+        other._promise = replace(promise, trees=[step])
+        other._bounds = (min(2, step.n_leaves),) * 2
+        other._set_step(0, problem)
         return other
 
     def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:

@@ -122,6 +122,10 @@ class Lines:
         """Labels as int32; -1 for those that are free."""
         return _common(labels, range(self.n_classes))
 
+    def in_order(self, labels):
+        """Labels as uint16, as places in a list of all in their order; `FREE` where they are."""
+        return labels
+
     def cells_at(self, cells, positions):
         """The cells, of shape (n, n_axes), at one position of the lines of each of some rows."""
         axis = np.searchsorted(self.first, positions, side="right") - 1
@@ -160,8 +164,8 @@ class NumberLines(Lines):
         As of `Lines`.
     answers : callable
         The answers to rows, float64 of shape (n_rows, n_outputs), by their nodes in all trees:
-        intp of shape (n_trees, n_rows). The last output is that by which they are put in order,
-        after all others but it; see `order`.
+        intp of shape (n_trees, n_rows). They are put in order by the first output, and then by
+        the last one.
     last_alike : callable
         For answers in their order, for each the place of the last one, of those from it on, to
         which a single leaf can stand for all between: int32 of shape (n_kinds,).
@@ -231,11 +235,15 @@ class NumberLines(Lines):
         """They are as they should be."""
         return labels
 
+    def in_order(self, labels):
+        """As of `Lines`; all have to be known by now, and fewer than `FREE`."""
+        return np.append(self.order()[1], FREE).astype(np.uint16)[labels]
+
     def order(self):
         """All answers so far in order, and for each label its place among them."""
         answers = np.frombuffer(b"".join(self._places), dtype=np.float64)
         answers = answers.reshape(len(self._places), -1)
-        order = np.lexsort((answers[:, -1], *answers[:, -2::-1].T))
+        order = np.lexsort((*answers[:, 1:-1].T, answers[:, -1], answers[:, 0]))
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
         return answers[order], place

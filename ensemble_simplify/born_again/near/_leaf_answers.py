@@ -131,3 +131,12 @@ def common_ends(first, last, closeness):
     lower, upper = np.maximum.reduce, np.minimum.reduce
     one, two = closeness.ends(first), closeness.ends(last)
     return np.stack([lower([one[0], two[0]]), upper([one[1], two[1]])])
+
+
+def are_alike(told, truth, closeness):
+    """Which answers of a tree are right: the same class, or near enough."""
+    if closeness is None:
+        return told == truth
+    apart = np.abs(told - truth.reshape(told.shape))
+    near = apart[:, closeness.labelled :] <= closeness.atol
+    return near.all(axis=1) & (apart[:, 0] == 0 if closeness.labelled else True)

@@ -14,10 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.born_again.everywhere._grid import Grid, n_cells
-from ensemble_simplify.born_again.everywhere._search import CellTree, TooLarge, solve
+from ensemble_simplify.born_again.everywhere._grid import (
+    UNNAMED,
+    Grid,
+    TooLarge,
+    TooManyAnswers,
+    n_cells,
+)
+from ensemble_simplify.born_again.everywhere._search import CellTree, solve
+from ensemble_simplify.born_again.everywhere._tolerance import Kinds
 from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
-from ensemble_simplify.born_again.near._leaf_answers import Windows, in_windows, n_windows
+from ensemble_simplify.born_again.near._leaf_answers import (
+    Windows,
+    are_alike,
+    in_windows,
+    n_windows,
+)
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.born_again.near._number_trees import NumberTrees
@@ -113,6 +125,32 @@ class PathTree:
         """What it answers in some cells: classes, or numbers."""
         place = CellTree(self.nodes).apply(cells)
         return self.nodes[place, 1] if self.answers is None else self.answers[place]
+
+    def within(self, closeness, cells, known, weights):
+        """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
+
+        The other arguments are those of `Windows.answers`.
+        """
+        found = self.windows.pruned(self.nodes, closeness)
+        if found is None:
+            return None
+        nodes, windows = found
+        answers = windows.answers(nodes, cells, known, weights, closeness)
+        leaf = nodes[:, 0] < 0
+        nodes[leaf, 1] = answers[leaf, 0] if closeness.labelled else 0
+        shares, difference = (0.0, 0.0, np.nan, np.nan), windows.largest_difference(answers)
+        return PathTree(nodes, n_leaves(nodes), 0, 0, *shares, difference, windows, answers)
+
+    def ends(self, leaves):
+        """Ends of what some leaves may answer, of shape (n_leaves, 2, n_outputs); None of classes.
+
+        A number is what it is: both ends.
+        """
+        if self.windows is None:
+            return None
+        if self.answers.shape[1] == 1:
+            return np.stack([self.answers[leaves]] * 2, axis=1)
+        return np.stack([self.windows.lower[leaves], self.windows.upper[leaves]], axis=1)
 
 
 class LineSearch:
@@ -216,7 +254,7 @@ class LineSearch:
     def find(self):
         """Find a small tree that keeps the promise."""
         small = n_cells(self.shape) <= EFFORT.grid_cells and self.n_points <= EFFORT.grid_points
-        if small and not self.n_unseen and self.near.kinds is None:
+        if small and not self.n_unseen:
             self.solve_on_grid()
         if self.nodes is None and self.max_changes <= 1:
             self.nodes = self.first_tree()
@@ -235,8 +273,11 @@ class LineSearch:
         numbers = [np.arange(n - 1) for n in self.shape]
         deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
+            kinds = None if self.closeness is None else Kinds(self.closeness, self.near.kinds)
+            if kinds is not None and len(kinds.answers) >= UNNAMED:
+                raise TooManyAnswers(0)
             labels = self.labelled_grid(deadline)
-            grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
+            grid = Grid(np.arange(len(self.shape)), numbers, labels, kinds).simplified()
             solution = solve(
                 grid,
                 "leaves",
@@ -247,13 +288,21 @@ class LineSearch:
         except (TooLarge, Stopped):
             return
         self.nodes = solution.tree.on_grid(grid).nodes
+        if kinds is not None:
+            self.nodes = self.named(self.nodes)
         self.leaves_bound = n_leaves(self.nodes)
 
+    def named(self, nodes):
+        """The tree with the best label in each leaf."""
+        leaf, labels = nodes[:, 0] < 0, self.trees().leaf_errors(nodes)[1]
+        nodes[leaf, 1] = labels[leaf]
+        return nodes
+
     def labelled_grid(self, deadline):
-        """A table of all cells: the classes of promised points, others free."""
+        """A table of all cells: classes, or kinds of answers, of promised points, others free."""
         strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
         labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
-        labels[self.rows @ strides] = self.lines.classes_of(self.rows)
+        labels[self.rows @ strides] = self.lines.in_order(self.lines.classes_of(self.rows))
         first = self.lines.first
         if self.max_changes == 0:
             return labels.reshape(self.shape)
@@ -264,7 +313,8 @@ class LineSearch:
                     walked = from_axis[part] <= a
                     place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
                     place = place + np.arange(self.shape[a]) * strides[a]
-                    labels[place] = found[walked, first[a] : first[a + 1]]
+                    on_axis = found[walked, first[a] : first[a + 1]]
+                    labels[place] = self.lines.in_order(on_axis)
         return labels.reshape(self.shape)
 
     def wrong_weight(self, nodes):
@@ -449,6 +499,7 @@ class LineSearch:
         for m in spread(front.sizes()):
             nodes = front.tree(m)
             n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
+            told = self.told(nodes, trees, self.near)
             wrong = float(front.errors[min(m, len(front.errors)) - 1])
             agreement, r2 = self.judged_aside(self.fronts[1].tree(m), trees_kept)
             steps.append(
@@ -462,20 +513,26 @@ class LineSearch:
                     weight / held if held else 0.0,
                     agreement,
                     r2,
-                    *self.told(nodes, trees, self.near),
+                    *told,
                 )
             )
         self.report(f"{len(steps)} trees on the path of exceptions")
         return steps
 
     def told(self, nodes, trees, near):
-        """Largest difference, `Windows` and answers of a tree, by the points of its kernel."""
+        """Largest difference, `Windows` and answers of a tree, by the points of its kernel.
+
+        Where answers are labelled, its leaves get their classes as numbers.
+        """
         if near.kinds is None:
             return ()
         windows = Windows.of(trees, nodes, near.kinds, self.closeness)
         known = near.labels >= 0
         rows = near.cells[known], near.kinds[near.labels[known]], near.weights[known]
         answers = windows.answers(nodes, *rows, self.closeness)
+        if self.closeness.labelled:
+            leaf = nodes[:, 0] < 0
+            nodes[leaf, 1] = answers[leaf, 0]
         return windows.largest_difference(answers), windows, answers
 
     def front(self, near, share, nodes):
@@ -554,7 +611,7 @@ class LineSearch:
         return np.concatenate(before), float(total)
 
 
-def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
+def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=None):
     """Leaves of a tree that answers as a forest near some rows; None if none is found in time."""
     try:
         search = LineSearch(
@@ -568,6 +625,7 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
             max_bytes=np.inf,
             rng=rng,
             report=lambda message: None,
+            closeness=closeness,
         )
         nodes = search.first_tree()
         if search.n_unseen or search.wrong_weight(nodes) >= 1.0:
@@ -575,15 +633,6 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
         return n_leaves(nodes)
     except NoTreeInTime:
         return None
-
-
-def are_alike(told, truth, closeness):
-    """Which answers of a tree are right: the same class, or near enough."""
-    if closeness is None:
-        return told == truth
-    apart = np.abs(told - truth.reshape(told.shape))
-    near = apart[:, closeness.labelled :] <= closeness.atol
-    return near.all(axis=1) & (apart[:, 0] == 0 if closeness.labelled else True)
 
 
 def n_leaves(nodes):
