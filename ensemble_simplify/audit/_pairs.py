@@ -170,7 +170,7 @@ class Pairs:
             if len(fixed):
                 kept = np.sort(distinct_rows(self.cells[:, fixed])[0])
             lo, hi = np.tile(first, (len(kept), 1)), np.tile(last, (len(kept), 1))
-            lo[:, fixed] = hi[:, fixed] = self.cells[np.ix_(kept, fixed)]
+            lo[:, fixed] = hi[:, fixed] = self.cells[kept][:, fixed]
             boxes += zip(lo, hi, strict=True)
         return boxes
 

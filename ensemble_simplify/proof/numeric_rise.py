@@ -110,9 +110,9 @@ class Rise(Closeness):
         """The same of all nodes: each point that it comes to has its own roundings."""
         return self._forms[0], JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
 
-    @property
+    @cached_property
     def search(self):
-        return (self._all if self.is_grey else self._fewer)[1]
+        return self._fewer[1]
 
     def _rises(self):
         """In how many trees, or pairs of them, a leaf may be a rise, of shape (n_leaves, 1).
@@ -181,7 +181,8 @@ class Rise(Closeness):
             if level == last:
                 if self.atol == 0 and self._is_exact:
                     break
-                limit, self.is_grey = max(GREY_BOXES, MORE_GREY * self.n_boxes), True
+                limit = max(GREY_BOXES, MORE_GREY * self.n_boxes)
+                self.search, self.is_grey = self._all[1], True
             below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
             if found.cell is not None:
                 found.outcome = False

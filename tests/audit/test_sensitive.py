@@ -300,6 +300,7 @@ def test_bad_input():
     values = REGRESSORS["forest"](0).fit(X, X[:, 0])
     for wrong, message in [
         (dict(gap=0.1), "gap=0.1 is one of numbers"),
+        (dict(positive="ant"), "but the response is the class"),
         (dict(max_changes=1), "near=None gives none"),
         (dict(response="proba"), "Name the one whose probability"),
         (dict(response="proba", positive="none"), "not one of the classes"),
