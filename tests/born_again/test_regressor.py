@@ -492,9 +492,9 @@ def test_what_does_not_go_is_refused():
 
 def test_large_ensembles_are_refused_with_advice(monkeypatch):
     X, y = data(4)
-    model = FrozenEstimator(clone(SHALLOW["stumps"]).set_params(n_estimators=12).fit(X, y))
+    model = FrozenEstimator(clone(SHALLOW["boosting"]).set_params(n_estimators=10).fit(X, y))
     set_effort(monkeypatch, planner, table_cells=10)
-    monkeypatch.setattr(planner, "MAX_LEAVES", 4)
+    monkeypatch.setattr(planner, "MAX_LEAVES", 20)
     with pytest.raises(ValueError, match=r"within 0\.0\d+ of .*to have about \d+ leaves") as caught:
         BornAgainRegressor(model, atol="5%", random_state=0).fit(X, y)
     assert "max_changes=1 promises an answer that near" in str(caught.value)
