@@ -14,7 +14,7 @@ import pytest
 from estimators import ESTIMATORS, FOREST, SIMPLIFIERS
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import RandomForestRegressor, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -72,9 +72,17 @@ each_simplifier = pytest.mark.parametrize("estimator", SIMPLIFIERS, ids=_name)
 
 
 NEAR = ensemble_simplify.BornAgainClassifier(FOREST, max_changes=1, random_state=0)
+VALUES = ensemble_simplify.FaithfulPruner(
+    RandomForestRegressor(5, max_depth=2, random_state=0),
+    max_changes=1,
+    atol="30%",
+    random_state=0,
+)
 
 
-@parametrize_with_checks([*ESTIMATORS.values(), NEAR], expected_failed_checks=_expected_failures)
+@parametrize_with_checks(
+    [*ESTIMATORS.values(), NEAR, VALUES], expected_failed_checks=_expected_failures
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
