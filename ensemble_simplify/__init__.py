@@ -3,14 +3,17 @@
 from ensemble_simplify.audit import (
     Monotonicity,
     NearestFlip,
+    Sensitivity,
     SufficientBox,
     is_monotone,
+    is_sensitive,
     nearest_flip,
     sufficient_box,
 )
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
+    BornAgainRegressor,
     DepthLeavesDisplay,
     Estimate,
     ExceptionPathDisplay,
@@ -52,14 +55,15 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import OnnxModel, TreeliteModel
+from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.writing import export_tree, import_tree
+from ensemble_simplify.writing import export_model, export_tree, import_model, import_tree
 
 __all__ = [
     "AbstentionDisplay",
     "Agreement",
     "BornAgainClassifier",
+    "BornAgainRegressor",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "C45Tree",
@@ -75,6 +79,7 @@ __all__ = [
     "FeatureBudgetPruner",
     "GenesimClassifier",
     "GuideTree",
+    "ImportedEnsemble",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
     "Monotonicity",
@@ -84,6 +89,7 @@ __all__ = [
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
+    "Sensitivity",
     "Simplification",
     "SimplificationDisplay",
     "SimplifiedModel",
@@ -94,9 +100,12 @@ __all__ = [
     "agreement",
     "differences",
     "estimate",
+    "export_model",
     "export_tree",
+    "import_model",
     "import_tree",
     "is_monotone",
+    "is_sensitive",
     "merge_trees",
     "nearest_flip",
     "simplify",

@@ -1,7 +1,8 @@
 """Exact born-again search: the smallest tree of every region of a grid of cells.
 
 Regions are boxes of cells. The value of a region (depth, or number of splits, of its smallest
-tree) is 0 if it holds one class, else one plus the best join of two parts over all splits. A
+tree) is 0 if it can be a leaf, else one plus the best join of two parts over all splits. A region
+can be a leaf if it holds one class, or as it is told region by region. A
 `Solver` finds the values of all regions, small ones first, in tables that compilers vectorise; a
 ``Layout`` says where in the table each stands. `RegionValues` answers what was found, and
 `smallest_tree` reads the tree of the whole grid out of it.
@@ -22,11 +23,14 @@ cdef extern from "_dp_rows.h" nogil:
     T es_mixed[T](T like)
     T es_infinite[T](T like)
     T es_merge[T](T a, T b)
+    T es_most[T](T a, T b)
     void es_join_min[T](T *acc, const T *a, const T *b, intp_t n)
     void es_join_min_mapped[T](
         T *acc, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
     void es_merge_mapped[T](
         T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, int free)
+    void es_most_mapped[T](
+        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
     void es_finish_row[T](
         T *row, const T *acc, const int32_t *start, const int32_t *left, const int32_t *right,
         intp_t n)
@@ -91,8 +95,16 @@ cdef inline Clock started(double seconds) noexcept nogil:
 
 # ----------------------------------------------------------------- which regions hold one class
 
+# How the cells of a region merge: into their class where none is free, or some are; or into the
+# largest of their codes.
+cdef enum Merge:
+    CLASSES
+    FREE_CLASSES
+    LARGEST
+
+
 cdef void merge_parts(
-        const OpenBlock *our, bint has_free, value_t **where) noexcept nogil:  # where: IN, OUT
+        const OpenBlock *our, Merge merge, value_t **where) noexcept nogil:  # where: IN, OUT
     """Classes of the regions of a block, from those of the two sides of an outer split."""
     cdef:
         value_t *block = where[our.box]
@@ -102,15 +114,25 @@ cdef void merge_parts(
         const int32_t *ia = row_map(our, one)
         const int32_t *ib = row_map(our, two)
     for row in range(our.block.n_rows):
-        es_merge_mapped(
-            block + row * n,
-            where[one.box] + part_row(our, one, row), ia,
-            where[two.box] + part_row(our, two, row), ib, n, has_free)
+        if merge == LARGEST:
+            es_most_mapped(
+                block + row * n,
+                where[one.box] + part_row(our, one, row), ia,
+                where[two.box] + part_row(our, two, row), ib, n)
+        else:
+            es_merge_mapped(
+                block + row * n,
+                where[one.box] + part_row(our, one, row), ia,
+                where[two.box] + part_row(our, two, row), ib, n, merge == FREE_CLASSES)
 
 
 cdef void merge_cells(
-        Layout layout, const OpenBlock *our, value_t *block) noexcept nogil:  # block: OUT
-    """The same for an outer box without splits: all its outer cells are alike."""
+        Layout layout, const OpenBlock *our, Merge merge, const uint16_t *codes,
+        value_t *block) noexcept nogil:  # block: OUT
+    """The same for an outer box without splits: all its outer cells are alike.
+
+    `codes` are those of the labels, where the largest counts.
+    """
     cdef:
         const Block *here = &our.block
         intp_t e, j, rest, id, i, cut, m, place, corner = 0, part, other
@@ -146,9 +168,33 @@ cdef void merge_cells(
             break
         if part < 0:
             # a free class, 0xFFFF, becomes 0
-            block[e] = <value_t> <uint16_t> (layout.labels[place] + 1)
+            block[e] = <value_t> (
+                codes[layout.labels[place]] if merge == LARGEST
+                else <uint16_t> (layout.labels[place] + 1))
+        elif merge == LARGEST:
+            block[e] = es_most(block[part], block[other])
         else:
             block[e] = es_merge(block[part], block[other])
+
+
+cdef bint merge_all(
+        Layout layout, Merge merge, const uint16_t *codes, value_t **where,
+        Clock *clock) except -1 nogil:  # where: IN, OUT
+    """Classes, or codes, of all regions. True: out of time."""
+    cdef:
+        OpenBlock our
+        intp_t box
+    for box in range(layout.n_boxes):
+        if layout.representative[box] == box:
+            # the two sides of any one split tell the class
+            layout.open_block(box, 1, &our)
+            if our.parts.size():
+                merge_parts(&our, merge, where)
+            else:
+                merge_cells(layout, &our, merge, codes, where[box])
+            if is_late(clock, 2 * our.block.size):
+                return True
+    return False
 
 
 # ------------------------------------------------------------------------ the best of all splits
@@ -217,6 +263,8 @@ cdef class Solver:
 
     cdef:
         readonly Layout layout
+        # whether each region can be a leaf; None: those of one class can
+        public object leaves
         # by the shape of the row; empty if rows are one long axis
         vector[RowSplits] row_splits
         bint long_rows
@@ -231,6 +279,29 @@ cdef class Solver:
             self.list_row_splits()
 
     # -------------------------------------------------------------- what may be asked from Python
+
+    def largest_code(
+            self, const uint16_t[::1] codes, double seconds, uint16_t[::1] table):  # table: OUT
+        """For every region the largest code of its cells, by the codes of labels.
+
+        `codes` has an entry for each of the 65,536 labels. `table` is of n_states entries. Raises
+        `Stopped` when the time is up.
+        """
+        cdef:
+            Layout layout = self.layout
+            Clock clock = started(seconds)
+            vector[uint16_t *] where
+            intp_t box
+            bint stopped
+        if table.shape[0] != layout.n_states or codes.shape[0] != 1 << 16:
+            raise ValueError("table must have an entry for each region, codes one for each label")
+        where.resize(layout.n_boxes)
+        for box in range(layout.n_boxes):
+            where[box] = &table[0] + layout.offset[box]
+        with nogil:
+            stopped = merge_all(layout, LARGEST, &codes[0], where.data(), &clock)
+        if stopped:
+            raise Stopped
 
     def solve(self, value_t[::1] table, double seconds):
         """Solve all regions: unsigned values are depths, signed ones numbers of splits.
@@ -437,13 +508,17 @@ cdef class Solver:
         self.splits_above = result
 
     cdef RegionValues region_classes(self, value_t[::1] table, Clock *clock):
-        """The common class of every region, as 1 + class (0: all cells are free), or `mixed`."""
+        """The common class of every region, as 1 + class (0: all cells are free), or `mixed`.
+
+        Where it is told which regions can be leaves, 0 or `mixed`.
+        """
         cdef:
             Layout layout = self.layout
             RegionValues values
             value_t **where
-            OpenBlock our
-            intp_t box
+            value_t mixed = es_mixed(<value_t> 0)
+            const uint8_t[::1] leaves
+            intp_t box, i
             bint stopped = False
         if table.shape[0] != layout.n_states:
             raise ValueError(f"table must have {layout.n_states} entries, got {table.shape[0]}")
@@ -460,18 +535,15 @@ cdef class Solver:
         where = <value_t **> values.where.data()
         for box in range(layout.n_boxes):
             where[box] = &table[0] + layout.offset[box]
+        if self.leaves is not None:
+            leaves = self.leaves
+            with nogil:
+                for i in range(table.shape[0]):
+                    table[i] = 0 if leaves[i] else mixed
+            return values
         with nogil:
-            for box in range(layout.n_boxes):
-                if layout.representative[box] == box:
-                    # the two sides of any one split tell the class
-                    layout.open_block(box, 1, &our)
-                    if our.parts.size():
-                        merge_parts(&our, layout.has_free, where)
-                    else:
-                        merge_cells(layout, &our, where[box])
-                    if is_late(clock, 2 * our.block.size):
-                        stopped = True
-                        break
+            stopped = merge_all(
+                layout, FREE_CLASSES if layout.has_free else CLASSES, NULL, where, clock)
         if stopped:
             raise Stopped
         return values

@@ -33,6 +33,8 @@ template <class T> static inline T es_merge(T a, T b) {
     return one ? (T)(a | b) : Value<T>::mixed;
 }
 
+template <class T> static inline T es_most(T a, T b) { return a > b ? a : b; }
+
 /* acc[i] = min(acc[i], join(a[i], b[i])) */
 template <class T>
 static inline void es_join_min(T *__restrict acc, const T *__restrict a, const T *__restrict b,
@@ -87,6 +89,14 @@ static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
     else
         es_merge_by<T>([](T x, T y) { return x == y ? x : Value<T>::mixed; }, out, a, ia, b, ib,
                        n);
+}
+
+/* out[i] = the larger of a[i] and b[i] */
+template <class T>
+static inline void es_most_mapped(T *__restrict out, const T *__restrict a,
+                                  const int32_t *__restrict ia, const T *__restrict b,
+                                  const int32_t *__restrict ib, intptr_t n) {
+    es_merge_by<T>([](T x, T y) { return es_most<T>(x, y); }, out, a, ia, b, ib, n);
 }
 
 /* One row in place: entry e is the best of acc[e] and of its splits inside the row

@@ -3,6 +3,8 @@
 import numpy as np
 from oracles import whole_box
 
+from ensemble_simplify.born_again.everywhere._grid import Grid
+
 
 def random_box_tree(labels, box, rng, depth, n_classes):
     """Label a box by a random tree of some depth; in place."""
@@ -93,3 +95,9 @@ def labels_of_tree(left, right, axis, cut, label, shape):
         stack.append((left[node], (*box[:a], (first, k), *box[a + 1 :]), depth + 1))
     assert len(left) == 2 * n_leaves - 1, "nodes that no cell reaches"
     return result, deepest, n_leaves
+
+
+def labelled(labels):
+    """A grid of these classes, its axes and cuts numbered."""
+    cuts = [np.arange(n - 1) for n in labels.shape]
+    return Grid(np.arange(labels.ndim), cuts, labels.astype(np.uint16))

@@ -6,6 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 import ensemble_simplify
 from ensemble_simplify import (
     BornAgainClassifier,
+    BornAgainRegressor,
     BudgetForestClassifier,
     CultivatedForestClassifier,
     FaithfulPruner,
@@ -22,6 +23,7 @@ ESTIMATORS = {
     type(estimator).__name__: estimator
     for estimator in (
         BornAgainClassifier(FOREST, random_state=0),
+        BornAgainRegressor(random_state=0),
         BudgetForestClassifier(n_estimators=5, max_depth=4, random_state=0),
         CultivatedForestClassifier(max_depth=4),
         FaithfulPruner(

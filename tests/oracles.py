@@ -27,7 +27,12 @@ def whole_box(labels):
 
 
 def is_uniform(labels, box):
-    """Tell whether all cells of a box, but for free ones, have the same class."""
+    """Tell whether one leaf serves a box: all its cells, but for free ones, have the same class.
+
+    Grids that are no arrays say themselves where one leaf serves (`tolerance_truth.Numbers`).
+    """
+    if not isinstance(labels, np.ndarray):
+        return labels.is_leaf(box)
     inside = labels[tuple(slice(first, last + 1) for first, last in box)]
     inside = inside[inside != FREE]
     return inside.size == 0 or bool((inside == inside[0]).all())

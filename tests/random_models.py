@@ -844,9 +844,7 @@ class Case:
     @cached_property
     def cuts(self):
         """For each column of numbers, the thresholds of the model."""
-        found = [[] for _ in self.columns]
-        _collect(self.source, found)
-        return [np.unique(np.array(own, dtype=np.float64)) for own in found]
+        return stored_thresholds(self.source, len(self.columns))
 
     @cached_property
     def n_cells(self):
@@ -923,6 +921,13 @@ class Case:
             for i, j in enumerate(group):
                 values[j] = np.where(some, (hot == i).astype(np.float64), values[j])
         return values
+
+
+def stored_thresholds(model, n_features):
+    """For each feature, the thresholds that the structures of a model's library hold."""
+    found = [[] for _ in range(n_features)]
+    _collect(model, found)
+    return [np.unique(np.array(own, dtype=np.float64)) for own in found]
 
 
 def _collect(model, found, features=None):

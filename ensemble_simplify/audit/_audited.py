@@ -1,14 +1,17 @@
-"""The model that is asked: its forest, the domain and a row, in numbers and as the user's."""
+"""The model that is asked: its forest, the domain and rows, in numbers and as the user's."""
 
 from __future__ import annotations
 
 from itertools import product
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 
+from ensemble_simplify.audit._response import CLASS
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
+from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -16,51 +19,129 @@ MAX_APART = 8
 
 
 class Audited:
-    """A fitted classifier on the cells of its domain, and the row that the question is about.
+    """A fitted model on the cells of its domain, and the row that the question is about.
 
     `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
     `with_ties`, features that the model never looks at have axes, too, where the domain ties them
-    to others: they change with these. `given`, of shape (n_features,), is the row in numbers, and
+    to others: they change with these. Without rows, that is all. Else, `on` answers with a copy
+    that is about one of them: `given`, of shape (n_features,), is the row in numbers, and
     `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
     that compares such is followed only on those that float32 represents: numbers between a cut
     point and the next float32 become one of the two, so that the answer stays; `moved` says whether
-    there are any. `cell`, of shape (1, n_axes), is where it lies.
+    there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
+    n_features), are rows near which the question is asked, rounded where `finer`.
+
+    Parameters
+    ----------
+    model : fitted model
+    domain : Domain, dict or None
+    rows : rows of the user's or None
+        One row, or several.
+    name : str
+        What the user calls them.
+    classifier : bool
+        Whether regressors are refused.
+    with_ties : bool
+    near : rows of the user's or None
+        Only without `rows`.
     """
 
-    def __init__(self, model, domain, row=None, with_ties=False):
-        self.model = Model.of(model, classifier=True)
-        self.table, rounded, self.moved = self.model.table, None, False
-        if row is not None:
-            row = self._rows_of(row)
-            if is_plain(row) or self.model.forest.table.by_dtype:
-                self.table = self.model.take(row).table
-            self.model.name_levels(row)
-            self.table = self.model.table
-            self.given = self.table.read(row, [np.float64, np.float32], name="row")[0].copy()
-            self.row = self.given.astype(np.float64)
-        forest = self.model.finest
-        if row is not None:
-            rounded = self.row.astype(forest.row_dtype)[None]
-        missing, codes = self.table.may_miss(rounded), self.table.highest_code
-        self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
-        self.table.check_bounds(self.inside)
-        if self.inside is not None and row is not None:
-            self.inside.check_rows(rounded)
-        check_missing(self.inside, self.model)
-        self.forest = forest if self.inside is None else self.inside.read(forest)
-        self.axes = Axes.of(self.forest)
-        if with_ties and self.inside is not None:
-            self.axes = self.inside.with_ties(self.axes)
-        if row is not None:
-            self.answer = self.model.ask_given(row, self.given[None])[0]
-            if self.finer:
-                self._round()
-            self.cell = np.ascontiguousarray(self.axes.encode_rows(self.row[None]).T)
+    def __init__(
+        self, model, domain, rows=None, *, name="row", classifier=True, with_ties=False, near=None
+    ):
+        self.model = Model.of(model, classifier=classifier)
+        self.domain, self.with_ties, self.name = domain, with_ties, name
+        self.question, self.moved, self._grounds, self._found = CLASS, False, {}, {}
+        self.table, self.near = self.model.table, None
+        if rows is None:
+            rounded = None
+            if near is not None:
+                check_column_names([self.model.estimator], near, "near")
+                self._come_as(near)
+                given, finest = Given.of(self.table, near), self.model.finest
+                rounded = given.rounded(finest.row_dtype)
+                self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
+            self._stand_on(rounded)
+            return
+        self.rows = self._rows_of(rows)
+        self._come_as(self.rows)
+        self.forest = self.model.finest
+        self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
+
+    def _come_as(self, rows):
+        """Read the model for the form in which some rows come."""
+        if is_plain(rows) or self.model.forest.table.by_dtype:
+            self.model.take(rows)
+        self.model.name_levels(rows)
+        self.table = self.model.table
+
+    def alone(self):
+        """The same for another thread or process: proofs are for one at a time."""
+        return self._copy(_grounds={})
+
+    def _copy(self, **changed):
+        one = object.__new__(Audited)
+        one.__dict__.update(self.__dict__ | changed)
+        return one
+
+    def on(self, i, question=CLASS):
+        """The same about row `i` and a question."""
+        one = self._copy(question=question, place=i, given=self.numbers[i])
+        one.row = one.given.astype(np.float64)
+        rounded = one.row.astype(self.model.finest.row_dtype)[None]
+        one._stand_on(rounded, i)
+        one.answer = one.answers_to_rows()[i]
+        if one.finer:
+            one._round()
+        one.cell = np.ascontiguousarray(one.axes.encode_rows(one.row[None]).T)
+        return one
+
+    def _stand_on(self, rounded, i=0):
+        """Read the domain and the forest on it: rows that lack the same values share them."""
+        lacking = None if rounded is None else np.isnan(rounded).tobytes()
+        key = lacking, self.question
+        known = self._grounds.get(key)
+        if known is None:
+            missing, codes = self.table.may_miss(rounded), self.table.highest_code
+            n_features = self.model.forest.n_features
+            inside = read_domain(self.domain, n_features, self.table.names, missing, codes)
+            self.table.check_bounds(inside)
+        else:
+            inside = known[0]
+        if inside is not None and rounded is not None:
+            inside.check_rows(rounded, i)
+        if known is None:
+            check_missing(inside, self.model)
+            forest = self.question.forest(self.model.finest)
+            forest = forest if inside is None else inside.read(forest)
+            axes = Axes.of(forest)
+            if self.with_ties and inside is not None:
+                axes = inside.with_ties(axes)
+            # what is found out about the question is kept beside it
+            known = self._grounds[key] = inside, forest, axes, {}
+        self.inside, self.forest, self.axes, self.kept = known
 
     @property
     def finer(self):
         """Whether the model compares numbers that are finer than those it is followed on."""
         return self.forest.is_finer
+
+    def answers_to_rows(self, question=None):
+        """What the model answers to all rows, as they were given."""
+        question = self.question if question is None else question
+        method = question.response.method
+        found = self._found.get(method)
+        if found is None:
+            found = self._found[method] = self.model.ask_given(self.rows, self.numbers, method)
+        return question.response.among(found)
+
+    def answers(self, rows):
+        """What the model answers to rows of numbers: labels, or numbers."""
+        return self.question.response.numbers(self.model, rows)
+
+    def labels(self, rows):
+        """The classes that are asked about, of rows of numbers."""
+        return self.question.labels(self.answers(rows))
 
     def _round(self):
         """Round the numbers that a cut point parts from the float32 next to them.
@@ -82,43 +163,49 @@ class Audited:
         rows[:, tried] = np.where(sides, other[: len(tried)], nearest[: len(tried)])
         if self.inside is not None:
             rows = rows[self.inside.contains(rows.astype(np.float32))]
-        alike = np.flatnonzero(self.model.answers(rows) == self.answer) if len(rows) else []
+        alike = np.flatnonzero(self.answers(rows) == self.answer) if len(rows) else []
         if not len(alike):
             names = [self.key(j) for j in apart]
+            what = "class" if self.question.range is None else "number"
             raise ValueError(
-                f"{self.model.name}(...) answers {self.answer!r} to row={self.given.tolist()}, but "
-                "another class where its numbers are rounded to float32: those of the features "
-                f"{names} lie between a threshold and the next float32. Ask about numbers that "
-                "float32 represents, row.astype(numpy.float32).astype(numpy.float64)."
+                f"{self.model.name}(...) answers {self.answer!r} to {self.name}="
+                f"{self.given.tolist()}, but another {what} where its numbers are rounded to "
+                f"float32: those of the features {names} lie between a threshold and the next "
+                "float32. Ask about numbers that float32 represents, "
+                f"{self.name}.astype(numpy.float32).astype(numpy.float64)."
             )
         self.row, self.moved = rows[alike[0]], True
 
-    def _rows_of(self, row):
-        """A row of the user's as a table of one row."""
-        if issparse(row):
-            raise TypeError("row is sparse. Give a dense row: row.toarray().")
-        if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
-            row = row.to_frame().T
-        elif not hasattr(row, "columns"):
-            row = np.asarray(row, dtype=None if self.table.is_plain else object)
-            row = row[None] if row.ndim == 1 else row
-        check_column_names([self.model.estimator], row, "row")
-        if row.ndim == 2 and row.shape[0] != 1:
-            raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
-        return row
+    def _rows_of(self, rows):
+        """Rows of the user's as a table."""
+        name = self.name
+        if issparse(rows):
+            raise TypeError(f"{name} is sparse. Give a dense one: {name}.toarray().")
+        if getattr(rows, "ndim", None) == 1 and hasattr(rows, "to_frame"):
+            rows = rows.to_frame().T
+        elif not hasattr(rows, "columns"):
+            rows = np.asarray(rows, dtype=None if self.table.is_plain else object)
+            rows = rows[None] if rows.ndim == 1 else rows
+        check_column_names([self.model.estimator], rows, name)
+        if rows.ndim == 2 and (rows.shape[0] < 1 or (rows.shape[0] > 1 and name == "row")):
+            raise ValueError(f"{name} holds {rows.shape[0]} rows. Give one.")
+        return rows
 
     def check(self, label):
         """Raise the error for a row to which the model answers otherwise than its trees' label."""
         # a row that was not moved was asked about already
-        if self.answer != label or (self.moved and self.model.answers(self.row[None])[0] != label):
+        if self.question.labels(self.answer) != label or (
+            self.moved and self.labels(self.row[None])[0] != label
+        ):
             raise self.disagrees(self.given[None])
 
     def disagrees(self, rows):
         """The error for rows on which the model itself answers otherwise than its trees."""
+        method = self.question.response.method
         return RuntimeError(
-            f"The trees of {self.model.name}(...) and its own predict answer otherwise to "
-            f"{np.asarray(rows).tolist()}. Scores that are nearly tied can depend on the order of "
-            "addition: set n_jobs=None in the ensemble and its members."
+            f"The trees of {self.model.name}(...) and its own {method} answer otherwise to"
+            f" {np.asarray(rows).tolist()}. Scores that are nearly tied can depend on "
+            "the order of addition: set n_jobs=None in the ensemble and its members."
         )
 
     def key(self, j):
@@ -127,7 +214,18 @@ class Audited:
 
     def index(self, key, parameter):
         """The number of a feature that the user calls so, in some parameter."""
-        return column_index(key, parameter, self.forest.n_features, self.table.names)
+        return column_index(key, parameter, self.model.forest.n_features, self.table.names)
+
+    def indices(self, keys, parameter):
+        """The numbers of one feature or several that the user calls so, none of them twice."""
+        single = isinstance(keys, str | Integral)
+        found = [self.index(key, parameter) for key in ([keys] if single else keys)]
+        if not found or len(set(found)) < len(found):
+            raise ValueError(
+                f"{parameter}={keys!r} names {'a feature twice' if found else 'no feature'}. Name "
+                "each of the features that are asked about once."
+            )
+        return found
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

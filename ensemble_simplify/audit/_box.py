@@ -1,5 +1,7 @@
-"""A box around a row in which one class is proven, that no side can be moved out of.
+"""A box around a row in which one answer is proven, that no side can be moved out of.
 
+The answer is a class, or a number within a range: then the forest is one of the classes "below",
+"within" and "above".
 The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
 have one class (`proof.certify`), or a cell of it has another one. That cell stays in the way
 however far the other sides move later, so each side is settled once.
@@ -18,7 +20,22 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
+from ensemble_simplify.audit._response import (
+    CLASS,
+    RESPONSES,
+    WITHIN,
+    Question,
+    Response,
+    range_around,
+    range_of,
+)
+from ensemble_simplify.base import (
+    Interval,
+    StrOptions,
+    check_column_names,
+    deadline_after,
+    validate_params,
+)
 from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import number, one_line, percent, plain
@@ -40,8 +57,9 @@ class SufficientBox:
 
     Parameters
     ----------
-    label : label
-        The class that the model answers everywhere in the box.
+    label : label or float
+        The class that the model answers everywhere in the box. With ``within``: the number that it
+        answers to the row.
     low, high : ndarray of shape (n_features,)
         The ends of each feature: -infinity and infinity where the box is open. Of categories,
         these are codes; see `levels`. Both are infinity where the value is missing in all of the
@@ -66,6 +84,8 @@ class SufficientBox:
         Which inputs count.
     audited : Audited
         The model as it was read, which `contains` and `conditions` ask.
+    within : tuple of two floats or None
+        The range, both ends included, in which the number lies everywhere in the box.
 
     Examples
     --------
@@ -91,6 +111,7 @@ class SufficientBox:
     seconds: float
     domain: Domain | dict | None
     audited: Any
+    within: tuple[float, float] | None = None
 
     def contains(self, X: ArrayLike) -> np.ndarray:
         """Which rows are in the box, and in the domain.
@@ -106,7 +127,7 @@ class SufficientBox:
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True for rows that have the class for certain.
+            True for rows that have the answer for certain.
         """
         audited = self.audited
         check_column_names([audited.model.estimator], X)
@@ -159,14 +180,26 @@ class SufficientBox:
         end = "maximal"
         if not self.maximal:
             end = f"proven maximal in {percent(self.maximal_share)} of the features"
+        answer = repr(self.label)
+        if self.within is not None:
+            low, high = self.within
+            low = "" if low == -np.inf else f"{number(low)} <= "
+            high = "" if high == np.inf else f" <= {number(high)}"
+            asked, answer = self.audited.question.response, "value"
+            if asked.kind == "proba":
+                name = plain(self.audited.model.forest.classes[asked.column])
+                answer = f"probability of {name!r}"
+            answer = f"{low}{answer}{high}"
         return (
-            f"SufficientBox({self.label!r} wherever {rule}; {end}, {self.n_boxes} boxes in "
+            f"SufficientBox({answer} wherever {rule}; {end}, {self.n_boxes} boxes in "
             f"{self.seconds:.3g} s)"
         )
 
 
 @validate_params(
     {
+        "within": [Interval(Real, 0, None, closed="left"), tuple, list, None],
+        "response": [StrOptions(set(RESPONSES))],
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -177,24 +210,36 @@ def sufficient_box(
     model: Any,
     row: ArrayLike,
     *,
+    within: float | tuple[float | None, float | None] | None = None,
+    response: str = "auto",
+    positive: Any = None,
     domain: Domain | dict | None = None,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SufficientBox:
     """Find feature values that are enough for a model's answer to a row, whatever the others are.
 
-    The result is a box around the row in which the model provably answers one class. No side of the
-    box can be moved outwards.
+    The result is a box around the row in which the model provably answers one class, or a number
+    within a range. No side of the box can be moved outwards.
 
     Read more in the :ref:`User Guide <audit>`.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier: a tree ensemble, a decision tree, a pipeline that ends in one, or an
-        estimator of this package. It is not changed.
+        A fitted tree ensemble, a decision tree, a pipeline that ends in one, or an estimator of
+        this package. It is not changed.
     row : array-like of shape (n_features,), frame of one row or series
         As the model takes it.
+    within : float, tuple of two numbers, or None, default=None
+        The range in which a value or a probability has to stay: ``(low, high)``, both ends
+        included, where None leaves one open; or how far it may be from the answer to the row. None:
+        for classes.
+    response : {"auto", "class", "proba", "value"}, default="auto"
+        What has to stay: the class, a probability of a classifier, or the value of a regressor.
+        "auto": the class of a classifier, the value of a regressor.
+    positive : label or None, default=None
+        The class whose probability is meant. None: the upper one of two classes.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
         finite input, and missing values in the features that `row` lacks, or where the model takes
@@ -215,10 +260,11 @@ def sufficient_box(
     Raises
     ------
     TypeError
-        If the model cannot be read, or is a regressor.
+        If the model cannot be read, or its probabilities are asked about and are no function of one
+        sum of trees (boosting of more than two classes, hard votes).
     ValueError
-        If the row has the wrong form or is outside the domain, or no row that float32 represents
-        stands for it.
+        If the row has the wrong form or is outside the domain, no row that float32 represents
+        stands for it, or another parameter does not fit the model.
 
     See Also
     --------
@@ -260,17 +306,31 @@ def sufficient_box(
     >>> inside = box.contains(X)
     >>> bool(inside[0]), set(forest.predict(X[inside])) == {box.label}
     (True, True)
+
+    Values that keep a prediction within 25 of what it is:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> box = sufficient_box(model, X[0], within=25)
+    >>> values = model.predict(X[box.contains(X)])
+    >>> bool((abs(values - box.label) <= 25).all())
+    True
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
-    audited = Audited(model, domain, row)
+    audited = Audited(model, domain, row, classifier=False)
+    question = _question(audited, within, response, positive)
+    audited = audited.on(0, question)
     growth = _Growth(audited, deadline)
     audited.check(growth.label)
+    _check_inside(audited, within)
     growth.run(_order(audited, random_state))
     settled = growth.settled()
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
     return SufficientBox(
-        label=plain(growth.label),
+        label=plain(audited.answer),
         low=low,
         high=high,
         missing=missing,
@@ -286,7 +346,40 @@ def sufficient_box(
         seconds=monotonic() - begin,
         domain=domain,
         audited=audited,
+        within=question.range,
     )
+
+
+def _question(audited, within, response, positive):
+    """What has to stay as it is in the box."""
+    asked = Response.of(audited, response, positive, rising=False)
+    if asked.kind == "class":
+        if within is not None or positive is not None:
+            raise ValueError(
+                f"within={within!r} and positive={plain(positive)!r} are about numbers, but the "
+                "response is the class. Give response='proba', or leave them out."
+            )
+        return CLASS
+    if within is None:
+        raise ValueError(
+            "within=None gives no range, but the response is a number. Give the range (low, high) "
+            "in which it has to stay, or how far it may move."
+        )
+    if isinstance(within, Real):
+        own = audited.answers_to_rows(Question(asked))[0]
+        return Question.about(asked, *range_around(float(own), float(within)))
+    return Question.about(asked, *range_of(within, "within"))
+
+
+def _check_inside(audited, within):
+    """Raise the error for a row whose own number lies outside of the range."""
+    if audited.question.range is None:
+        return
+    if audited.question.labels(audited.answer) != WITHIN:
+        raise ValueError(
+            f"within={within!r}, but {audited.model.name}(...) answers {audited.answer:.6g} to the "
+            "row. Give a range that holds it."
+        )
 
 
 def _in_full(number):

@@ -1,9 +1,9 @@
-"""Is the class monotone in a feature?
+"""Is the answer monotone in a feature: the class, the probability of one, or the value?
 
 If it is not, it falls at some cut point of the feature. For each of these, the model below it and
 the model above it are two forests without the feature, alike but for the trees that split there;
-bounds on both at once (`proof.prove`) tell whether one ever answers a higher class than the
-other, and any kind of vote is covered.
+bounds on both at once tell whether one ever answers more than the other: `proof.prove` of classes,
+for any kind of vote, and `proof.Rise` of numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FREE, Axes, Domain
-from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
+from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes
+from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
 from ensemble_simplify.writing import number, plain
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
@@ -29,6 +30,8 @@ ROUNDS = (4_000, 100_000, maxsize)
 MAX_STEPS = 500_000
 # Random lines looked at first: cells at most, and cells times trees.
 PROBED, PROBED_LEAVES = 1 << 14, 1 << 23
+# The same where the model itself is asked.
+ASKED = 1 << 11
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,20 +43,21 @@ class Monotonicity:
     Parameters
     ----------
     monotone : bool or None
-        True: proven; False: there is a counterexample; None: the time limit came first.
-    feature : str or int
-        The feature, by name if the model knows names.
-    increasing : bool
-        Whether the class was to rise with the feature; else to fall.
+        True: proven; False: there is a counterexample; None: undecided, see `reason`.
+    feature : str, int or list
+        The feature, by name if the model knows names. Of several, the one in which the answer is
+        not monotone, or not known to be; if there is none, the list of all.
+    increasing : bool or list of bool
+        Whether the answer was to rise with the feature; else to fall. A list if `feature` is.
     counterexample : ndarray of shape (2, n_features), table of two rows, or None
         Two rows that differ in the feature alone, the one with the lower value first. Of models
         that take tables of text or categories, a table.
     values : pair of float or None
         The feature in these rows.
     predictions : tuple or None
-        What the model itself answers to them.
+        What the model itself answers to them: classes, probabilities or values.
     n_cuts, n_proven : int
-        Cut points of the feature that count in the domain, and at how many of them monotonicity
+        Cut points of the features that count in the domain, and at how many of them monotonicity
         is proven.
     n_boxes : int
         Boxes of the feature space that were looked at.
@@ -64,6 +68,13 @@ class Monotonicity:
     finer : bool
         Whether the model compares numbers finer than float32: only inputs that float32 represents
         counted.
+    response : {"class", "proba", "value"}
+        What was asked about.
+    positive : label or None
+        The class that counted as high, or whose probability was asked about.
+    reason : {None, "time", "rounding"}
+        Why it is undecided: `time_limit`, or numbers that are equal but for rounding at too many
+        points to look at each.
 
     Examples
     --------
@@ -78,8 +89,8 @@ class Monotonicity:
     """
 
     monotone: bool | None
-    feature: str | int
-    increasing: bool
+    feature: str | int | list
+    increasing: bool | list
     counterexample: np.ndarray | None
     values: tuple | None
     predictions: tuple | None
@@ -89,32 +100,47 @@ class Monotonicity:
     seconds: float
     domain: Domain | dict | None = None
     finer: bool = False
+    response: str = "class"
+    positive: Any = None
+    reason: str | None = None
 
     def __bool__(self):
         return self.monotone is True
 
+    def _what(self):
+        """What was asked, in words."""
+        several = isinstance(self.feature, list)
+        pairs = zip(self.feature, self.increasing, strict=True) if several else ()
+        pairs = list(pairs) or [(self.feature, self.increasing)]
+        what = "; ".join(f"{key!r}, {'in' if rises else 'de'}creasing" for key, rises in pairs)
+        if self.response == "proba":
+            return f"probability of {self.positive!r} in {what}"
+        return f"value in {what}" if self.response == "value" else what
+
     def __repr__(self):
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
-        what = f"{self.feature!r}, {'in' if self.increasing else 'de'}creasing"
+        what = self._what()
         if self.monotone:
             where = "every input that float32 represents" if self.finer else "every input"
             where += "" if self.domain is None else " in the domain"
             return f"Monotonicity({what}: proven for {where}; {effort})"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {self.n_cuts} cut points"
-            return f"Monotonicity({what}: undecided at the limit, {done}; {effort})"
+            why = "at the limit" if self.reason == "time" else "within rounding"
+            return f"Monotonicity({what}: undecided {why}, {done}; {effort})"
         low, high = self.values
-        first, second = self.predictions
+        first, second = shown_answers(self.predictions)
         return (
-            f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first!r} becomes "
-            f"{second!r}; {effort})"
+            f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first} becomes "
+            f"{second}; {effort})"
         )
 
 
 @validate_params(
     {
-        "feature": [str, Integral],
-        "increasing": ["boolean"],
+        "feature": [str, Integral, list, tuple, np.ndarray],
+        "response": [StrOptions(set(RESPONSES))],
+        "increasing": ["boolean", "array-like"],
         "class_order": ["array-like", None],
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -123,34 +149,43 @@ class Monotonicity:
 )
 def is_monotone(
     model: Any,
-    feature: str | int,
+    feature: Any,
     *,
-    increasing: bool = True,
+    response: str = "auto",
+    increasing: bool | ArrayLike = True,
     class_order: ArrayLike | None = None,
     positive: Any = None,
     domain: Domain | dict | None = None,
     time_limit: float | None = None,
 ) -> Monotonicity:
-    """Prove that a higher value of a feature never lowers the class, or find a counterexample.
+    """Prove that a higher value of a feature never lowers the answer, or find a counterexample.
+
+    The answer is a class, the probability of one, or the value of a regressor.
 
     Read more in the :ref:`User Guide <audit>`.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier: a tree ensemble, a decision tree, a pipeline that ends in one, or an
-        estimator of this package. It is not changed.
-    feature : str or int
-        The feature, by index, or by name if the model knows the names of its columns.
-    increasing : bool, default=True
-        True: a higher value must never lower the class. False: it must never raise the class.
+        A fitted classifier or regressor: a tree ensemble, a decision tree, a pipeline that ends in
+        one, or an estimator of this package. It is not changed.
+    feature : str, int or list of these
+        The feature, by index, or by name if the model knows the names of its columns. Of several,
+        the answer must be monotone in each.
+    response : {"auto", "class", "proba", "value"}, default="auto"
+        What is asked about: the class, the probability of one class, or the value of a regressor.
+        ``"auto"``: the class of a classifier, the value of a regressor.
+    increasing : bool or list of bool, default=True
+        True: a higher value must never lower the answer. False: it must never raise the answer. A
+        list has one for each feature.
     class_order : array-like of shape (n_classes,) or None, default=None
         All classes from the lowest to the highest. None: with two classes, ``classes_`` of the
-        model. With more classes, give this or `positive`.
+        model. With more classes, give this or `positive`. Of classes alone.
     positive : label or None, default=None
-        The one class that counts as high; all others count as equally low. A higher value of the
-        feature must then never turn this class into another one (with ``increasing=False``: never
-        another one into this class).
+        Of classes, the one class that counts as high; all others count as equally low. A higher
+        value of the feature must then never turn this class into another one (with
+        ``increasing=False``: never another one into this class). Of probabilities, the class whose
+        probability counts; None: of two classes, the second of ``classes_``.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these count. See :class:`Domain`. None: every finite input.
     time_limit : float or None, default=None
@@ -160,31 +195,35 @@ def is_monotone(
     -------
     outcome : Monotonicity
         Its attribute ``monotone`` is True (proven), False (see ``counterexample``: two rows on
-        which the model's own ``predict`` was called) or None (the time limit came first).
+        which the model's own ``predict`` or ``predict_proba`` was called) or None (undecided).
 
     Raises
     ------
     TypeError
-        If the model cannot be read, or is a regressor.
+        If the model cannot be read, or has no such response.
     ValueError
-        If the feature is unknown or holds categories, which have no order, or the classes do not
+        If a feature is unknown or holds categories, which have no order, or the classes do not
         fit the model.
 
     See Also
     --------
+    is_sensitive : Whether changes of some features alone change the answer.
     sufficient_box : A box around a row in which the class is the same.
     verify : Whether two models answer alike.
 
     Notes
     -----
-    Only rows that differ in this feature alone are compared, and a missing value is neither high
+    Only rows that differ in one feature alone are compared, and a missing value is neither high
     nor low: it counts in other features, where the domain allows it, and not in this one. Pipelines
     are judged on the rows that float32 represents.
 
-    Where no single tree of two classes falls, as under monotonic constraints, that alone is a
-    proof. A single tree takes about as many steps as it has leaves, for each cut point of the
-    feature. Of ensembles, time can grow exponentially with the number of features. Bounds on the
-    model below and above one cut point at once are close, as all trees cancel that do not split
+    Numbers are the doubles that the model itself answers: a fall by the last digit is a fall. A
+    sigmoid or softmax counts as rising with what it is given.
+
+    Where no single tree falls (of classes, if there are two), as under monotonic constraints, that
+    alone is a proof. A single tree takes about as many steps as it has leaves, for each cut point
+    of the feature. Of ensembles, time can grow exponentially with the number of features. Bounds on
+    the model below and above one cut point at once are close, as all trees cancel that do not split
     there [1]_.
 
     References
@@ -205,41 +244,91 @@ def is_monotone(
     >>> outcome = is_monotone(forest, "worst area", increasing=False)
     >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
     (False, (2, 30), 0, 1)
+    >>> outcome = is_monotone(forest, "mean texture", response="proba", increasing=False)
+    >>> outcome.monotone, outcome.predictions[0] < outcome.predictions[1]
+    (False, True)
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
-    audited = Audited(model, domain)
-    j = audited.index(feature, "feature")
-    if audited.table.categorical[j]:
-        raise ValueError(
-            f"feature={feature!r} holds categories, which have no order. Ask about a feature of "
-            "numbers."
-        )
-    rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
-    rank = rank if increasing else -rank
-    search = _PairSearch(audited, j, rank, deadline)
-    rows = search.run()
-    values = predictions = None
+    audited = Audited(model, domain, classifier=False)
+    asked = Response.of(audited, response, None if response in ("auto", "class") else positive)
+    features = audited.indices(feature, "feature")
+    for j in features:
+        if audited.table.categorical[j]:
+            raise ValueError(
+                f"feature={audited.key(j)!r} holds categories, which have no order. Ask about a "
+                "feature of numbers."
+            )
+    directions = _directions(increasing, features)
+    kind = _ClassSearch if asked.kind == "class" else _NumberSearch
+    given = (class_order, positive) if asked.kind == "class" else (asked,)
+    if asked.kind != "class":
+        positive = audited.forest.classes[asked.column] if asked.kind == "proba" else None
+        if class_order is not None:
+            raise ValueError(
+                f"class_order={class_order!r} is one of classes, but the response is a number. "
+                "Leave it out."
+            )
+    searches = [
+        kind(audited, j, rises, deadline, *given)
+        for j, rises in zip(features, directions, strict=True)
+    ]
+    rows, search = _refuted(searches, deadline)
+    monotone, values, predictions = rows is None, None, None
     if rows is not None:
-        values = float(rows[0, j]), float(rows[1, j])
-        predictions = tuple(audited.model.answers(rows).tolist())
-        order = dict(zip(audited.forest.classes.tolist(), rank.tolist(), strict=True))
-        if not order[predictions[0]] > order[predictions[1]]:
+        values = float(rows[0, search.j]), float(rows[1, search.j])
+        predictions = tuple(asked.numbers(audited.model, rows).tolist())
+        if not search.falls(*predictions):
             raise audited.disagrees(rows)
         rows = audited.table.shown(rows)
+    elif search is not None:
+        monotone = None
+    told = [search] if search is not None else searches
+    keys, rising = [audited.key(own.j) for own in told], [own.increasing for own in told]
+    if search is not None or isinstance(feature, str | Integral):
+        keys, rising = keys[0], rising[0]
     return Monotonicity(
-        monotone=search.outcome,
-        feature=audited.key(j),
-        increasing=bool(increasing),
+        monotone=monotone,
+        feature=keys,
+        increasing=rising,
         counterexample=rows,
         values=values,
         predictions=predictions,
-        n_cuts=search.n_cuts,
-        n_proven=search.n_proven,
-        n_boxes=search.n_boxes,
+        n_cuts=sum(own.n_cuts for own in searches),
+        n_proven=sum(own.n_proven for own in searches),
+        n_boxes=sum(own.n_boxes for own in searches),
         seconds=monotonic() - begin,
         domain=domain,
         finer=audited.finer,
+        response=asked.kind,
+        positive=plain(positive),
+        reason=None if monotone is not None else search.reason,
     )
+
+
+def _directions(increasing, features):
+    """Of each feature, whether the answer has to rise with it."""
+    given = np.asarray(increasing)
+    if given.dtype != bool or given.shape not in ((), (len(features),)):
+        raise ValueError(
+            f"increasing={increasing!r} must be True or False, or a list of {len(features)} of "
+            "these, one for each feature."
+        )
+    return np.broadcast_to(given, len(features)).tolist()
+
+
+def _refuted(searches, deadline):
+    """Two rows and the search that found them; or None and a search that is undecided, if any."""
+    left = []
+    for search in searches:
+        if (rows := search.begin()) is not None:
+            return rows, search
+    for limit in ROUNDS:
+        left = [search for search in searches if search.pending]
+        for search in left:
+            if (rows := search.look(limit)) is not None:
+                return rows, search
+    left = [search for search in searches if search.pending]
+    return None, left[0] if left else None
 
 
 def _ranks(classes, class_order, positive):
@@ -266,17 +355,6 @@ def _ranks(classes, class_order, positive):
             f"class_order={given} does not hold each of the classes {classes} once. Name them all."
         )
     return np.array([given.index(label) for label in classes], dtype=np.intp)
-
-
-def _rising_scores(forest, rank):
-    """Leaf values whose sum grows with the lead of the higher one of two classes.
-
-    None where the vote is no such sum.
-    """
-    if forest.sums is None or len(rank) != 2:
-        return None
-    sign = np.sign(rank[1] - rank[0])
-    return forest.sums.value * np.array([-sign, sign])
 
 
 def _tree_falls(nodes, axis, k, score):
@@ -319,10 +397,19 @@ def _tree_falls(nodes, axis, k, score):
 
 
 class _PairSearch:
-    """The search for two rows that differ in feature j, the lower one of a higher class."""
+    """The search for two rows that differ in feature j, the first of a lower value and too high.
 
-    def __init__(self, audited, j, rank, deadline):
-        self.audited, self.j, self.deadline = audited, j, deadline
+    Attributes
+    ----------
+    pending : list of int
+        Cut points of the feature at which it is not known whether the answer falls.
+    """
+
+    # cells looked at first
+    probed = PROBED
+
+    def __init__(self, audited, j, increasing, deadline):
+        self.audited, self.j, self.increasing, self.deadline = audited, j, increasing, deadline
         self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
@@ -331,41 +418,40 @@ class _PairSearch:
             # both rows must be inside the domain: what the other features then fulfil
             tied = any(j == i for clause in self.inside.clauses for i, _ in clause)
             self.inside = self.inside.held(j, False, True) if tied else self.inside
-        self.rank, self.wrong = rank, rank[:, None] > rank
+        self.outside = None if self.inside is None else self.inside.outside(self.axes)
         self.is_other = np.arange(self.forest.n_features) != j
         by_feature = list(self.axes.by_feature)
         by_feature[j] = np.empty(0)
         self.others = Axes(by_feature, self.axes.row_dtype)
-        self.n_proven = self.n_boxes = 0
-        self.outcome = None
+        self.n_boxes, self.reason = 0, "time"
+        self.pending = list(range(self.n_cuts))
 
-    def run(self):
-        """Two rows, or None; `outcome` says what that means."""
+    @property
+    def n_proven(self):
+        """At how many cut points the answer is known not to fall."""
+        return self.n_cuts - len(self.pending)
+
+    def begin(self):
+        """Look for two rows where that is quick, and for cut points at which no tree falls."""
         if not self.n_cuts:
-            self.outcome = True
             return None
         if (found := self._probed()) is not None:
-            self.outcome = False
             return found
-        pending = self._falls()
-        self.n_proven = self.n_cuts - len(pending)
-        for limit in ROUNDS:
-            left = []
-            for k in pending:
-                if monotonic() >= self.deadline:
-                    return None
-                proven, cells = self._at(k, limit)
-                if proven is False:
-                    self.outcome = False
-                    # a cell of this feature among those of the others; without others, the only one
-                    cell = np.insert(cells[0], self._axis, 0)[: len(self.axes.shape)]
-                    return self._rows(cell, k)
-                self.n_proven += proven is True
-                left += [k] if proven is None else []
-            pending = left
-            if not pending:
-                self.outcome = True
+        self.pending = self._falls()
+        return None
+
+    def look(self, limit):
+        """Search so many boxes at each pending cut point: two rows, or None."""
+        for k in tuple(self.pending):
+            if monotonic() >= self.deadline:
+                self.reason = "time"
                 return None
+            proven, cell, self.reason = self._at(k, limit)
+            if proven is False:
+                rows = self._rows(cell[None], k)
+                return np.concatenate(rows)
+            if proven:
+                self.pending.remove(k)
         return None
 
     def _falls(self):
@@ -373,9 +459,9 @@ class _PairSearch:
 
         Where each term of a sum is at least as large, so is the sum, rounded term by term.
         """
-        score = _rising_scores(self.forest, self.rank)
+        score = self._rising_scores()
         if score is None:
-            return list(range(self.n_cuts))
+            return self.pending
         trees = self.axes.encode_forest(self.forest)
         falls, steps = set(), 0
         for t in range(len(trees)):
@@ -384,24 +470,12 @@ class _PairSearch:
                 if k >= self.n_cuts:
                     continue
                 if steps > MAX_STEPS or monotonic() >= self.deadline:
-                    return list(range(self.n_cuts))
+                    return self.pending
                 fell, n = _tree_falls(nodes, self._axis, k, score)
                 steps += n
                 if fell:
                     falls.add(k)
         return sorted(falls)
-
-    def _at(self, k, limit):
-        """Whether the class never falls at a cut point: (proven, cells that refute)."""
-        space = Space(
-            [self._restricted(k), self._restricted(k + 1)],
-            axes=self.others,
-            domain=self.inside,
-            wrong=lambda _: self.wrong,
-        )
-        proven, cells, n_boxes = prove(space, self.deadline, limit, near_ties=limit != ROUNDS[0])
-        self.n_boxes += n_boxes
-        return proven, cells
 
     def _restricted(self, k):
         """The forest where the feature is in its cell k: without the splits on it."""
@@ -423,13 +497,16 @@ class _PairSearch:
             missing=None if forest.missing is None else forest.missing & self.is_other,
         )
 
-    def _rows(self, cell, k):
-        """The rows below and above cut point k, at a cell over all features."""
-        cells = np.tile(cell, (2, 1))
-        cells[:, self._axis] = k, k + 1
-        rows = points_in(self.axes, self.inside, cells)
-        rows[1, self.is_other] = rows[0, self.is_other]
-        return rows
+    def _rows(self, cells, k):
+        """The rows below and above cut point k, in cells over the other features."""
+        if len(self.axes.shape) > 1:
+            cells = np.insert(cells, self._axis, 0, axis=1)
+        points = []
+        for cell in (k, k + 1):
+            cells[:, self._axis] = cell
+            points.append(points_in(self.axes, self.inside, cells))
+        points[1][:, self.is_other] = points[0][:, self.is_other]
+        return points
 
     @property
     def _axis(self):
@@ -437,21 +514,112 @@ class _PairSearch:
 
     def _probed(self):
         """Two rows found on random lines along the feature, or None."""
-        outside = None if self.inside is None else self.inside.outside(self.axes)
-        lines = Lines(self.forest, self.axes, outside)
         length = self.n_cuts + 1
-        n = max(1, min(PROBED, PROBED_LEAVES // self.forest.n_trees) // length)
+        n = max(1, min(self.probed, PROBED_LEAVES // self.forest.n_trees) // length)
         rng = np.random.default_rng(0)
         first, last = self.axes.whole
         cells = rng.integers(first, last + 1, size=(n, len(first)), dtype=np.int32)
         cells = np.repeat(cells, length, axis=0)
         cells[:, self._axis] = np.tile(np.arange(length, dtype=np.int32), n)
-        labels = lines.classes_of(cells).reshape(n, length)
-        free = labels == FREE
-        labels = np.where(free, 0, labels)
-        wrong = self.wrong[labels[:, :-1], labels[:, 1:]] & ~free[:, :-1] & ~free[:, 1:]
-        at = np.argwhere(wrong)
+        at = np.argwhere(self._wrong_on(cells, length))
         if not at.size:
             return None
         line, k = at[0]
-        return self._rows(cells[line * length], int(k))
+        cell = cells[line * length : line * length + 1]
+        if len(self.axes.shape) > 1:
+            cell = np.delete(cell, self._axis, axis=1)
+        return np.concatenate(self._rows(cell, int(k)))
+
+
+class _ClassSearch(_PairSearch):
+    """The search for a class that is too high; `is_monotone` says what the last two mean."""
+
+    def __init__(self, audited, j, increasing, deadline, class_order, positive):
+        super().__init__(audited, j, increasing, deadline)
+        classes = audited.forest.classes.tolist()
+        rank = _ranks(classes, class_order, positive)
+        self.rank = rank if increasing else -rank
+        self.place = {label: i for i, label in enumerate(classes)}
+        self.wrong = self.rank[:, None] > self.rank
+
+    def falls(self, first, second):
+        """Whether the first of two answers is higher than the second."""
+        return self.wrong[self.place[first], self.place[second]]
+
+    def _rising_scores(self):
+        """Leaf values whose sum grows with the lead of the higher one of two classes.
+
+        None where the vote is no such sum.
+        """
+        if self.forest.sums is None or len(self.rank) != 2:
+            return None
+        sign = np.sign(self.rank[1] - self.rank[0])
+        return self.forest.sums.value * np.array([-sign, sign])
+
+    def _at(self, k, limit):
+        """Whether the class never falls at a cut point: (proven, a cell that refutes, reason)."""
+        space = Space(
+            [self._restricted(k), self._restricted(k + 1)],
+            axes=self.others,
+            domain=self.inside,
+            wrong=lambda _: self.wrong,
+        )
+        proven, cells, n_boxes = prove(space, self.deadline, limit, near_ties=limit != ROUNDS[0])
+        self.n_boxes += n_boxes
+        return proven, None if cells is None else cells[0], "time"
+
+    def _wrong_on(self, cells, length):
+        """At which cut points of lines of cells the class falls, as bools of (n_lines, n_cuts)."""
+        labels = Lines(self.forest, self.axes, self.outside).classes_of(cells)
+        labels = labels.reshape(-1, length)
+        free = labels == FREE
+        labels = np.where(free, 0, labels)
+        return self.wrong[labels[:, :-1], labels[:, 1:]] & ~free[:, :-1] & ~free[:, 1:]
+
+
+class _NumberSearch(_PairSearch):
+    """The search for a number that is too high."""
+
+    # the model itself is asked about them
+    probed = ASKED
+
+    def __init__(self, audited, j, increasing, deadline, asked):
+        super().__init__(audited, j, increasing, deadline)
+        self.asked = asked
+
+    def falls(self, first, second):
+        """Whether the first of two answers is higher than the second."""
+        return first > second if self.increasing else first < second
+
+    def _rising_scores(self):
+        """Terms of sums with which the number rises, or falls where it is to."""
+        terms = rising_sums(self.forest, self.asked.column)[0].terms
+        return terms if self.increasing else -terms
+
+    def _at(self, k, limit):
+        """Whether the number never falls at a cut point: (proven, a cell that refutes, reason)."""
+        forests = [self._restricted(k), self._restricted(k + 1)]
+        order = slice(None) if self.increasing else slice(None, None, -1)
+        trees = [self.others.encode_forest(forest) for forest in forests]
+
+        def answers(cells):
+            rows = self._rows(cells, k)[order]
+            return [self.asked.numbers(self.audited.model, own)[:, None] for own in rows]
+
+        outside = None if self.inside is None else self.inside.outside(self.others)
+        search = Rise(
+            forests[order], self.asked.column, trees[order], self.others, outside, answers, 0.0
+        )
+        found = search.decide(None, self.deadline, limit)
+        self.n_boxes += search.n_boxes
+        return found.outcome, found.cell, found.reason
+
+    def _wrong_on(self, cells, length):
+        """At which cut points of lines of cells the number falls, of shape (n_lines, n_cuts)."""
+        free = in_boxes(cells, self.outside)
+        rows = points_in(self.axes, self.inside, cells[~free])
+        numbers = np.full(len(cells), np.nan)
+        if len(rows):
+            numbers[~free] = self.asked.numbers(self.audited.model, rows)
+        numbers = numbers.reshape(-1, length) * (1.0 if self.increasing else -1.0)
+        return numbers[:, :-1] > numbers[:, 1:]

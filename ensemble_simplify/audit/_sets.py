@@ -21,8 +21,8 @@ _ROUNDING = 1e-9
 _HALF_STEP = 2.0**-21
 
 
-def sets_of_axes(lines, cell, own, axes, n, deadline):
-    """Sets of `n` of some axes whose values could flip the class, the likely ones first.
+def sets_of_axes(lines, cell, own, wanted, units, ends, n, deadline):
+    """Sets of `n` units of axes whose values could flip the class, the likely ones first.
 
     Parameters
     ----------
@@ -32,8 +32,12 @@ def sets_of_axes(lines, cell, own, axes, n, deadline):
         Where the row lies.
     own : int
         Its class.
-    axes : intp array
-        The axes that may change.
+    wanted : intp array
+        The classes that it may become.
+    units : list of intp arrays
+        The axes that may change, those of a unit together.
+    ends : pair of int32 arrays of shape (n_axes,)
+        The first and the last cell to which each axis may go.
     n : int
     deadline : float
         On the clock of ``time.monotonic()``; `Stopped` is raised when it has passed.
@@ -41,43 +45,46 @@ def sets_of_axes(lines, cell, own, axes, n, deadline):
     Yields
     ------
     tuple of int
-        `n` axes. Sets that do not come are proven not to flip the class.
+        The first axes of `n` units. Sets that do not come are proven not to flip the class.
     """
+    first = [int(unit[0]) for unit in units]
     if lines.sums is None:
         # the vote is no sum, and nothing is known beforehand
-        yield from combinations(axes.tolist(), n)
-    elif n <= len(axes) and lines.n_classes > 1:
-        reach = _Reach(lines, cell, own, axes, n, deadline)
+        yield from combinations(first, n)
+    elif n <= len(units) and len(wanted):
+        reach = _Reach(lines, cell, own, wanted, units, ends, n, deadline)
         for places in reach.sets():
-            yield tuple(axes[list(places)].tolist())
+            yield tuple(first[place] for place in places)
 
 
 class _Reach:
     """The leaves that at most `n` changes reach, and how far each takes the lead down.
 
-    Axes are known by their places among those that may change. `tree` has the tree of each leaf,
-    `needed` the axes to be changed (-1 behind the last one), `falls` by how much the lead over each
-    rival is smaller than in the leaf of the row, and `lead` what has to be taken off.
+    Units of axes are known by their places among those that may change, and are called axes from
+    here on. `tree` has the tree of each leaf, `needed` the axes to be changed (-1 behind the last
+    one), `falls` by how much the lead over each rival is smaller than in the leaf of the row, and
+    `lead` what has to be taken off.
     """
 
-    def __init__(self, lines, cell, own, axes, n, deadline):
-        self.n, self.n_axes, self.deadline = n, len(axes), deadline
-        self.n_trees, self.n_rivals = len(lines.trees), lines.n_classes - 1
+    def __init__(self, lines, cell, own, wanted, units, ends, n, deadline):
+        self.n, self.n_axes, self.deadline = n, len(units), deadline
+        self.n_trees, self.n_rivals = len(lines.trees), len(wanted)
         sums = lines.sums
-        leaf, self.tree, self.needed = self._found(lines.trees, cell, axes)
+        leaf, self.tree, self.needed = self._found(lines.trees, cell, units, ends)
         value = sums.folded[leaf]
-        ahead = np.delete(value[:, own, None] - value, own, axis=1)
+        ahead = value[:, own, None] - value[:, wanted]
         is_own = self.needed[:, 0] < 0
         of_row = np.empty((self.n_trees, self.n_rivals))
         of_row[self.tree[is_own]] = ahead[is_own]
         self.tree, self.needed = self.tree[~is_own], self.needed[~is_own]
         self.falls = of_row[self.tree] - ahead[~is_own]
-        self.lead = of_row.sum(axis=0) - self._margin(sums, own)
+        self.lead = of_row.sum(axis=0) - self._margin(sums, own, wanted)
 
-    def _found(self, trees, cell, axes):
+    def _found(self, trees, cell, units, ends):
         """Leaves by number, their trees, and the axes that have to change."""
-        place = np.full(len(cell) + 1, -1)
-        place[axes] = np.arange(len(axes))
+        place, (low, high) = np.full(len(cell) + 1, -1), ends
+        for i, unit in enumerate(units):
+            place[unit] = i
         axis, cut = trees.nodes[:, 0], trees.nodes[:, 1]
         left, right = children(trees.nodes)
         node, tree = trees.offsets[:-1], np.arange(len(trees))
@@ -93,7 +100,10 @@ class _Reach:
             far = np.where(goes_left, right[node], left[node])
             at = place[axis[node]]
             known = (needed == at[:, None]).any(axis=1)
-            may = (at >= 0) & (known | (needed[:, -1] < 0))
+            goes_far = np.where(
+                goes_left, high[axis[node]] > cut[node], low[axis[node]] <= cut[node]
+            )
+            may = (at >= 0) & goes_far & (known | (needed[:, -1] < 0))
             beyond = needed[may]
             new = np.flatnonzero(~known[may])
             beyond[new, (beyond[new] >= 0).sum(axis=1)] = at[may][new]
@@ -101,12 +111,12 @@ class _Reach:
             tree, needed = np.concatenate([tree, tree[may]]), np.concatenate([needed, beyond])
         return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
-    def _margin(self, sums, own):
+    def _margin(self, sums, own, wanted):
         """How close to nothing a lead may come before the model could answer another class."""
         margin = np.full(self.n_rivals, 2.0 * sums.rounding + _ROUNDING * sums.magnitude)
         if sums.is_exact and self.n_trees * 1e-14 * sums.magnitude < _HALF_STEP:
             # at a tie, rivals on one side still lose
-            loses = np.arange(self.n_rivals) >= own
+            loses = wanted > own
             margin[loses != sums.tie_upper] = -_HALF_STEP
         return margin
 

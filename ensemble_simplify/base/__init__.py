@@ -64,6 +64,8 @@ from ensemble_simplify.base.shares import (
     absolute_tolerance,
     binomial_interval,
     check_atol,
+    quantile_interval,
+    r2,
     share_in_words,
 )
 from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps

@@ -267,11 +267,12 @@ def promised_rows(estimator, X, dtype="float32"):
     return X, inside & is_promised
 
 
-def unmoved_by_rounding(estimator, axes, models, X, promised):
+def unmoved_by_rounding(estimator, axes, models, X, promised, *, probabilities=False):
     """Which of the `promised` rows some models answer as they do once rounded to float32.
 
-    `X` are the rows as they were given. Only a number between a cut point of the `axes` and the
-    next float32 can be told from the rounded one; models are asked about such rows.
+    With `probabilities`, these count as well. `X` are the rows as they were given. Only a number
+    between a cut point of the `axes` and the next float32 can be told from the rounded one; models
+    are asked about such rows.
     """
     numbers = fitted_rows(estimator, X, any_missing=True, dtype=np.float64)
     if estimator._inside is not None:
@@ -285,22 +286,33 @@ def unmoved_by_rounding(estimator, axes, models, X, promised):
     rounded = numbers.astype(np.float32).astype(np.float64)
     for model in models:
         promised[at] &= model.ask_given(rows, numbers) == model.labels(rounded)
+        if probabilities:
+            given = model.ask_given(rows, numbers, "predict_proba")
+            promised[at] &= (given == model.answers(rounded, "predict_proba")).all(axis=1)
     return promised
 
 
-def answers_to_finer_rows(model, rows, X, promised=None):
-    """Class indices that an ensemble answers to training rows as they were given, and rounded.
+def answers_to_finer_rows(model, rows, X, promised=None, *, probabilities=False):
+    """What an ensemble answers to training rows as they were given, and rounded to float32.
 
-    `rows` are for the ensemble, `X` is the same as numbers. None for an ensemble that rounds rows
-    to float32 itself. A warning tells of those of the `promised` rows (bool array; None: all) that
-    are answered otherwise.
+    These are class indices, or numbers; with `probabilities`, class indices and the probabilities
+    of all classes, in columns. `rows` are for the ensemble, `X` is the same as numbers. None for an
+    ensemble that rounds rows to float32 itself. A warning tells of those of the `promised` rows
+    (bool array; None: all) that are answered otherwise.
     """
     forest = model.forest
     if not forest.is_finer:
         return None
     rounded = forest.predict_index(X)
-    given = class_index(model.ask_given(rows, X, fitted=True), forest.classes)
+    given = model.ask_given(rows, X, fitted=True)
+    if forest.classes is not None:
+        given = class_index(given, forest.classes)
     apart = given != rounded
+    if probabilities:
+        given = np.column_stack([given, model.ask_given(rows, X, "predict_proba", fitted=True)])
+        numbers = np.asarray(X).astype(np.float32).astype(np.float64)
+        rounded = np.column_stack([rounded, model.answers(numbers, "predict_proba")])
+        apart = (given != rounded).any(axis=1)
     n = int(apart.sum() if promised is None else apart[promised].sum())
     if n:
         warn(

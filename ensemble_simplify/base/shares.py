@@ -1,9 +1,9 @@
-"""Shares as users write them, and what is known of a share that was counted on some rows."""
+"""Shares as users write them, and what is known of shares and quantiles from some rows."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 
 def share_in_words(text):
@@ -16,12 +16,19 @@ def share_in_words(text):
     return number / 100.0 if text.endswith("%") and 0 <= number < np.inf else None
 
 
-def check_atol(atol):
-    """Refuse a text for `atol` that is no share, before any work is done."""
-    if isinstance(atol, str) and share_in_words(atol) is None:
+def check_atol(atol, has_rows=True):
+    """Refuse a text for `atol` that is no share, or of nothing, before any work is done."""
+    if not isinstance(atol, str):
+        return
+    if share_in_words(atol) is None:
         raise ValueError(
             f"atol={atol!r} is not a tolerance. Give a number, or a share of the standard "
             "deviation of the model's answers to the training rows such as '10%'."
+        )
+    if not has_rows:
+        raise ValueError(
+            f"atol={atol!r} is a share of the standard deviation of answers to rows, but there are "
+            "none. Give rows X, or atol as a number."
         )
 
 
@@ -52,3 +59,32 @@ def binomial_interval(hits, n, confidence=0.95):
     low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
     high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
     return np.where(some, low, 0.0), np.where(not_all, high, 1.0)
+
+
+def quantile_interval(values, share, confidence=0.95):
+    """Ends of an interval of a quantile of a distribution, from values drawn from it.
+
+    They are two of the values, or infinite where there are too few: the interval covers the
+    quantile at least as often as `confidence` says, whatever the distribution is.
+    """
+    tail = (1.0 - confidence) / 2.0
+    n, rising = len(values), np.sort(values)
+    # values up to the quantile are a share of the draws, at least; those below it are one at most
+    below = binom.cdf(np.arange(n), n, share)
+    first = int(np.searchsorted(below, tail, side="right"))
+    last = int(np.searchsorted(below, 1.0 - tail, side="left"))
+    low = rising[first - 1] if first else -np.inf
+    return float(low), float(rising[last] if last < n else np.inf)
+
+
+def r2(truth, predicted):
+    """The share of the variance that is explained; nan without rows.
+
+    As scikit-learn's, which takes much longer for the few rows of one of many samples.
+    """
+    if not len(truth):
+        return np.nan
+    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
+    if spread == 0:
+        return float(error == 0)
+    return float(1 - error / spread)

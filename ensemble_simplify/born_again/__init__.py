@@ -1,6 +1,7 @@
-"""The smallest single tree with exactly the same function as an ensemble.
+"""The smallest single tree with exactly the same function as an ensemble, or all but the same.
 
-`_estimator` (BornAgainClassifier) reads the ensemble, has a tree found, and writes it.
+`_estimator` (BornAgainClassifier) is for classes, `_regressor` (BornAgainRegressor) for numbers
+within a tolerance; `_shared`, their base, reads the ensemble, has a tree found, and writes it.
 `everywhere/` searches for trees with the same class for every input, `near/` for trees with the
 same class near training rows (``max_changes``). `_box_fidelity` measures where a changed tree
 differs, `_probabilities` fills the leaves, `_estimate` (estimate) forecasts the search, `_display`
@@ -10,9 +11,11 @@ draws the front and the path.
 from ensemble_simplify.born_again._display import DepthLeavesDisplay, ExceptionPathDisplay
 from ensemble_simplify.born_again._estimate import Estimate, estimate
 from ensemble_simplify.born_again._estimator import BornAgainClassifier
+from ensemble_simplify.born_again._regressor import BornAgainRegressor
 
 __all__ = [
     "BornAgainClassifier",
+    "BornAgainRegressor",
     "DepthLeavesDisplay",
     "Estimate",
     "ExceptionPathDisplay",

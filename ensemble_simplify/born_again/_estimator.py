@@ -2,101 +2,36 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
-from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
-    TakesWhatItsEstimatorTakes,
-    TimeLimitError,
+    absolute_tolerance,
     all_or_nothing,
-    answers_to_finer_rows,
-    available_memory,
-    check_readable,
-    check_weights,
-    checked_table,
+    check_atol,
     class_index,
-    encoded,
     fit_context,
-    fit_or_unwrap,
-    named_rows,
-    promised_domain,
-    promised_rows,
-    report,
-    unmoved_by_rounding,
-    warn,
-    warn_out_of_time,
 )
 from ensemble_simplify.born_again._box_fidelity import fidelity
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
-from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
-from ensemble_simplify.born_again.everywhere._planner import (
-    MAX_LEAVES,
-    OutOfTime,
-    Problem,
-    TooManyLeaves,
-    find_front,
-    find_tree,
-    read_problem,
-)
-from ensemble_simplify.born_again.everywhere._search import (
-    CellTree,
-    TooLarge,
-    n_regions,
-    regions_forecast,
-)
-from ensemble_simplify.born_again.near._line_search import (
-    LineSearch,
-    NoTreeInTime,
-    TooManyPoints,
-    forecast_near,
-)
-from ensemble_simplify.born_again.near._near_promise import (
-    Finer,
-    Promise,
-    Training,
-    check_promise,
-    chosen_step,
-    path_bunch,
-)
-from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
-from ensemble_simplify.proof import Lines, Verification, n_near, verify
-from ensemble_simplify.reading import Model
+from ensemble_simplify.born_again._shared import BornAgain
+from ensemble_simplify.born_again.everywhere._grid import CellTrees
+from ensemble_simplify.born_again.everywhere._search import CellTree
+from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
+from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares
 from ensemble_simplify.writing import write_classifier
 
-MEMORY_SHARE = 0.5  # Share of the memory free at the start of fit that the search may use.
-# An error that advises `max_changes` names the leaves of trees that are quickly found near the
-# training rows. Under a time limit, each of them gets so many seconds.
-ADVICE_SECONDS = 2.0
-# Without a time limit, trees are only searched for this advice with fewer points times trees.
-ADVICE_POINTS = 1e9
-# With `max_changes`, the share of volume is no promise: this share of the usual effort measures it.
-NEAR_EFFORT = 0.125
-# Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
-# are for the probabilities of leaves that no row reaches.
-WRITING_SECONDS = 8e-3
-WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
-# Forecast of the seconds to set the probabilities of leaves, for each row and tree.
-VOTE_SECONDS = 3e-8
 
-
-class BornAgainClassifier(
-    TakesWhatItsEstimatorTakes, HoldsClassifierTree, ClassifierMixin, BaseEstimator
-):
+class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """The smallest decision tree that gives the same class as a tree ensemble everywhere.
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
@@ -134,6 +69,12 @@ class BornAgainClassifier(
         ``"heuristic"`` finds a tree with the same answers that is not proven smallest; bounds tell
         how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
         heuristic elsewhere, and refuses where far more than a million leaves are to be expected.
+    atol : float, str or None, default=None
+        Largest difference of the tree's probabilities from the ensemble's, for every class and at
+        every input; the class is the ensemble's, too. A text such as ``"10%"`` is a share of the
+        standard deviation of the ensemble's probabilities on the training rows, of the class where
+        that is largest. Only for ensembles whose probabilities are means of what their trees say
+        (trees, forests, bagging, soft votes of these). None: the class alone counts.
     max_changes : int or None, default=None
         Where the tree answers as the ensemble. None: at every finite input. 0: on the training
         rows. 1: also where a single feature of a training row takes any other value; 2: two
@@ -196,6 +137,8 @@ class BornAgainClassifier(
         from the training rows; a leaf's probabilities are the weighted mean of the ensemble's
         over the training rows in it (over random points where there is none), changed as little
         as makes the leaf's class the most probable one.
+    atol_ : float or None
+        The number that `atol` stands for.
     depth_ : int
         Depth of the tree.
     n_leaves_ : int
@@ -334,6 +277,7 @@ class BornAgainClassifier(
         "estimator": [Fittable(), None],
         "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
         "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "tolerance": [Interval(Real, 0, 1, closed="left")],
         "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
@@ -354,6 +298,7 @@ class BornAgainClassifier(
         *,
         objective: str = "auto",
         method: str = "auto",
+        atol: float | str | None = None,
         max_changes: int | None = None,
         tolerance: float = 0.0,
         max_leaf_nodes: int | None = None,
@@ -370,6 +315,7 @@ class BornAgainClassifier(
         self.estimator = estimator
         self.objective = objective
         self.method = method
+        self.atol = atol
         self.max_changes = max_changes
         self.tolerance = tolerance
         self.max_leaf_nodes = max_leaf_nodes
@@ -397,210 +343,65 @@ class BornAgainClassifier(
 
         {fitted}
         """
-        check_readable(self.estimator)
-        check_promise(self)
-        given = X
-        X, y = checked_table(self, X, y)
-        weight = check_weights(sample_weight, X)
-        rng = check_random_state(self.random_state)
-        rows = named_rows(given, X)
-        self.estimator_ = fit_or_unwrap(
-            self.estimator,
-            rows,
-            y,
-            None if sample_weight is None else weight,
-            default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
-        )
-        begin = monotonic()
-        model = Model.of(self.estimator_, voting=self.voting, classifier=True, rows=rows)
-        forest = model.forest
-        X = encoded(self, model, rows, X)
+        return self._fit(X, y, sample_weight)
+
+    def _check(self):
+        super()._check()
+        check_atol(self.atol)
+        if self.atol is None:
+            return
+        for name, plain in (
+            ("voting", "estimator"),
+            ("post_prune", False),
+            ("merge_thresholds", False),
+        ):
+            if getattr(self, name) != plain:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} does not go with atol={self.atol!r}, which "
+                    f"keeps probabilities as they are. Use {name}={plain!r}, or atol=None."
+                )
+
+    def _default(self, rng):
+        return RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng)
+
+    def _read_targets(self, y, forest):
         self.classes_ = forest.classes
-        y_index = class_index(y, self.classes_)
-        domain = promised_domain(self, model, X)
-        self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
+        return class_index(y, self.classes_)
+
+    def _read_tolerance(self, model, rows, X, weight):
+        self.atol_ = None
+        if self.atol is None:
+            return None
+        if not model.forest.tells_probabilities:
+            raise TypeError(
+                f"atol={self.atol!r} keeps probabilities that are means of what trees say, those "
+                f"of trees, forests and bagging. {model.name}(...) has no such, or a decision "
+                "threshold after them. Use atol=None for its classes."
+            )
+        if self.max_changes is not None and model.forest.n_classes > 2:
+            raise ValueError(
+                f"atol={self.atol!r} with max_changes={self.max_changes} keeps probabilities of "
+                f"two classes, and {model.name}(...) has {model.forest.n_classes}. Use "
+                "max_changes=None, or atol=None."
+            )
         counted = weight > 0
-        answers = answers_to_finer_rows(model, rows, X, counted)
+        answers = model.ask_given(rows, X, "predict_proba", fitted=True)
+        self._deviation = absolute_tolerance("100%", answers[counted], weight[counted])
+        self.atol_ = absolute_tolerance(self.atol, answers[counted], weight[counted])
+        return Tolerance(self.atol_, labelled=True)
 
-        whole = problem = read_problem(forest, domain)
-        if self.merge_thresholds:
-            until = np.inf if self.time_limit is None else begin + self.time_limit
-            problem = read_problem(forest, domain, X[counted], until)
-            before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
-            report(self, f"merged thresholds: {after} of {before} cells left")
-        self._threshold = problem.forest.threshold
-        cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
-        finer = Finer.of(X, cells, answers, weight)
-        # where only the ensemble itself tells rows apart, nothing is promised
-        self._finer_axes = whole.axes if forest.is_finer else None
-        self.n_rows_ = int(counted.sum())
-        if self.max_changes is not None:
-            training = Training.of(X.astype(np.float32), y_index, weight, cells)
-            seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
-            kept = cells[counted], weight[counted], finer
-            self._fit_near(problem, training, *kept, seconds, rng)
-            return self
-        for name in ("n_points_", "seen_share_", "n_exceptions_", "path_"):
-            setattr(self, name, None)
-        seconds = self._seconds_left(begin, forest, len(X))
-        found = self._search(problem, cells[counted], rng, seconds)
-        tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
-        leaf_of_row = tree.apply(cells)
-        if self.post_prune:
-            empty = tree.is_leaf
-            empty[leaf_of_row[counted]] = False
-            tree = tree.without(empty)
-            nodes = problem.axes.decode(tree.nodes)
-            leaf_of_row = tree.apply(cells)
-        self._set_sizes(found, tree)
-        changed = self.n_leaves_ < self.n_leaves_unpruned_ or not np.array_equal(
-            whole.forest.threshold, problem.forest.threshold
-        )
-        self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
-        self._finer_rows = finer.rows
-        self._count_exceptions(tree.nodes[leaf_of_row, 1], answers, counted)
-        read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
-        self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
-        self._tell()
-        return self
-
-    def _fit_near(self, problem, training, cells, weight, finer, seconds, rng):
-        """Find and write a tree that keeps the promise near the training rows, and its path."""
-        search = self._search_near(problem, cells, weight, finer, seconds, rng)
-        self.n_points_ = _whole(search.n_points) + len(finer.rows)
-        self.seen_share_ = 1.0 - search.n_unseen / self.n_points_
-        self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
-        steps = search.path()
-        self.path_ = path_bunch(steps, finer)
-        trees = [step.nodes for step in steps]
-        self._promise = Promise(self.max_changes, problem.axes, training, finer, trees)
-        self._bounds = search.leaves_bound, search.least_leaves(self.tolerance)
-        self._seed = rng.randint(1 << 31)
-        place = chosen_step(self.path_, self.tolerance, self.max_leaf_nodes)
-        self._set_step(place, problem)
-        if self.method == "exact" and self.status_ != "optimal":
-            raise ValueError(
-                f"method='exact', but the tree that was found is not proven smallest: it has "
-                f"{self.n_leaves_} leaves, and {self.n_leaves_lower_bound_} leaves are needed at "
-                "least. Use method='auto', or raise time_limit."
-            )
-        if self.path_.weighted_share[-1]:
-            self._tell_of_exceptions(search.n_unseen)
-        report(
-            self,
-            f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
-            f"otherwise or not looked at ({self.n_row_exceptions_} training rows)",
-        )
-
-    def _tell_of_exceptions(self, n_unseen):
-        """Warn that a limit left exceptions, or points that were not looked at."""
-        counted = (
-            f"Of the {self.n_points_:,} promised points, the tree of leaves={self.n_leaves_} "
-            f"answers {self.n_exceptions_ - n_unseen:,} otherwise"
-        )
-        if n_unseen:
-            # rounded down: not all were looked at
-            share = np.floor(1000.0 * self.seen_share_) / 10.0
-            counted += f", and {n_unseen:,} more were not looked at (seen: {share:.1f} %)"
-        warn_out_of_time(
-            f"time_limit={self.time_limit} seconds ended the search before a tree was found that "
-            f"keeps the promise of max_changes={self.max_changes}. {counted}. All of these count "
-            "in n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
-        )
-
-    def _search_near(self, problem, cells, weight, finer, seconds, rng):
-        """The search for a tree near the training rows, ended; or an error that says what to do."""
-        name = f"estimator={type(self.estimator_).__name__}(...)"
-        try:
-            search = LineSearch(
-                Lines(problem.forest, problem.axes, problem.trees.outside),
-                problem.axes.shape,
-                cells,
-                weight,
-                self.max_changes,
-                row_share=self.row_share,
-                seconds=seconds,
-                max_bytes=self._memory(),
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-                report=partial(report, self),
-                finer=finer,
-            )
-            search.find()
-            if self.max_changes <= 1:
-                search.explore()
-        except TooManyPoints as error:
-            raise ValueError(
-                f"max_changes={self.max_changes} means {_count(error.n_points)} points near the "
-                f"training rows of {name}: more than can be compared without a time_limit. Use "
-                "max_changes=1, or set time_limit."
-            ) from error
-        except TooLarge as error:
-            raise ValueError(
-                f"The points near {len(cells):,} rows take about {_count(float(error.n_bytes))} "
-                f"bytes, and max_memory allows {_count(float(self._memory()))}. Use fewer rows or "
-                "max_changes=0, or raise max_memory."
-            ) from error
-        except NoTreeInTime as error:
-            raise TimeLimitError(
-                f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"answers as {name} within max_changes={self.max_changes}. Raise time_limit, or "
-                "use a smaller max_changes."
-            ) from error
-        search.bound(prove=self.method != "heuristic")
-        return search
-
-    def _set_step(self, place, problem):
-        """Become the tree at a place on the path."""
-        path, promise = self.path_, self._promise
-        training, tree = promise.training, CellTree(promise.trees[place])
-        self.n_exceptions_ = int(path.n_exceptions[place])
-        self.n_row_exceptions_ = int(path.n_row_exceptions[place])
-        self.fidelity_ = float(path.agreement[place])
-        self.depth_ = self.depth_unpruned_ = tree.depth
-        self.n_leaves_ = self.n_leaves_unpruned_ = tree.n_leaves
-        bound = self._bounds[0] if path.weighted_share[place] == 0 else self._bounds[1]
-        self.n_leaves_lower_bound_ = min(bound, self.n_leaves_)
-        self.depth_lower_bound_ = (self.n_leaves_lower_bound_ - 1).bit_length()
-        # a limit can end the search before there is a tree with the promise
-        is_kept = path.weighted_share[-1] == 0
-        optimal = is_kept and self.n_leaves_ == self.n_leaves_lower_bound_
-        self.status_ = "optimal" if optimal else "feasible"
-        nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
-        rows = training.rows.astype(np.float64)
-        measured = self.fidelity_, NEAR_EFFORT
-        self._set_fidelity(True, problem.forest, self._inside, tree, nodes, rows, rng, *measured)
-        leaf_of_row = tree.apply(training.cells)
-        labels = training.y_index, training.weight
-        self._write(problem, problem.axes, tree, nodes, leaf_of_row, rows, *labels, rng)
-
-    def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng):
-        """Set the scikit-learn tree of a tree over `axes`, with `nodes` over features.
-
-        Its leaves hold the probabilities of the ensemble as `problem` has it.
-        """
-        self.decision_tree_ = write_classifier(
-            nodes,
-            tree.nodes[nodes.leaves, 1],
-            leaf_probabilities(
-                self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng, self._table
-            ),
-            leaf_of_row,
-            y_index,
-            self.classes_,
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=weight,
-        )
+    def _set_tree_sizes(self, tree, unpruned):
+        super()._set_tree_sizes(tree, unpruned)
+        self.depth_unpruned_, self.n_leaves_unpruned_ = unpruned.depth, unpruned.n_leaves
 
     def _set_fidelity(
         self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan, effort=1.0
     ):
-        """Set what is known of the agreement of the tree, its nodes over features, and forest."""
-        self.fidelity_ = self.volume_fidelity_ = 1.0
-        self.volume_fidelity_error_ = 0.0
+        agreement = forest, domain, tree, nodes, X, rng, measured, effort
+        super()._set_fidelity(changed, *agreement)
+        self.volume_fidelity_, self.volume_fidelity_error_ = 1.0, 0.0
         if not changed:
             return
-        self.fidelity_ = measured
         splits = Splits.of_tree(nodes, forest.n_features)
         axes = Axes.of(forest, splits)
         coded = axes.encode_forest(splits).nodes
@@ -621,289 +422,23 @@ class BornAgainClassifier(
             effort,
         )
 
-    def _count_exceptions(self, labels, answers, counted):
-        """Set how many training rows the ensemble itself answers otherwise than the tree."""
-        self.n_row_exceptions_ = 0
-        if answers is None:
-            return
-        self.n_row_exceptions_ = int((labels != answers[0])[counted].sum())
-        if self.n_row_exceptions_ and self.fidelity_ == 1:
-            self.fidelity_ = 1.0 - self.n_row_exceptions_ / self.n_rows_
-
-    def _seconds_left(self, begin, forest, n_rows, a_tree=0.0):
-        """Time for the search: without what went by, and what leaf probabilities will take.
-
-        `a_tree` is what else is needed for each tree, as far as the limit can spare it.
-        """
-        if self.time_limit is None:
-            return np.inf
-        writing = VOTE_SECONDS * n_rows * forest.n_trees
-        writing += min(a_tree * forest.n_trees, WRITING_SHARE * self.time_limit)
-        return self.time_limit - (monotonic() - begin) - writing
-
-    def _search(self, problem, cells, rng, seconds):
-        """A faithful tree, or an error that tells what to change; `cells` are the rows'."""
-        allowed = self._memory()
-        shape, forest = problem.trees.shape, problem.forest
-        name = f"estimator={type(self.estimator_).__name__}(...)"
-        report(self, f"{forest.n_trees} trees, {_count(_cells(shape))} cells before merging")
-        try:
-            return find_tree(
-                problem,
-                "depth_then_leaves" if self.objective == "auto" else self.objective,
-                method=self.method,
-                max_bytes=allowed,
-                seconds=seconds,
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-                report=partial(report, self),
-                warn=partial(report, self) if self.verbose else warn,
-            )
-        except TooLarge as error:
-            raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
-        except TooManyLeaves as error:
-            raise ValueError(
-                f"A tree that answers as {name} at every input is expected to have about "
-                f"{_count(error.n_leaves)} leaves ({forest.n_trees} trees, "
-                f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
-                f"not written out. {self._advice(problem, cells, rng)} For a small tree with "
-                "measured agreement, use RepresenterTree. A tree for every input needs a far "
-                "smaller ensemble: about ten shallow trees, and features of few distinct values "
-                "(for instance by KBinsDiscretizer)."
-            ) from error
-        except OutOfTime as error:
-            forecast = ""
-            if error.share > 0:
-                forecast = (
-                    f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
-                    f"expect about {_count(error.n_leaves / error.share)} leaves."
-                )
-            raise TimeLimitError(
-                f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"answers as {name} at every input ({_count(_cells(shape))} cells).{forecast} Set "
-                "max_changes=1 or 0: the tree then answers alike near the training rows, and is "
-                "found for any ensemble. Or use fewer or shallower trees, or features of fewer "
-                "distinct values (for instance by KBinsDiscretizer), or raise time_limit."
-            ) from error
-
-    def _advice(self, problem, cells, rng):
-        """Advice for an error: values of `max_changes`, and the leaves of trees found with them."""
-        ways = {
-            1: "at every point that differs from a training row in a single feature",
-            0: "on the training rows",
-        }
-        advice = []
-        limited, shape = self.time_limit is not None, problem.axes.shape
-        most = ADVICE_POINTS / problem.forest.n_trees
-        for max_changes, where in ways.items():
-            n_leaves, seed = None, rng.randint(1 << 31)
-            if limited or n_near(len(cells), shape, max_changes) <= most:
-                n_leaves = forecast_near(
-                    Lines(problem.forest, problem.axes, problem.trees.outside),
-                    shape,
-                    cells,
-                    max_changes,
-                    seconds=ADVICE_SECONDS if limited else np.inf,
-                    rng=np.random.default_rng(seed),
-                )
-            size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
-            advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
-        return f"{'; '.join(advice)}."
-
-    def _memory(self):
-        return available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
-
-    def _too_large(self, shape, n_bytes, allowed):
-        return (
-            f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
-            f"{_count(_cells(shape))} cells ({_count(regions_forecast(shape))} regions); the exact "
-            f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
-            f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
-            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
-            "raise max_memory."
+    def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, targets, weight, rng, ends):
+        probabilities = leaf_probabilities(
+            self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng, self._table
         )
-
-    def _set_sizes(self, found, tree):
-        self.depth_, self.n_leaves_ = tree.depth, tree.n_leaves
-        self.depth_unpruned_, self.n_leaves_unpruned_ = found.tree.depth, found.tree.n_leaves
-        self.depth_lower_bound_ = found.depth_bound
-        self.n_leaves_lower_bound_ = found.leaves_bound
-        self.n_cells_ = _cells(found.shape)
-        self.n_regions_ = n_regions(found.shape)
-        self.status_ = "optimal" if found.optimal else "feasible"
-
-    def _tell(self):
-        """Print what was found, and warn if a limit ended the search."""
-        report(
-            self,
-            f"depth {self.depth_unpruned_} (at least {self.depth_lower_bound_}), "
-            f"{self.n_leaves_unpruned_} leaves (at least {self.n_leaves_lower_bound_}), "
-            f"{self.status_}",
+        labels = tree.nodes[nodes.leaves, 1]
+        if self._tolerance is not None:
+            lower, upper = ends[:, 0], ends[:, 1]
+            answers = self._chosen(nodes, lower, upper, np.hstack([lower[:, :1], probabilities]))
+            labels, probabilities = answers[:, 0].astype(np.intp), answers[:, 1:]
+        self.decision_tree_ = write_classifier(
+            nodes,
+            labels,
+            probabilities,
+            leaf_of_row,
+            targets,
+            self.classes_,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_weight=weight,
         )
-        if self.n_leaves_ < self.n_leaves_unpruned_:
-            report(
-                self,
-                f"pruned to depth {self.depth_}, {self.n_leaves_} leaves; "
-                f"volume fidelity {self.volume_fidelity_:.6g}",
-            )
-        if self.status_ == "feasible" and self.method != "heuristic":
-            limit = "max_memory" if self.time_limit is None else "time_limit or max_memory"
-            warn_out_of_time(
-                f"{limit} ended the search. The tree that was found answers as it should, but it "
-                f"may not be the smallest: it has depth {self.depth_unpruned_} and "
-                f"{self.n_leaves_unpruned_} leaves, and every such tree has at least depth "
-                f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves."
-            )
-
-    def verify(self, *, time_limit: float | None = None) -> Verification:
-        """Prove that the tree and the ensemble agree on every finite input, or in the domain.
-
-        The proof does not use the search. It bounds the votes of the ensemble on the box of
-        each leaf, and divides the box where the bounds do not decide.
-
-        Parameters
-        ----------
-        {time_limit}
-
-        Returns
-        -------
-        Verification
-            True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. Training rows that are finer than
-            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
-            `merge_thresholds` there often is such a row.
-        """
-        check_is_fitted(self)
-        prove = partial(
-            verify,
-            self.estimator_,
-            self,
-            voting=self.voting,
-            domain=with_missing(self.domain, self._missing_by_default),
-            time_limit=time_limit,
-        )
-        if self.max_changes is not None:
-            rows = self._table.shown(self._promise.rows)
-            return prove(X=rows, max_changes=self.max_changes)
-        if len(self._finer_rows):
-            of_rows = prove(X=self._table.shown(self._finer_rows), max_changes=0)
-            if not of_rows:
-                return of_rows
-        return prove()
-
-    def covers(self, X: ArrayLike) -> np.ndarray:
-        """Which rows the promise reaches.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; cast to float32. A row is not covered if it lacks a feature that may not be
-            missing, nor if the ensemble compares numbers finer than float32 and answers the row
-            otherwise once it is cast, nor if it is a pipeline that answers rows of float32 and of
-            float64 by other thresholds, and `X` has another of these dtypes than the rows in
-            ``fit``.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_samples,)
-            Where the tree is promised to answer as the ensemble. Without `max_changes`: on all
-            rows inside `domain`. With it: on the rows that no split of the ensemble tells from a
-            point that differs from some training row in at most that many features. If
-            `tolerance`, `max_leaf_nodes` or `time_limit` left exceptions, these are among the rows
-            covered.
-        """
-        given = X
-        X, inside = promised_rows(self, X)
-        if self.max_changes is not None:
-            inside &= self._promise.covers(X)
-        if self._finer_axes is not None:
-            asked = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False)
-            inside = unmoved_by_rounding(self, self._finer_axes, [asked], given, inside)
-        return inside
-
-    def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:
-        """Take another tree of the path of exceptions, without a new search.
-
-        Parameters
-        ----------
-        n_leaves : int or None, default=None
-            Largest number of leaves. Of the trees within it, the one with the fewest exceptions
-            is taken.
-        tolerance : float or None, default=None
-            As the parameter. None, if `n_leaves` is given: 0.
-
-        Returns
-        -------
-        BornAgainClassifier
-            A fitted copy; its tree is one of `path_`.
-        """
-        check_is_fitted(self)
-        if self.max_changes not in (0, 1):
-            raise ValueError(
-                f"max_changes={self.max_changes}: there is a path of exceptions with max_changes=0 "
-                "or 1 only. Fit the estimator with one of them."
-            )
-        if n_leaves is None and tolerance is None:
-            raise ValueError("n_leaves and tolerance are both None. Give one of them.")
-        if n_leaves is not None and not (isinstance(n_leaves, Integral) and n_leaves >= 1):
-            raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
-        other = copy(self)
-        other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
-        problem = read_problem(forest, self._inside)
-        other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
-        return other
-
-    def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:
-        """Find the fewest leaves for every depth: what a shallower tree costs.
-
-        Parameters
-        ----------
-        {time_limit}
-
-        Returns
-        -------
-        list of (int, int)
-            Pairs (depth, leaves), from the least depth to the fewest leaves. Each has the fewest
-            leaves of all trees of at most this depth that answer as the ensemble: inside
-            `domain`, with merged thresholds if `merge_thresholds`, and before `post_prune`.
-
-        Raises
-        ------
-        ValueError
-            If the exact search does not fit into `max_memory`.
-        TimeLimitError
-            If the time is over first.
-        """
-        check_is_fitted(self)
-        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
-        whole = read_problem(forest, self._inside).forest
-        problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
-        allowed = self._memory()
-        seconds = np.inf if time_limit is None else time_limit
-        try:
-            return find_front(problem, max_bytes=allowed, seconds=seconds)
-        except TooLarge as error:
-            shape = problem.trees.shape
-            raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
-        except OutOfTime as error:
-            raise TimeLimitError(
-                f"time_limit={time_limit} seconds were over before the front was complete. "
-                "Raise time_limit, or use fewer or shallower trees."
-            ) from error
-
-
-def _whole(number):
-    """A count, as an int where it is exact."""
-    return int(number) if number < 2**53 else number
-
-
-def _cells(shape):
-    """Number of cells, as an int where 64 bits hold it."""
-    return _whole(n_cells(shape))
-
-
-def _count(number):
-    """A count for a message: plain while it is short."""
-    if number == np.inf:
-        return "more than 1e308"
-    return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

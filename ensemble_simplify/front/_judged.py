@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.base import binomial_interval, r2
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
@@ -42,6 +42,8 @@ class Candidate:
         False: it is only shown.
     is_proven : bool, default=False
         Whether its answers are proven to be the model's at every input.
+    within : float or None, default=None
+        How far its values can be from the model's at any input, where that is proven.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Candidate:
     is_tree: bool = True
     may_win: bool = True
     is_proven: bool = False
+    within: float | None = None
 
     @cached_property
     def rows(self):
@@ -310,11 +313,3 @@ def class_agreement(candidate, judged):
         if (places == place).any():
             found[label] = float(alike[places == place].mean())
     return found
-
-
-def r2(truth, predicted):
-    """As scikit-learn's, which takes much longer for the few rows of one of many samples."""
-    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
-    if spread == 0:
-        return float(error == 0)
-    return float(1 - error / spread)

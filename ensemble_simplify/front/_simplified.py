@@ -469,6 +469,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         *,
         max_changes: int | None = None,
         domain: Domain | dict | None = None,
+        atol: float | None = None,
         time_limit: float | None = None,
     ) -> Verification:
         """Prove that it answers as the model, or find a row on which it does not.
@@ -482,6 +483,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
             As for :func:`verify`. With `X` alone: 0, so that the rows themselves count.
         domain : Domain, dict or None, default=None
             Which inputs can occur; None: every finite one.
+        atol : float or None, default=None
+            As for :func:`verify`. None: the tolerance of what is promised, if there is one.
         time_limit : float or None, default=None
             Seconds after which the attempt ends undecided.
 
@@ -497,14 +500,21 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         """
         model = self._against()
         inside = unwrap(self.fitted)
-        if self.is_proven and X is None and max_changes is None and domain is None:
-            if hasattr(inside, "verify"):
-                return inside.verify(time_limit=time_limit)
+        asked = X, max_changes, domain, atol
+        if self.is_proven and all(each is None for each in asked) and hasattr(inside, "verify"):
+            return inside.verify(time_limit=time_limit)
+        atol = getattr(inside, "atol_", None) if atol is None else atol
         if X is not None:
             X, max_changes = self._rows(X), 0 if max_changes is None else max_changes
         try:
             return verify(
-                model, self, X=X, max_changes=max_changes, domain=domain, time_limit=time_limit
+                model,
+                self,
+                X=X,
+                max_changes=max_changes,
+                domain=domain,
+                atol=atol,
+                time_limit=time_limit,
             )
         except TypeError as error:
             raise TypeError(

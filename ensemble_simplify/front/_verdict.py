@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensemble_simplify.base import r2
 from ensemble_simplify.front._choice import compared, said, step
 from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
     figures,
     interval_of,
-    r2,
 )
 from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import one_line
@@ -109,6 +109,8 @@ def judge(best, judged, agreement=None, max_leaves=None):
         tree_accuracy = measured["accuracy"]
         model_accuracy = _accuracy_of_model(judged, rows)
     text = [_judgement(best, judged, level, agreement, label, majority, max_leaves)]
+    if not judged.is_classifier:
+        text.append(_distances(best, judged))
     if judged.y is not None:
         text.append(_accuracies(model_accuracy, tree_accuracy, judged, int(rows.sum())))
     if judged.score is not None:
@@ -227,6 +229,19 @@ def _judgement(best, judged, level, agreement, label, majority, max_leaves):
         f"Good enough to see what the model goes by, not to replace it: the {tree} {agrees}"
         f"{beside}."
     )
+
+
+def _distances(best, judged):
+    """How far the values of the tree are from the model's."""
+    distances = np.abs(best.predicted[best.rows] - judged.answers[best.rows])
+    half, most = np.quantile(distances, [0.5, 0.9])
+    text = (
+        f"Its values are within {half:.3g} of the model's on half of the held-out rows, and within "
+        f"{most:.3g} on nine in ten"
+    )
+    if best.within is None:
+        return f"{text}."
+    return f"{text}; they are within {best.within:.3g} at every input, which is proven."
 
 
 def _accuracies(model, tree, judged, n_rows):

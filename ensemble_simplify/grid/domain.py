@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 from numbers import Integral
 
@@ -239,19 +240,20 @@ class Inside:
     clauses: frozenset
     missing: np.ndarray
 
-    def check_rows(self, X):
-        """Raise ValueError if a row is outside."""
+    def check_rows(self, X, begin=0):
+        """Raise ValueError if a row is outside; the first of them is called row `begin`."""
         wrong = ~self._in_range(X)
         if wrong.any():
             row, j = np.argwhere(wrong)[0]
+            entry = f"X[{row + begin}, {j}]"
             if np.isnan(X[row, j]):
                 raise ValueError(
-                    f"X[{row}, {j}] is missing, which is outside the domain. Name the feature in "
+                    f"{entry} is missing, which is outside the domain. Name the feature in "
                     "Domain(missing=...), or fill in a value."
                 )
             kind = "a whole number " if self.integer[j] else ""
             raise ValueError(
-                f"X[{row}, {j}] = {X[row, j]} is outside the domain: it must be {kind}in "
+                f"{entry} = {X[row, j]} is outside the domain: it must be {kind}in "
                 f"[{self.low[j]:.9g}, {self.high[j]:.9g}]. Correct the row or the domain."
             )
         broken = []
@@ -263,10 +265,24 @@ class Inside:
         if broken:
             row, features = min(broken)
             raise ValueError(
-                f"X[{row}] is outside the domain: its groups or implications forbid the values "
-                f"{[float(X[row, j]) for j in features]} of the features {features}. Correct the "
-                "row or the domain."
+                f"X[{row + begin}] is outside the domain: its groups or implications forbid the "
+                f"values {[float(X[row, j]) for j in features]} of the features {features}. "
+                "Correct the row or the domain."
             )
+
+    @cached_property
+    def one_hot(self):
+        """Groups of features of which exactly one is 1, and that share none with others."""
+        groups = []
+        for clause in self.clauses:
+            group = {j for j, value in clause if value}
+            if len(group) < max(2, len(clause)):
+                continue
+            apart = (frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2))
+            if all(pair in self.clauses for pair in apart):
+                groups.append(group)
+        alone = [own for own in groups if sum(bool(own & other) for other in groups) == 1]
+        return sorted(sorted(group) for group in alone)
 
     def contains(self, X):
         """Which rows of an array of shape (n, n_features) are inside."""
@@ -284,6 +300,17 @@ class Inside:
             if (j, bool(value)) not in clause
         }
         return replace(self, clauses=frozenset(clauses))
+
+    def doubled(self, features):
+        """The domain of pairs of inputs that differ in some features alone.
+
+        The second input's values of these come after all of the first one's, in their order.
+        """
+        place = {j: len(self.low) + i for i, j in enumerate(features)}
+        again = {frozenset((place.get(j, j), value) for j, value in c) for c in self.clauses}
+        names = ("low", "high", "integer", "missing")
+        both = {name: np.append(own := getattr(self, name), own[features]) for name in names}
+        return Inside(clauses=self.clauses | again, **both)
 
     def _in_range(self, X):
         """Which entries are inside, each alone."""

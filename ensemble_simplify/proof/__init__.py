@@ -2,10 +2,11 @@
 
 `verify` is what users call. It has `compare` compare labels or numbers, and returns an `outcome`.
 `forest_pair` holds two models on one grid; there, `prove` and `vote_pair` decide about labels and
-`numeric_difference` about numbers, with trees joined by `joined_trees`, `changed_boxes` where only
-subtrees differ, and `stump_sums` where trees are sums of single features. `given_rows` asks about
-rows as a user gave them, `near_rows` lists the points near rows, `agreement` counts on rows, and
-`differences` tells in rules which of them two models answer otherwise.
+`numeric_difference` about numbers (`numeric_rise` about one model's at two rows), with trees joined
+by `joined_trees`, `changed_boxes` where only subtrees differ, and `stump_sums` where trees are sums
+of single features. `given_rows` asks about rows as a user gave them, `near_rows` lists the points
+near rows, `agreement` counts on rows and bounds a `volume`, and `differences` tells in rules which
+rows two models answer otherwise.
 Kernels: `_certify` bounds models on boxes,
 `_joint` bounds several sums at once, and `_lines` follows lines of cells.
 """
@@ -14,10 +15,12 @@ from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.agreement import Agreement, agreement
 from ensemble_simplify.proof.differences import Difference, Differences, differences
 from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
+from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.joined_trees import JoinedPair, JoinedTrees
 from ensemble_simplify.proof.near_rows import (
     Lines,
     Neighbourhood,
+    NumberLines,
     TreeLines,
     n_near,
     points_apart,
@@ -25,6 +28,7 @@ from ensemble_simplify.proof.near_rows import (
     within,
 )
 from ensemble_simplify.proof.numeric_difference import odds_apart
+from ensemble_simplify.proof.numeric_rise import Rise, rising_sums
 from ensemble_simplify.proof.outcome import Verification, shown_entry
 from ensemble_simplify.proof.prove import certify, prove
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties

@@ -5,7 +5,8 @@ leaves that the point ends in. On a box of cells a form is at most the sum, over
 largest number that each can still reach there. Where that is too little for one of the forms, the
 box is done with. That one ensemble answers class a and another class b are such demands: leads
 of a in the first, leads of b in the second, and mixtures of both, which fall short long before
-either does alone, as most of their trees cancel.
+either does alone, as most of their trees cancel. That a probability is far above another one is
+one demand on their log-odds and the differences of these: see `_rise`.
 
 Boxes are halved depth first, at the cut that takes most off the form that is closest to falling
 short, until every tree is decided. What is left are single leaves of all trees, put to a judge.
@@ -17,7 +18,7 @@ JointSearch
 import numpy as np
 
 cimport cython
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, exp, log
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
@@ -32,6 +33,10 @@ cdef enum:
 
 # What the other forms count, beside the one that is closest to falling short.
 cdef float64_t OTHERS = 1e-3
+
+
+cdef inline float64_t sigmoid(float64_t x) noexcept nogil:
+    return 1.0 / (1.0 + exp(-x))
 
 
 @cython.final
@@ -63,7 +68,7 @@ cdef class JointSearch(BoundedTrees):
         readonly float64_t highest
         readonly object stopped
         int limit
-        bint has_judge
+        bint has_judge, are_odds
         object judge
         vector[float64_t] start, need, scale, upper
         vector[int32_t] found, pending
@@ -71,6 +76,32 @@ cdef class JointSearch(BoundedTrees):
         const int32_t[:, ::1] out_hi
 
     # ------------------------------------------------------------------ the search
+
+    cdef float64_t _rise(self, intp_t *largest) noexcept nogil:
+        """The most that one probability exceeds another, by bounds on log-odds in `upper`.
+
+        With u the log-odds of a class against each other one at the first point, and v those at
+        the second, the forms are ``u``, ``-v`` and ``u - v``. The class has the log-odds
+        ``-log(sum(exp(-u)))`` against all others, which rise by no more than one of `u` does.
+        """
+        cdef intp_t k, m = self.width // 3
+        cdef float64_t first = 0.0, second = 0.0, rise = -INFINITY, at, lowest, highest
+        cdef const float64_t *upper = self.upper.data()
+        for k in range(m):
+            first += exp(-upper[k])
+            second += exp(upper[m + k])
+            if upper[2 * m + k] > rise:
+                rise = upper[2 * m + k]
+                largest[0] = 2 * m + k
+        highest = -log(first)
+        lowest = -log(second)
+        if highest - lowest <= rise:
+            return 1.0 / (1.0 + first) - 1.0 / (1.0 + second)
+        # one half is in the middle, where that can be
+        at = 0.5 * rise
+        at = at if at > lowest + rise else lowest + rise
+        at = at if at < highest else highest
+        return sigmoid(at) - sigmoid(at - rise)
 
     cdef intp_t _tightest(self) noexcept nogil:
         """The form closest to falling short, whose excess is in `upper`; -1 if one falls short."""
@@ -84,6 +115,12 @@ cdef class JointSearch(BoundedTrees):
             bound = self.bound.data() + t * 3 * self.width
             for k in range(self.width):
                 upper[k] += bound[k]
+        if self.are_odds:
+            shortest = self._rise(&tightest) - self.need[0]
+            if shortest < 0.0:
+                self.highest = shortest if shortest > self.highest else self.highest
+                return -1
+            return tightest
         for k in range(self.width):
             upper[k] -= self.need[k]
             shortest = upper[k] if upper[k] < shortest else shortest
@@ -223,6 +260,7 @@ cdef class JointSearch(BoundedTrees):
         outside=None,
         intp_t n_points=1,
         judge=None,
+        bint are_odds=False,
         double deadline=float("inf"),
         max_boxes=None,
     ):
@@ -243,6 +281,9 @@ cdef class JointSearch(BoundedTrees):
             Where to stop.
         judge : callable or None
             ``judge(cells)`` says which of some cells count; None: all do.
+        are_odds : bool
+            Whether the forms are log-odds, see `_rise`, and a probability has to exceed another one
+            by the first of the needs.
         deadline : float
             On the clock of ``time.monotonic()``.
         max_boxes : int or None
@@ -271,6 +312,7 @@ cdef class JointSearch(BoundedTrees):
         self.limit = 0
         self.judge = judge
         self.has_judge = judge is not None
+        self.are_odds = are_odds
         self.found.clear()
         self.pending.clear()
         self.upper.assign(self.width, 0.0)

@@ -128,6 +128,29 @@ cdef class LineWalker:
         bool
             False if the time was up first.
         """
+        return self._walk(cells, from_axis, deadline, labels, False)
+
+    def steps(
+        self,
+        const int32_t[:, ::1] cells,
+        const intp_t[::1] from_axis,
+        double deadline,
+        uint16_t[:, ::1] steps,  # OUT
+    ):
+        """Where the votes of a tree change along the lines of some rows.
+
+        As `label`; instead of classes, 1 is written where they change and 0 where they do not.
+        """
+        return self._walk(cells, from_axis, deadline, steps, True)
+
+    cdef bint _walk(
+        self,
+        const int32_t[:, ::1] cells,
+        const intp_t[::1] from_axis,
+        double deadline,
+        uint16_t[:, ::1] labels,
+        bint only_steps,
+    ) except -1:
         cdef intp_t i, t, a
         cdef bint stopped = False
         with nogil:
@@ -141,7 +164,10 @@ cdef class LineWalker:
                 for t in range(self.offsets.shape[0] - 1):
                     self._walk_tree(<int32_t> self.offsets[t], from_axis[i])
                 for a in range(from_axis[i], self.n_axes):
-                    self._label_line(a, &labels[i, 0])
+                    if only_steps:
+                        self._note_steps(a, &labels[i, 0])
+                    else:
+                        self._label_line(a, &labels[i, 0])
                 self._free_outside(from_axis[i], &labels[i, 0])
         return not stopped
 
@@ -240,6 +266,16 @@ cdef class LineWalker:
                 label = self._decided(slack)
             labels[p] = label
 
+    cdef void _note_steps(self, intp_t axis, uint16_t *steps) noexcept nogil:
+        """Write where the votes change along one line, and forget the changes."""
+        cdef intp_t p, s
+        for p in range(self.first[axis], self.first[axis + 1]):
+            steps[p] = self.touched[p]
+            if self.touched[p]:
+                self.touched[p] = 0
+                for s in range(self.n_scores):
+                    self.change[p * self.n_scores + s] = 0.0
+
     cdef uint16_t _decided(self, double slack) noexcept nogil:
         """The class of the largest vote; `UNSURE` where another comes within the slack."""
         cdef const float64_t *votes = self.votes.data()
@@ -275,69 +311,76 @@ cdef class LineWalker:
                         labels[self.first[a] + position] = FREE_LABEL
 
 
+ctypedef fused label_t:
+    uint16_t
+    int32_t
+
+
 def find_runs(
-    const uint16_t[:, ::1] labels,
+    const label_t[:, ::1] labels,
+    label_t free,
     const int32_t[:, ::1] cells,
     const intp_t[::1] first,
     int32_t[:, ::1] own_first,  # OUT
     int32_t[:, ::1] own_last,  # OUT
+    int32_t[:, ::1] own_before,  # OUT
 ):
-    """The runs of one class along the lines of some rows.
+    """The runs of one label along the lines of some rows.
 
     O(cells of the lines).
 
     Parameters
     ----------
-    labels : uint16 array of shape (n_rows, first[n_axes])
-        From `LineWalker.label`, walked from the first axis on.
+    labels : uint16 or int32 array of shape (n_rows, first[n_axes])
+        Of all lines of each row.
+    free : int
+        The label of cells that do not count.
     cells : int32 array of shape (n_rows, n_axes)
     first : intp array of shape (n_axes + 1,)
     own_first, own_last : int32 arrays of shape (n_rows, n_axes)
         The run of each line that holds the row itself.
+    own_before : int32 array of shape (n_rows, n_axes)
+        The label of the cell before it; -1 if that is free, or there is none.
 
     Returns
     -------
     int32 array of shape (n_runs, 6)
-        All other runs whose class is not free: row, axis, first and last cell, class, and
-        whether the cell before the first belongs to another class (1) or is free or none (0).
-    own_joined : uint8 array of shape (n_rows, n_axes)
-        The same for the runs of the rows themselves.
+        All other runs whose label is not free: row, axis, first and last cell, label, and that of
+        the cell before the first (or -1).
     """
     cdef:
         intp_t n_rows = cells.shape[0], n_axes = cells.shape[1]
         intp_t i, a, k
-        int32_t p, q, n
-        uint16_t label
+        int32_t p, q, n, before
+        label_t label
         vector[int32_t] found
-        bint joined
-    own_joined = np.zeros((n_rows, n_axes), dtype=np.uint8)
-    cdef uint8_t[:, ::1] own_joined_ = own_joined
     with nogil:
         for i in range(n_rows):
             for a in range(n_axes):
                 n = <int32_t> (first[a + 1] - first[a])
                 p = 0
+                before = -1
                 while p < n:
                     label = labels[i, first[a] + p]
                     q = p
                     while q + 1 < n and labels[i, first[a] + q + 1] == label:
                         q += 1
-                    joined = p > 0 and labels[i, first[a] + p - 1] != FREE_LABEL
                     if p <= cells[i, a] <= q:
                         own_first[i, a] = p
                         own_last[i, a] = q
-                        own_joined_[i, a] = joined
-                    elif label != FREE_LABEL:
+                        own_before[i, a] = before
+                    elif label != free:
                         found.push_back(<int32_t> i)
                         found.push_back(<int32_t> a)
                         found.push_back(p)
                         found.push_back(q)
-                        found.push_back(label)
-                        found.push_back(joined)
+                        found.push_back(<int32_t> label)
+                        found.push_back(before)
+                    before = -1 if label == free else <int32_t> label
                     p = q + 1
     runs = np.empty((found.size() // 6, 6), dtype=np.int32)
     cdef int32_t[:, ::1] runs_ = runs
     for i in range(runs_.shape[0]):
         for k in range(6):
             runs_[i, k] = found[6 * i + k]
-    return runs, own_joined
+    return runs

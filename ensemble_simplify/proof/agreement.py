@@ -1,14 +1,12 @@
-"""How often, and where, two classifiers agree: intervals from rows, bounds on volume."""
+"""How often, where, and how closely two models agree: intervals from rows, bounds in a box."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,34 +15,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Interval,
+    absolute_tolerance,
     binomial_interval,
+    check_atol,
     check_column_names,
     deadline_after,
+    quantile_interval,
+    r2,
     validate_params,
 )
-from ensemble_simplify.grid import Domain, cell_shares, read_domain
+from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
 from ensemble_simplify.proof.given_rows import Given, differ
+from ensemble_simplify.proof.volume import BOXES, FIRST_BOXES, box_of, drawn, settled_volume
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
 
 # Points drawn from the box without a time limit.
 SAMPLES = 100_000
-# Boxes that are proven or halved without a time limit.
-BOXES = 20_000
-# Without a time limit, proofs end after so many boxes
-FIRST_BOXES = 1_000
-# if less than this share of the volume is settled then, as with deep forests.
-LEAST_SETTLED = 0.01
 # Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
+# Nodes of trees, over all boxes, that are loaded before hardly settled volumes are given up.
+NODES = 1e8
 # Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
 # Points predicted at once; and those that are drawn where the time is up before.
 BATCH, LATE_BATCH = 10_000, 1_000
-_COUNT = itertools.count()
+# Quantiles of differences that are told.
+TOLD = (0.5, 0.9)
 
 if TYPE_CHECKING:
     import pandas
@@ -57,7 +58,8 @@ class Agreement:
     Parameters
     ----------
     share : float
-        Share of the rows of `X` that the models answer alike; nan without rows.
+        Share of the rows of `X` that the models answer alike: with the same label, or with numbers
+        that are at most `atol` apart; nan without rows.
     interval : pair of float
         Where the probability that they answer alike lies, for rows drawn as those of `X` were, at
         the confidence asked for (Clopper and Pearson); (0, 1) without rows.
@@ -76,9 +78,10 @@ class Agreement:
     box : pair of ndarray of shape (n_features,)
         Lower and upper ends of the box: the range of the rows, or the bounds of the domain.
     counterexamples : ndarray of shape (n, n_features)
-        Some rows on which the models differ, those of `X` first.
-    predictions : list of pairs of labels
-        What the models answer to them.
+        Some rows on which the models differ, those of `X` first; of numbers, those rows of `X` that
+        are furthest apart.
+    predictions : list of pairs
+        What the models answer to them: labels, values, or probabilities of each one's classes.
     confidence : float
         Of the intervals.
     is_read : bool
@@ -88,6 +91,20 @@ class Agreement:
     table : Table
         What the numbers of `counterexamples` stand for, where the models take tables of text or
         categories; see `to_frame`.
+    atol : float or None
+        Of numbers: the tolerance; None: labels were compared.
+    differences : ndarray of shape (n_rows,) or None
+        Of numbers: the absolute difference of the models' answers to each row of `X`; of
+        probabilities, that of the class on which they are furthest apart.
+    r2 : float or None
+        Of values: the coefficient of determination of the second model's answers, where those of
+        the first are the truth; nan without rows.
+    max_difference : float or None
+        Of numbers: the largest difference that was seen, in a row of `X` or anywhere in the box.
+    max_difference_bound : float or None
+        Of numbers: no difference is larger, in a row of `X` or anywhere in the box; infinite if it
+        is not proven. Where a model compares numbers that are finer than float32, and the other
+        one does not, it holds for those that float32 represents.
 
     Examples
     --------
@@ -119,6 +136,54 @@ class Agreement:
     is_read: bool
     seconds: float
     table: Any = None
+    atol: float | None = None
+    differences: np.ndarray | None = None
+    r2: float | None = None
+    max_difference: float | None = None
+    max_difference_bound: float | None = None
+
+    def quantile(self, share: float) -> tuple[float, float, float]:
+        """How far apart numbers are on a share of rows like those of `X`, at most.
+
+        Parameters
+        ----------
+        share : float in (0, 1)
+            0.5 asks for the median difference, 0.9 for the one that one row in ten exceeds.
+
+        Returns
+        -------
+        value, low, high : float
+            The quantile of `differences`, and the ends of its interval at `confidence`, which are
+            two of the differences: 0 and infinity where there are too few rows to tell.
+
+        Raises
+        ------
+        ValueError
+            If labels were compared, there are no rows, or `share` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from ensemble_simplify import agreement
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = RandomForestRegressor(5, random_state=0).fit(X[::2], y[::2])
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X[::2], forest.predict(X[::2]))
+        >>> outcome = agreement(forest, tree, X[1::2], atol="50%", time_limit=1, random_state=0)
+        >>> value, low, high = outcome.quantile(0.5)
+        >>> bool(low < value < high)
+        True
+        """
+        if self.differences is None or not self.n_rows:
+            raise ValueError(
+                "Quantiles are of the differences of numbers on rows. Compare two regressors, or "
+                "probabilities by atol, on rows X."
+            )
+        if not 0 < share < 1:
+            raise ValueError(f"share={share!r} must be a number between 0 and 1.")
+        low, high = quantile_interval(self.differences, share, self.confidence)
+        return float(np.quantile(self.differences, share)), max(low, 0.0), high
 
     def to_frame(self, feature_names: Sequence[str] | None = None) -> pandas.DataFrame:
         """The counterexamples as a data frame, with what the models answer.
@@ -151,12 +216,20 @@ class Agreement:
         return frame
 
     def __repr__(self):
-        parts = []
+        parts, alike = [], "the same answer"
+        if self.atol:
+            alike = f"within {self.atol:.4g}"
         if self.n_rows:
             parts.append(
-                f"the same answer on {percent(self.share)} of {self.n_rows} rows "
+                f"{alike} on {percent(self.share)} of {self.n_rows} rows "
                 f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
+            if self.r2 is not None:
+                parts.append(f"R2 {self.r2:.3f}")
+            if self.differences is not None:
+                parts.append(" and ".join(map(self._at_most, TOLD)))
+        if self.max_difference is not None:
+            parts.append(self._largest())
         about, volume = percent(self.volume_estimate), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
@@ -166,8 +239,21 @@ class Agreement:
             volume = f"{volume} of the volume (proven{rows})"
         else:
             volume = f"about {about} of the volume (proven: {volume})"
-        parts.append(f"the same answer on {volume}")
+        parts.append(f"{alike} on {volume}")
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
+
+    def _at_most(self, share):
+        """A quantile of the differences, in words."""
+        value, low, high = self.quantile(share)
+        ends = f"{low:.4g} or more" if high == np.inf else f"{low:.4g} to {high:.4g}"
+        return f"{100 * share:g} % of differences at most {value:.4g} ({ends})"
+
+    def _largest(self):
+        """The largest difference, in words."""
+        seen = f"the largest seen {self.max_difference:.4g}"
+        if self.max_difference_bound == np.inf:
+            return seen
+        return f"{seen}, none above {self.max_difference_bound:.4g} (proven)"
 
 
 def _range(ends):
@@ -178,6 +264,7 @@ def _range(ends):
 @validate_params(
     {
         "X": ["array-like", None],
+        "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "domain": [Domain, dict, None],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -190,26 +277,35 @@ def agreement(
     model_b: Any,
     X: ArrayLike | None = None,
     *,
+    atol: float | str | None = None,
     domain: Domain | dict | None = None,
     confidence: float = 0.95,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Agreement:
-    """Measure how often, and where, two classifiers agree.
+    """Measure how often, where, and how closely two models agree.
 
-    The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.
+    The agreement is measured on the rows `X`, and on the volume of a box of possible inputs. Two
+    classifiers agree where they answer the same label or, with `atol`, where their probabilities
+    are that close; two regressors, where their values are.
 
     Read more in the :ref:`User Guide <verify>`.
 
     Parameters
     ----------
     model_a, model_b : estimator
-        Fitted classifiers on the same features, of any kind. If both are tree models that can be
-        read (see :func:`verify`), the bounds on the volume are proven. Otherwise they are estimated
-        from random points.
+        Two fitted classifiers, or two fitted regressors, on the same features, of any kind. If both
+        are tree models that can be read (see :func:`verify`), the bounds on the volume are proven.
+        Otherwise they are estimated from random points.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows on which neither model was fitted, and which are like the rows on which the agreement
         matters. Without them, `domain` must bound every feature.
+    atol : float, str or None, default=None
+        Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%" is
+        that share of the standard deviation of the first model's answers to the rows `X`. For
+        classifiers, the answers are the probabilities of all classes (0 for a class that a model
+        does not know). None: classifiers are compared by label, and regressors agree only where
+        they give the very same number.
     domain : Domain, dict or None, default=None
         The box in which the volume is measured. Its bounds replace the range of the rows; features
         that it calls integers are counted in whole numbers. Groups and implications are not
@@ -217,8 +313,9 @@ def agreement(
     confidence : float in (0, 1), default=0.95
         Confidence of the intervals.
     time_limit : float or None, default=None
-        Seconds for random points and bounds on the volume together. None: 100,000 points, and at
-        most 20,000 boxes, or 1,000 if these settle less than 1 % of the volume.
+        Seconds for random points and proofs together. None: 100,000 points, and at most 20,000
+        boxes each for the volume, or 1,000 (of numbers of large forests, fewer) if these settle
+        less than 1 % of it, and for the bound on the largest difference.
     random_state : int, RandomState instance or None, default=None
         Seeds the random points.
 
@@ -227,13 +324,18 @@ def agreement(
     agreement : Agreement
         ``share``: the share of the rows with the same answer; ``interval``: a confidence interval
         of the probability of the same answer; ``volume``: bounds on the share of the box with the
-        same answer; ``counterexamples``: some rows with different answers.
+        same answer; ``counterexamples``: some rows with different answers. Of numbers, it has also
+        their ``differences`` on the rows, ``r2``, ``quantile(share)`` of the differences with an
+        interval, and ``max_difference`` with ``max_difference_bound``.
 
     Raises
     ------
+    TypeError
+        If `atol` is given, and one model is a classifier and the other is not, or has no
+        probabilities.
     ValueError
-        If neither rows nor the domain bound a feature, a row is outside the domain, or the models
-        have different features.
+        If neither rows nor the domain bound a feature, a row is outside the domain, the models
+        have different features, or `atol` is a text that is no share, or given without rows.
 
     See Also
     --------
@@ -250,6 +352,11 @@ def agreement(
     that compare float64 numbers (HistGradientBoosting, LightGBM) are compared on all of these. Of
     pipelines, and of models of both kinds, numbers between a threshold and the next float32 remain
     open: that matters where a column spans few float32 numbers, as seconds since 1970 do.
+
+    Of numbers, a box is settled if all answers in it are provably within the tolerance, or none
+    are. The largest difference is bounded as by :func:`verify`, within the box. Probabilities that
+    :func:`verify` does not compare are estimated from random points. Intervals of quantiles have
+    two of the differences as their ends: they hold for any distribution.
 
     References
     ----------
@@ -271,12 +378,15 @@ def agreement(
     True
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
+    check_atol(atol, X is not None)
     rng = check_random_state(random_state)
     models = _read_both(model_a, model_b)
+    compared = _compared(models, atol)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    is_read = all(model.forest is not None for model in models)
-    forests = common_forests(models) if is_read else None
+    forests = None
+    if all(model.forest is not None for model in models):
+        forests = common_forests(models)
     given = None if X is None else Given.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
@@ -287,58 +397,59 @@ def agreement(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers = None
+    answers, different = None, np.zeros(0, dtype=bool)
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
         table = table.like(X)
-        batches = [answered for _, answered in given.answers(models)]
+        batches = [answered for _, answered in given.answers(models, compared.method)]
         answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
-    low, high, integer = _box(rows.astype(np.float64), inside)
-    different = np.zeros(0, dtype=bool) if answers is None else differ(*answers)
+        different = compared.of_rows(answers)
+    box = box_of(rows.astype(np.float64), inside)
     # what is drawn need not be finer than what all models look at
-    rounds = is_read and all(model.forest.input_dtype == "float32" for model in models)
-    shown = [rows[different][:SHOWN]]
-    told = [] if answers is None else _pairs(answers, different)
+    rounds = forests is not None and all(model.forest.input_dtype == "float32" for model in models)
+    first = compared.furthest(np.flatnonzero(different))[:SHOWN]
+    shown, told = [rows[first]], [] if answers is None else _pairs(answers, first)
     n_drawn, n_apart = 0, 0
     half = deadline if forests is None else (begin + deadline) / 2
     while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
         n_points = BATCH if monotonic() < half else LATE_BATCH
-        points = _drawn(low, high, integer, rounds, n_points, rng).astype(rows.dtype)
-        drawn = [model.answers(points) for model in models]
-        apart = differ(*drawn)
+        points = drawn(*box, rounds, n_points, rng).astype(rows.dtype)
+        found = [model.answers(points, compared.method) for model in models]
+        apart = compared.apart(found)
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
-        room = SHOWN - sum(map(len, shown))
-        shown.append(points[apart][:room])
-        told += _pairs(drawn, apart)[:room]
+        first = np.flatnonzero(apart)[: SHOWN - sum(map(len, shown))]
+        shown.append(points[first])
+        told += _pairs(found, first)
     n_rows, n_different = len(rows), int(different.sum())
     interval = _interval(n_rows - n_different, n_rows, confidence)
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
-    volume = volume_interval
+    volume = None
     if forests is not None:
-        volume = _proven_volume(forests, inside, low, high, integer, deadline)
+        volume = compared.volume(forests, inside, missing, box, deadline)
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
         n_rows=n_rows,
         n_different=n_different,
-        volume=volume,
+        volume=volume_interval if volume is None else volume,
         volume_estimate=1.0 - n_apart / n_drawn,
         volume_interval=volume_interval,
-        box=(low, high),
+        box=box[:2],
         counterexamples=np.concatenate(shown),
-        predictions=told[:SHOWN],
+        predictions=told,
         confidence=confidence,
-        is_read=is_read,
+        is_read=volume is not None,
         seconds=monotonic() - begin,
         table=table,
+        **compared.told,
     )
 
 
 def _read_both(*fitted):
     """Two models; they can only be asked, if one cannot be read."""
     try:
-        return [Model.of(model, classifier=True) for model in fitted]
+        return [Model.of(model) for model in fitted]
     except (TypeError, ImportError):
         models = [Model.unread(model) for model in fitted]
         for model in models:
@@ -346,123 +457,155 @@ def _read_both(*fitted):
         return models
 
 
-def _box(rows, inside):
-    """Ends of the box, and which features are whole numbers."""
-    n_features = rows.shape[1]
-    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
-    integer = np.zeros(n_features, dtype=bool)
-    if inside is not None:
-        low, high, integer = inside.low.copy(), inside.high.copy(), inside.integer
-    if len(rows):
-        known = ~np.isnan(rows)
-        rows = np.where(known.any(axis=0), rows, 0.0)  # of a column without a number, any will do
-        known |= ~known.any(axis=0)
-        least = rows.min(axis=0, where=known, initial=np.inf)
-        most = rows.max(axis=0, where=known, initial=-np.inf)
-        low = np.where(np.isfinite(low), low, least)
-        high = np.where(np.isfinite(high), high, most)
-    unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
-    if unbounded.size:
-        raise ValueError(
-            f"Nothing bounds feature {unbounded[0]}. Give rows X, or a domain with bounds for "
-            "every feature."
+def _compared(models, atol):
+    """What is compared of two models: labels, or numbers within a tolerance."""
+    n_classifiers = sum(model.is_classifier for model in models)
+    if n_classifiers and atol is None:
+        return _Labels()
+    if n_classifiers == 1:
+        names = [model.name for model in models]
+        at = [model.is_classifier for model in models].index(True)
+        raise TypeError(
+            f"{names[at]}(...) is a classifier, but {names[1 - at]}(...) is none: atol={atol!r} "
+            "cannot compare them. Give two of a kind."
         )
-    return low, high, integer
+    for model in models:
+        if n_classifiers and not hasattr(model.estimator, "predict_proba"):
+            raise TypeError(
+                f"atol={atol!r} compares probabilities, but {model.name}(...) has no "
+                "predict_proba. Leave atol out to compare labels."
+            )
+    return _Numbers(models, 0.0 if atol is None else atol)
 
 
-def _drawn(low, high, integer, rounds, n, rng):
-    """Points drawn evenly from the box; if `rounds`, as plain numbers that float32 represents."""
-    share = rng.random_sample((n, len(low)))
-    points = low + share * (high - low)
-    whole = np.minimum(np.floor(low + share * (high - low + 1)), high)
-    points = np.where(integer, whole, points)
-    if rounds:
-        points = points.astype(np.float32).astype(np.float64)
-    return np.clip(points, low, high)
+class _Labels:
+    """Labels of two models, which are the same or not."""
+
+    method = "predict"
+    told: ClassVar = {}
+
+    def of_rows(self, answers):
+        """On which of the rows of a user's two models differ."""
+        return differ(*answers)
+
+    apart = of_rows
+
+    def furthest(self, rows):
+        """Some rows on which models differ, those that matter most first."""
+        return rows
+
+    def volume(self, forests, inside, missing, box, deadline):
+        """Bounds on the share of the box on which two forests answer alike."""
+        if not may_begin(forests, deadline):
+            return 0.0, 1.0
+        space = Space(forests, domain=inside)
+        alone = [Space([forest], space.axes, inside).certifier for forest in forests]
+
+        def settle(lo, hi):
+            equal, _, _ = space.certifier.prove(lo, hi, deadline, BOXES_OF_ONE)
+            if equal is False and all(
+                model.prove(lo, hi, deadline, BOXES_OF_ONE)[0] for model in alone
+            ):
+                # one class each, and not the same
+                return False
+            return equal or None
+
+        return settled_volume(settle, space.axes, box, _are_finer(forests), deadline)
 
 
-def _pairs(answers, different):
-    chosen = np.flatnonzero(different)[:SHOWN]
-    return [tuple(answer[i] for answer in answers) for i in chosen]
+class _Numbers:
+    """Values of two models, or their probabilities, which are within a tolerance or not.
+
+    Parameters
+    ----------
+    models : pair of Model
+    atol : float or str
+        See `absolute_tolerance`.
+    """
+
+    def __init__(self, models, atol):
+        self.models = models
+        self.method = "predict_proba" if models[0].is_classifier else "predict"
+        self.places = places_of(models)
+        self.told = {"atol": atol, "max_difference": 0.0, "max_difference_bound": np.inf}
+        self.told["differences"] = np.zeros(0)
+        if not models[0].is_classifier:
+            self.told["r2"] = np.nan
+
+    def of_rows(self, answers):
+        """On which of the rows of a user's two models differ; what is known of them is noted."""
+        told = self.told
+        told["atol"] = absolute_tolerance(told["atol"], answers[0])
+        apart = self.apart(answers)
+        told["differences"] = self._difference(answers)
+        if "r2" in told:
+            a, b = (own.astype(np.float64) for own in answers)
+            told["r2"] = r2(a, b)
+        return apart
+
+    def apart(self, answers):
+        """Where answers are further apart than the tolerance; the furthest is noted."""
+        difference = self._difference(answers)
+        self.told["max_difference"] = max(self.told["max_difference"], float(difference.max()))
+        return difference > self.told["atol"]
+
+    def _difference(self, answers):
+        answers = [own if own.ndim == 2 else own[:, None] for own in answers]
+        a, b = side_by_side(answers, *self.places)
+        return np.abs(a - b).max(axis=1)
+
+    def furthest(self, rows):
+        """Some rows on which models differ, those furthest apart first."""
+        return rows[np.argsort(-self.told["differences"][rows], kind="stable")]
+
+    def volume(self, forests, inside, missing, box, deadline):
+        """Bounds on the share of the box on which two models are within the tolerance.
+
+        The largest difference is bounded first. None where the numbers are no sums.
+        """
+        told, finer = self.told, _are_finer(forests)
+        if not may_begin(forests, deadline):
+            return 0.0, 1.0
+        closeness = closeness_of(self.models, _domain_of(box, inside, missing), (told["atol"], 0.0))
+        if closeness is None:
+            return None
+        is_copy = closeness.proves_copy(deadline)
+        found = closeness.found
+        if not is_copy:
+            half = (monotonic() + deadline) / 2
+            found = closeness.everywhere(np.random.default_rng(0), half, BOXES)
+        told["max_difference"] = max(told["max_difference"], found.largest)
+        told["max_difference_bound"] = max(told["max_difference"], found.bound)
+        if found.outcome and not finer:
+            return 1.0, 1.0
+
+        def settle(lo, hi):
+            return closeness.settle((lo, hi), deadline, BOXES_OF_ONE)
+
+        first = int(np.clip(NODES / sum(forest.n_nodes for forest in forests), 50, FIRST_BOXES))
+        return settled_volume(settle, closeness.axes, box, finer, deadline, first)
+
+
+def _domain_of(box, inside, missing):
+    """The domain that a box is, with what may be missing in it."""
+    low, high, integer = box
+    entries = {
+        "bounds": dict(enumerate(zip(low.tolist(), high.tolist(), strict=True))),
+        "integers": np.flatnonzero(integer).tolist(),
+        "missing": np.flatnonzero(missing if inside is None else inside.missing).tolist(),
+    }
+    return read_domain(entries, len(low))
+
+
+def _are_finer(forests):
+    return any(forest.is_finer for forest in forests)
+
+
+def _pairs(answers, rows):
+    return [tuple(answer[i] for answer in answers) for i in rows]
 
 
 def _interval(n_alike, n, confidence):
     """Ends, as plain numbers, of the interval of a probability."""
     low, high = binomial_interval(n_alike, n, confidence)
     return float(low), float(high)
-
-
-def _proven_volume(forests, inside, low, high, integer, deadline):
-    """Bounds on the share of the box on which two forests answer alike."""
-    if not may_begin(forests, deadline):
-        return 0.0, 1.0
-    space = Space(forests, domain=inside)
-    alone = [Space([forest], space.axes, inside).certifier for forest in forests]
-    finer = any(forest.is_finer for forest in forests)
-    shares = _shares(space.axes, low, high, integer, finer)
-    # the largest first, so that the bounds close as fast as they can
-    open_, n_boxes = [], 0
-    _push(open_, shares, *space.whole)
-    alike = apart = 0.0
-    while open_ and n_boxes < BOXES and monotonic() < deadline:
-        if n_boxes == FIRST_BOXES and deadline == np.inf and alike + apart < LEAST_SETTLED:
-            break
-        n_boxes += 1
-        share, _, lo, hi = heapq.heappop(open_)
-        equal, _, _ = space.certifier.prove(lo, hi, deadline, BOXES_OF_ONE)
-        if equal:
-            alike -= share
-        elif equal is False and all(
-            model.prove(lo, hi, deadline, BOXES_OF_ONE)[0] for model in alone
-        ):
-            # one class each, and not the same
-            apart -= share
-        else:
-            a, cut = _halved(shares, lo, hi)
-            for first, last in ((lo[a], cut), (cut + 1, hi[a])):
-                part_lo, part_hi = lo.copy(), hi.copy()
-                part_lo[a], part_hi[a] = first, last
-                _push(open_, shares, part_lo, part_hi)
-    if not open_ and not finer:
-        return (min(alike, 1.0), min(alike, 1.0))
-    return alike, max(1.0 - apart, alike)
-
-
-def _shares(axes, low, high, integer, finer):
-    """For every axis, the share of the box in the cells before each of its cells, and in all.
-
-    Without the share that is in no cell, for models that compare `finer` numbers than float32.
-    """
-    shares = []
-    for j, cuts in zip(axes.features, axes.cuts, strict=True):
-        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer))
-        shares.append(np.concatenate([[0.0], before if finer else before / before[-1]]))
-    return shares
-
-
-def _push(open_, shares, lo, hi):
-    """Note a box that is still open, without its rims of no volume."""
-    lo, hi, size = lo.copy(), hi.copy(), 1.0
-    for a, before in enumerate(shares):
-        width = np.diff(before)[lo[a] : hi[a] + 1]
-        some = np.flatnonzero(width > 0)
-        if not some.size:
-            return
-        lo[a], hi[a] = lo[a] + some[0], lo[a] + some[-1]
-        size *= before[hi[a] + 1] - before[lo[a]]
-    # heaps have the smallest first; equal sizes are told apart by a count
-    heapq.heappush(open_, (-size, next(_COUNT), lo, hi))
-
-
-def _halved(shares, lo, hi):
-    """Axis and cell after which a box is halved most evenly, the widest axis first."""
-    best = (-1.0, 0, 0)
-    for a, before in enumerate(shares):
-        if lo[a] == hi[a]:
-            continue
-        inner = before[lo[a] + 1 : hi[a] + 1] - before[lo[a]]
-        total = before[hi[a] + 1] - before[lo[a]]
-        smaller = np.minimum(inner, total - inner)
-        k = int(np.argmax(smaller))
-        best = max(best, (float(smaller[k]), a, int(lo[a] + k)))
-    return best[1], best[2]

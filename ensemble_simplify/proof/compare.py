@@ -19,7 +19,7 @@ from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, points_apart
-from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
+from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 from ensemble_simplify.reading import common_forests
@@ -87,53 +87,25 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
 
     `given` are the `Given` rows, if there are any.
     """
-    forests = common_forests(models)
-    kind, sums, last = _sums_of(models, forests, tolerance)
-    columns = [np.zeros(1, dtype=np.intp)] * 2
-    if forests[0].classes is not None:
-        _, columns = common_labels(forests)
-    n_outputs = 1 + max(int(own.max()) for own in columns)
+    sums_of(models, tolerance, refuse=True)
+    columns, n_outputs = places_of(models)
     largest = 0.0
     if given is not None:
         asked = _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline)
         if max_changes == 0 or asked.reason:
             return asked
         largest = asked.max_difference
-    if inside is not None:
-        forests = [inside.read(forest) for forest in forests]
-    axes = Axes.of(*forests)
-    if inside is not None and max_changes is not None:
-        axes = inside.with_ties(axes)
-    trees = [axes.encode_forest(forest) for forest in forests]
-
-    def numbers(rows):
-        return _side_by_side([_own_numbers(m, rows) for m in models], columns, n_outputs)
-
-    outside = None if inside is None else inside.outside(axes)
-    closeness = kind(
-        sums,
-        columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
-        trees,
-        axes,
-        outside,
-        lambda cells: numbers(points_in(axes, inside, cells)),
-        tolerance[0],
-        last,
-    )
+    closeness = closeness_of(models, inside, tolerance, max_changes is not None)
+    axes = closeness.axes
     if given is not None and not asked.equal:
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
     closeness.found.largest = largest
     row_of, row = None, None
-    is_copy = _add_up_alike(same_trees(forests, trees), lambda: sums[0])
-    if is_copy:
-        # what is not read of the models would show here
-        closeness.climb(np.random.default_rng(0), deadline)
-        is_copy = closeness.found.cell is None
-        closeness.found = Found(True, None, largest, largest) if is_copy else Found(largest=largest)
-    if is_copy:
+    is_copy = closeness.proves_copy(deadline)
+    if is_copy or max_changes is None:
         found = closeness.found
-    elif max_changes is None:
-        found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        if not is_copy:
+            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
@@ -164,6 +136,41 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
     )
 
 
+def closeness_of(models, inside, tolerance, near=False):
+    """Two models' numbers on a common grid; None where they are no sums.
+
+    With `near`, axes are those on which changes of rows are counted.
+    """
+    parts = sums_of(models, tolerance)
+    if parts is None:
+        return None
+    (kind, sums, last), forests = parts, common_forests(models)
+    columns, n_outputs = places_of(models)
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    if inside is not None and near:
+        axes = inside.with_ties(axes)
+    trees = [axes.encode_forest(forest) for forest in forests]
+
+    def numbers(cells):
+        rows = points_in(axes, inside, cells)
+        return side_by_side([_own_numbers(m, rows) for m in models], columns, n_outputs)
+
+    closeness = kind(
+        sums,
+        columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
+        trees,
+        axes,
+        None if inside is None else inside.outside(axes),
+        numbers,
+        tolerance[0],
+        last,
+    )
+    closeness.is_copy = _add_up_alike(same_trees(forests, trees), lambda: sums[0])
+    return closeness
+
+
 def _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline):
     """How far apart two models' numbers are on rows as they were given."""
     atol, rtol = tolerance
@@ -173,7 +180,7 @@ def _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline):
         for begin, answers in given.answers(models, method, deadline):
             own = [np.asarray(part, dtype=np.float64) for part in answers]
             own = [part if part.ndim == 2 else part[:, None] for part in own]
-            a, b = _side_by_side(own, columns, n_outputs)
+            a, b = side_by_side(own, columns, n_outputs)
             difference = np.abs(a - b)
             largest = max(largest, float(difference.max()))
             apart = np.flatnonzero((difference > atol + rtol * np.abs(b)).any(axis=1))
@@ -196,7 +203,7 @@ def _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline):
     )
 
 
-def _side_by_side(answers, columns, n_outputs):
+def side_by_side(answers, columns, n_outputs):
     """Numbers of two models, in the places of their outputs among those of both."""
     found = np.zeros((2, len(answers[0]), n_outputs))
     for out, own, place in zip(found, answers, columns, strict=True):
@@ -211,13 +218,27 @@ def _predictions(models, answers):
     return tuple(float(own[0]) for own in answers)
 
 
-def _sums_of(models, forests, tolerance):
-    """How numbers are compared: a class, the sums of both models, and its last argument."""
+def places_of(models):
+    """The places of each model's outputs among those of both, and how many there are."""
+    if not models[0].is_classifier:
+        return [np.zeros(1, dtype=np.intp)] * 2, 1
+    labels, columns = common_labels([model.classes for model in models])
+    return columns, len(labels)
+
+
+def sums_of(models, tolerance, refuse=False):
+    """How numbers are compared: a class, the sums of both models, and its last argument.
+
+    None where their numbers are no sums of what their trees say; with `refuse`, an error tells why.
+    """
+    forests = common_forests(models)
     sums = [forest.number_sums for forest in forests]
     if all(part is not None for part in sums):
         return Closeness, sums, tolerance[1]
     odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
+        if not refuse:
+            return None
         at = [part is None for part in sums].index(True)
         raise TypeError(
             f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
@@ -226,6 +247,8 @@ def _sums_of(models, forests, tolerance):
             "classifiers of two classes each. Leave them out to compare labels."
         )
     if forests[0].classes.tolist() != forests[1].classes.tolist():
+        if not refuse:
+            return None
         raise ValueError(
             f"model_a has the classes {forests[0].classes.tolist()}, model_b "
             f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers are compared "
@@ -262,7 +285,7 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     if inside is not None:
         axes = inside.with_ties(axes)
         outside = inside.outside(axes)
-    _, columns = common_labels(forests)
+    _, columns = common_labels([forest.classes for forest in forests])
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
     same = same_trees(forests, [lines.trees for lines, _ in models])
     if _add_up_alike(same, lambda: forests[0].sums):

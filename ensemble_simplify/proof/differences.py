@@ -21,7 +21,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import Interval, check_column_names, validate_params
+from ensemble_simplify.base import (
+    Interval,
+    absolute_tolerance,
+    check_atol,
+    check_column_names,
+    validate_params,
+)
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.reading import Model, Table, is_plain
@@ -219,7 +225,7 @@ def _shown(answer):
         "X": ["array-like"],
         "max_boxes": [Interval(Integral, 1, None, closed="left")],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
-        "atol": [Interval(Real, 0, None, closed="left"), None],
+        "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=False,
@@ -231,7 +237,7 @@ def differences(
     *,
     max_boxes: int = 5,
     min_rows: int = 5,
-    atol: float | None = None,
+    atol: float | str | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Differences:
     """Tell in short rules where two models differ, among rows.
@@ -253,9 +259,10 @@ def differences(
         Rules to tell, at most.
     min_rows : int, default=5
         Rows of a rule, at least.
-    atol : float or None, default=None
-        Of numbers: they differ if they are further apart than this. None: than they are in the
-        mean of the rows.
+    atol : float, str or None, default=None
+        Of numbers: they differ if they are further apart than this. A text such as "10%" is that
+        share of the standard deviation of the first model's answers to the rows. None: than they
+        are in the mean of the rows.
     random_state : int, RandomState instance or None, default=None
         Chooses among splits that are equally good and, of tables of more than 4 million numbers,
         the rows from which the rules are found; rows are counted on all.
@@ -268,7 +275,7 @@ def differences(
 
     See Also
     --------
-    agreement : How often two classifiers agree, with intervals.
+    agreement : How often, and how closely, two models agree, with intervals.
     verify : Whether two models agree everywhere.
 
     Notes
@@ -296,6 +303,7 @@ def differences(
     >>> found[0].rule, found[0].answers
     ('x1 > 0.805 and x0 > 0.505', (True, False))
     """
+    check_atol(atol)
     X = X if hasattr(X, "shape") else np.asarray(X)
     models = [_model_of(model) for model in (model_a, model_b)]
     check_column_names([model.estimator for model in models], X)
@@ -363,7 +371,7 @@ def _compare(models, answers, atol):
     first, second = (own.astype(np.float64) for own in answers)
     distance = np.abs(first - second)
     mean = float(distance.mean())
-    atol = mean if atol is None else float(atol)
+    atol = mean if atol is None else absolute_tolerance(atol, first)
     return distance > atol, atol, mean
 
 

@@ -76,7 +76,7 @@ class Space:
         self.axes = Axes.of(*forests) if axes is None else axes
         self.outside = None if domain is None else domain.outside(self.axes)
         self.whole = self.axes.whole
-        self.labels, self.columns = common_labels(forests)
+        self.labels, self.columns = common_labels([forest.classes for forest in forests])
         n_labels = max(2, len(self.labels))
         self.wrong = ~np.eye(n_labels, dtype=bool)
         if wrong is not None:
@@ -175,14 +175,11 @@ def _stacked(arrays):
     return np.concatenate(arrays)
 
 
-def common_labels(forests):
-    """All class labels of some forests, and the places of each forest's own among them."""
-    labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
+def common_labels(classes):
+    """All class labels of some models, and the places of each one's own among them."""
+    labels = list(dict.fromkeys(c for own in classes for c in own.tolist()))
     place = {label: i for i, label in enumerate(labels)}
-    columns = [
-        np.array([place[c] for c in forest.classes.tolist()], dtype=np.intp) for forest in forests
-    ]
-    return labels, columns
+    return labels, [np.array([place[c] for c in own.tolist()], dtype=np.intp) for own in classes]
 
 
 def points_in(axes, inside, cells):

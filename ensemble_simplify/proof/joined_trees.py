@@ -14,6 +14,8 @@ from ensemble_simplify.grid import CodedTrees, overlay
 
 # Leaves times trees in a tree that stands for several.
 MAX_JOINED = 1 << 24
+# Leaves of trees that stand for twins: of each, as a multiple of the nodes of both, and of all.
+MAX_TWINS, MORE_LEAVES, MAX_OF_TWINS = 1 << 16, 16, 1 << 22
 
 
 class JoinedTrees:
@@ -24,6 +26,9 @@ class JoinedTrees:
     axes : Axes
     parts : list of CodedTrees
         The numbers of their leaves are rows of one array, over all of them.
+    twins : {None, "common", "all"}, default=None
+        Of two forests that are read from one: whether tree t of the one is joined to tree t of the
+        other, if that takes few leaves: those that have axes in common, or all.
 
     Attributes
     ----------
@@ -37,9 +42,15 @@ class JoinedTrees:
         The axis of every tree if each has one alone, and no two the same; else None.
     """
 
-    def __init__(self, axes, parts):
+    def __init__(self, axes, parts, twins=None):
         self.axes = axes
-        groups = _same_splits([trees[t] for trees in parts for t in range(len(trees))])
+        if twins:
+            groups, room = [], MAX_OF_TWINS
+            for pair in zip(*parts, strict=True):
+                groups += self._twins(*pair, twins == "all", room)
+                room -= len(groups[-1][1])
+        else:
+            groups = _same_splits([trees[t] for trees in parts for t in range(len(trees))])
         self.n_members = sum(map(len, parts))
         groups = self._by_axis(groups)
         self.rows = [rows for _, rows in groups]
@@ -54,10 +65,22 @@ class JoinedTrees:
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
 
-    def _joined(self, groups):
-        """One tree of several."""
+    def _twins(self, one, two, always, room):
+        """The groups of two trees: one, if they are joined."""
+        groups = _same_splits([one, two])
+        used = [set(nodes[nodes[:, 0] >= 0, 0].tolist()) for nodes in (one, two)]
+        if len(groups) == 1 or (all(used) and not always and used[0].isdisjoint(used[1])):
+            return groups
+        most = min(MAX_TWINS, MORE_LEAVES * (len(one) + len(two)), room)
+        joined = self._joined(groups, most)
+        return groups if joined is None else [joined]
+
+    def _joined(self, groups, max_leaves=MAX_JOINED):
+        """One tree of several; None if it has more leaves."""
         trees = [nodes for nodes, _ in groups]
-        nodes, parts = overlay(trees, *self.axes.whole, max_leaves=MAX_JOINED)
+        nodes, parts = overlay(trees, *self.axes.whole, max_leaves=max_leaves)
+        if nodes is None:
+            return None
         numbers = [tree[part, 1] for tree, part in zip(trees, parts.T, strict=True)]
         rows = [rows[number] for (_, rows), number in zip(groups, numbers, strict=True)]
         return nodes, np.hstack(rows)
@@ -128,6 +151,8 @@ class JoinedPair:
     trees : pair of CodedTrees
         The numbers of their leaves are nodes of their forests.
     axes : Axes
+    twins : {None, "common", "all"}, default=None
+        See `JoinedTrees`.
 
     Attributes
     ----------
@@ -137,11 +162,11 @@ class JoinedPair:
     start : list of float64 arrays of shape (n_columns,)
     """
 
-    def __init__(self, sums, columns, trees, axes):
+    def __init__(self, sums, columns, trees, axes, twins=None):
         n_first = len(sums[0].value)
         second = trees[1].nodes.copy()
         second[second[:, 0] < 0, 1] += n_first
-        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
+        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)], twins)
         n_columns = 1 + max(int(own.max()) for own in columns)
         n_rows = n_first + len(sums[1].value)
         self.leaves, self.start = [], []
@@ -168,3 +193,37 @@ def _same_splits(trees):
         nodes[leaf, 1] = np.arange(len(rows))
         kinds.setdefault(nodes.tobytes(), (nodes, []))[1].append(rows)
     return [(nodes, np.column_stack(rows)) for nodes, rows in kinds.values()]
+
+
+def without_equal_leaves(nodes, offsets, numbers):
+    """Trees without the splits below which all leaves have the same row of numbers.
+
+    Parameters
+    ----------
+    nodes, offsets : trees over axes
+        Their leaves are numbered from 0 on, over all trees.
+    numbers : float64 array of shape (n_leaves, n_columns)
+
+    Returns
+    -------
+    nodes, offsets, numbers : the same of fewer nodes
+        Trees of a single leaf stay.
+    """
+    is_leaf = nodes[:, 0] < 0
+    before = np.append(0, np.cumsum(is_leaf))
+    other = np.append(True, (numbers[1:] != numbers[:-1]).any(axis=1))
+    turns = np.append(0, np.cumsum(other))
+    at, end = np.arange(len(nodes)), np.arange(len(nodes)) + nodes[:, 2]
+    # the leaves from the second one on are none like the one before
+    constant = turns[before[end]] == turns[np.minimum(before[at] + 1, before[end])]
+    depth = np.zeros(len(nodes) + 1, dtype=np.intp)
+    top = np.flatnonzero(constant & ~is_leaf)
+    np.add.at(depth, top + 1, 1)
+    np.add.at(depth, end[top], -1)
+    kept = np.cumsum(depth[:-1]) == 0
+    place = np.append(0, np.cumsum(kept))
+    found = nodes[kept].copy()
+    found[:, 2] = (place[end] - place[at])[kept]
+    ends = constant[kept]
+    found[ends, 0], found[ends, 1] = -1, np.arange(ends.sum())
+    return found, place[offsets], np.ascontiguousarray(numbers[before[at[kept][ends]]])

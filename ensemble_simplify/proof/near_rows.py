@@ -45,7 +45,11 @@ class Lines:
     ----------
     first : intp array of shape (n_axes + 1,)
         Column of labels at which the cells of each axis begin.
+    free : int
+        The label of cells outside the domain.
     """
+
+    free = FREE
 
     def __init__(self, forest, axes, outside=None):
         self.decide, self.n_classes = forest.decide_at, forest.n_classes
@@ -114,6 +118,14 @@ class Lines:
             begin = None if from_axis is None else from_axis[part]
             yield part, self.labels(cells[part], deadline, begin)
 
+    def common(self, labels):
+        """Labels as int32; -1 for those that are free."""
+        return _common(labels, range(self.n_classes))
+
+    def in_order(self, labels):
+        """Labels as uint16, as places in a list of all in their order; `FREE` where they are."""
+        return labels
+
     def cells_at(self, cells, positions):
         """The cells, of shape (n, n_axes), at one position of the lines of each of some rows."""
         axis = np.searchsorted(self.first, positions, side="right") - 1
@@ -126,19 +138,121 @@ class Lines:
 
         Raises `Stopped` when the deadline has passed before all are looked at.
         """
+        labels = np.concatenate([self.decide(leaves) for leaves in self._leaves(cells, deadline)])
+        labels[in_boxes(cells, self.outside)] = FREE
+        return labels
+
+    def _leaves(self, cells, deadline):
+        """The leaves of some cells in all trees, in batches; of no cells, one batch."""
         cells = np.ascontiguousarray(cells, dtype=np.int32)
         step = max(1, BATCH_LEAVES // len(self.trees))
-        found = []
         for i in range(0, max(len(cells), 1), step):
             if i and monotonic() >= deadline:
                 raise Stopped
             some = cells[i : i + step]
             leaves = np.empty((len(self.trees), len(some)), dtype=np.intp)
             leaves_of_cells(self.trees.nodes, self.trees.offsets, some, leaves)
-            found.append(self.decide(leaves))
-        labels = found[0] if len(found) == 1 else np.concatenate(found)
-        labels[in_boxes(cells, self.outside)] = FREE
+            yield leaves
+
+
+class NumberLines(Lines):
+    """A forest whose answers are numbers, on the lines of rows; labels stand for answers.
+
+    Parameters
+    ----------
+    forest, axes, outside
+        As of `Lines`.
+    answers : callable
+        The answers to rows, float64 of shape (n_rows, n_outputs), by their nodes in all trees:
+        intp of shape (n_trees, n_rows). They are put in order by the first output, and then by
+        the last one.
+    last_alike : callable
+        For answers in their order, for each the place of the last one, of those from it on, to
+        which a single leaf can stand for all between: int32 of shape (n_kinds,).
+
+    Attributes
+    ----------
+    kinds : list of bytes
+        The answers so far; their places are the labels.
+    """
+
+    free = -1
+
+    def __init__(self, forest, axes, outside, answers, last_alike):
+        super().__init__(forest, axes, outside)
+        self.answers, self.last_alike = answers, last_alike
+        self.value = np.ascontiguousarray(forest.value)
+        self._places: dict = {}
+
+    def labels(self, cells, deadline=np.inf, from_axis=None):
+        """Labels on the lines of some rows: int32; -1 outside the domain, or not walked."""
+        if from_axis is None:
+            from_axis = np.zeros(len(cells), dtype=np.intp)
+        walker = LineWalker(
+            self.trees.nodes,
+            self.trees.offsets,
+            self.value,
+            exact=True,
+            tie_upper=False,
+            tolerance=0.0,
+            first=self.first,
+            outside=self.outside,
+        )
+        steps = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
+        if not walker.steps(cells, from_axis, deadline, steps):
+            raise Stopped
+        # a stretch begins where a line does, where votes change, and beside what is free
+        free = steps == FREE
+        begins = steps == 1
+        begins[:, self.first[:-1]] = True
+        begins[:, 1:] |= free[:, 1:] != free[:, :-1]
+        begins &= ~free
+        rows, positions = np.nonzero(begins)
+        stretch = np.cumsum(begins).reshape(begins.shape) - 1
+        found = np.empty(len(rows), dtype=np.int32)
+        step = max(1, BATCH_LEAVES // len(self.trees))
+        for i in range(0, len(rows), step):
+            part = slice(i, i + step)
+            asked = self.cells_at(cells[rows[part]], positions[part])
+            found[part] = self.classes_of(asked, deadline, is_inside=True)
+        return np.where(free, np.int32(-1), found[stretch] if len(found) else np.int32(-1))
+
+    def classes_of(self, cells, deadline=np.inf, is_inside=False):
+        """Labels of some cells; -1 outside the domain, unless all are known to be inside."""
+        answers = self.answers_of(cells, deadline)
+        kinds, place = np.unique(_as_bytes(answers), return_inverse=True)
+        new = [self._places.setdefault(kind, len(self._places)) for kind in kinds.tolist()]
+        labels = np.array(new, dtype=np.int32)[place]
+        if not is_inside:
+            labels[in_boxes(cells, self.outside)] = -1
         return labels
+
+    def answers_of(self, cells, deadline=np.inf):
+        """Answers to some cells, float64 of shape (n, n_outputs)."""
+        return np.concatenate([self.answers(leaves) for leaves in self._leaves(cells, deadline)])
+
+    def common(self, labels):
+        """They are as they should be."""
+        return labels
+
+    def in_order(self, labels):
+        """As of `Lines`; all have to be known by now, and fewer than `FREE`."""
+        return np.append(self.order()[1], FREE).astype(np.uint16)[labels]
+
+    def order(self):
+        """All answers so far in order, and for each label its place among them."""
+        answers = np.frombuffer(b"".join(self._places), dtype=np.float64)
+        answers = answers.reshape(len(self._places), -1)
+        order = np.lexsort((*answers[:, 1:-1].T, answers[:, -1], answers[:, 0]))
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+        return answers[order], place
+
+
+def _as_bytes(answers):
+    """The rows of answers as single items; no zero is negative."""
+    answers = np.ascontiguousarray(answers + 0.0)
+    return answers.view(f"V{answers.shape[1] * 8}")[:, 0]
 
 
 class TreeLines(Lines):
@@ -266,6 +380,14 @@ def _common(labels, numbers):
     return numbers[np.minimum(labels, len(numbers) - 1)]
 
 
+def _are_apart(before, label, alike):
+    """Whether no leaf can be right for a cell and for that before it; -1: there is none."""
+    known = (before >= 0) & (label >= 0)
+    if alike is None:
+        return known & (before != label)
+    return known & (np.maximum(before, label) > alike[np.minimum(before, label)])
+
+
 _OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined", "seen")
 
 
@@ -273,7 +395,8 @@ _OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined",
 class Neighbourhood:
     """Rows, the cells that differ from one of them in at most one axis, and their classes.
 
-    Rows that lie in one cell are one. A cell on lines of several rows counts for each.
+    Rows that lie in one cell are one. A cell on lines of several rows counts for each. Of numbers,
+    the classes are places in the list of all answers, `kinds`.
 
     Attributes
     ----------
@@ -288,12 +411,17 @@ class Neighbourhood:
     own_first, own_last : int32 arrays of shape (n_rows, n_axes)
         Run of one class that holds the row, on each of its lines: first and last cell.
     own_joined : uint8 array of shape (n_rows, n_axes)
-        Whether the cell before this run has another class (0: none, or free).
+        Whether the cell before this run has another class, or an answer for which no leaf can
+        stand together with that of the run (0: not so, none, or free).
     seen : bool array of shape (n_rows,)
         Whether the lines of a row were looked at. Of others, only the row's own cell is there.
     runs : int32 array of shape (n_runs, 6)
-        The other runs of one class on lines: row, axis, first and last cell, class, and whether
-        the cell before the first has another class.
+        The other runs of one class on lines: row, axis, first and last cell, class, and what
+        `own_joined` is of the others.
+    kinds : float64 array of shape (n_kinds, n_outputs) or None
+        The different answers in rising order.
+    alike : int32 array of shape (n_kinds,) or None
+        For each, the last one to which one leaf can stand for both and for all between.
     """
 
     max_changes: int
@@ -305,6 +433,8 @@ class Neighbourhood:
     own_joined: np.ndarray
     seen: np.ndarray
     runs: np.ndarray
+    kinds: np.ndarray | None = None
+    alike: np.ndarray | None = None
 
     @classmethod
     def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf, rng=None):
@@ -317,31 +447,41 @@ class Neighbourhood:
         cells = np.ascontiguousarray(cells[first], dtype=np.int32)
         weights = np.bincount(place, weights, len(cells)).astype(np.float64)
         own_first, own_last = cells.copy(), cells.copy()
-        joined, none = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
-        seen = np.zeros(len(cells), dtype=bool)
-        if max_changes == 0:
-            labels = _common(lines.classes_of(cells, deadline), range(lines.n_classes))
-            return cls(0, cells, weights, labels, own_first, own_last, joined, ~seen, none)
-        labels = np.empty(len(cells), dtype=np.int32)
+        before, none = np.full(cells.shape, -1, dtype=np.int32), np.empty((0, 6), dtype=np.int32)
+        seen = np.full(len(cells), max_changes == 0)
+        labels, found = np.empty(len(cells), dtype=np.int32), [none]
         order = np.arange(len(cells)) if rng is None else rng.permutation(len(cells))
-        found = [none]
         try:
-            for part, on_lines in lines.batches(cells[order], deadline):
+            for part, on_lines in lines.batches(cells[order], deadline) if max_changes else ():
                 rows = order[part]
                 own = on_lines[np.arange(len(rows)), lines.first[0] + cells[rows, 0]]
-                labels[rows] = _common(own, range(lines.n_classes))
-                first, last = own_first[rows], own_last[rows]
-                runs, joined[rows] = find_runs(on_lines, cells[rows], lines.first, first, last)
-                own_first[rows], own_last[rows], seen[rows] = first, last, True
+                labels[rows] = lines.common(own)
+                ends = own_first[rows], own_last[rows], before[rows]
+                runs = find_runs(on_lines, lines.free, cells[rows], lines.first, *ends)
+                own_first[rows], own_last[rows], before[rows] = ends
+                seen[rows] = True
                 runs[:, 0] = rows[runs[:, 0]]
                 found.append(runs)
         except Stopped:
             if rng is None:
                 raise
-            labels[~seen] = _common(lines.classes_of(cells[~seen]), range(lines.n_classes))
+        unknown = ~seen if max_changes else seen
+        if unknown.any():
+            until = np.inf if max_changes else deadline
+            labels[unknown] = lines.common(lines.classes_of(cells[unknown], until))
         runs = np.concatenate(found)
         runs = np.ascontiguousarray(runs[np.argsort(runs[:, 0], kind="stable")])
-        return cls(1, cells, weights, labels, own_first, own_last, joined, seen, runs)
+        kinds = alike = None
+        if isinstance(lines, NumberLines):
+            kinds, place = lines.order()
+            alike = lines.last_alike(kinds)
+            place = np.append(place, np.int32(-1))
+            labels, before, runs[:, 4:] = place[labels], place[before], place[runs[:, 4:]]
+        own = np.broadcast_to(labels[:, None], before.shape)
+        joined = _are_apart(before, own, alike).astype(np.uint8)
+        runs[:, 5] = _are_apart(runs[:, 5], runs[:, 4], alike)
+        rows = cells, weights, labels, own_first, own_last, joined, seen
+        return cls(max_changes, *rows, runs, kinds, alike)
 
     @cached_property
     def n_points(self):
@@ -361,7 +501,8 @@ class Neighbourhood:
         runs = self.runs[place[self.runs[:, 0]] >= 0]
         runs[:, 0] = place[runs[:, 0]]
         rows = [np.ascontiguousarray(getattr(self, name)[kept]) for name in _OF_ROWS]
-        return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
+        runs = np.ascontiguousarray(runs)
+        return Neighbourhood(self.max_changes, *rows, runs, self.kinds, self.alike)
 
     def joined_with(self, other):
         """The neighbourhood of the rows of both."""

@@ -95,12 +95,26 @@ class Closeness:
         ``answers(cells)``: the own answers of both, two arrays of shape (n, n_outputs).
     atol, rtol : float
         Answers a and b are close where ``abs(a - b) <= atol + rtol * abs(b)``.
+    twins : {None, "common", "all"}, default=None
+        How trees are joined, see `JoinedTrees`.
+
+    Attributes
+    ----------
+    is_copy : bool
+        Whether the models have the same trees, which add up alike.
+    found : Found
+        What is known.
     """
 
-    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol):
+    is_copy = False
+    # where to look, as pairs of first and last cells; None is everywhere
+    boxes: tuple = (None,)
+    are_odds = False
+
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol, twins=None):
         self.axes, self.outside, self.answers = axes, outside, answers
         self.atol, self.rtol = atol, rtol
-        pair = JoinedPair(sums, columns, trees, axes)
+        pair = JoinedPair(sums, columns, trees, axes, twins)
         self.trees, self.leaves, self.start = pair.trees, pair.leaves, pair.start
         self.n_outputs = len(pair.start[0])
         # sums here, and those of the models, are no further from real ones than this
@@ -130,12 +144,16 @@ class Closeness:
 
     def _note(self, cells, a, b):
         """Which answers are apart; the first of them refutes, whatever bounds say."""
-        difference = np.abs(a - b)
+        difference = self._difference(a, b)
         apart = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
         self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
         if apart.any() and self.found.cell is None:
             self.found.cell = cells[apart.argmax()].copy()
         return apart
+
+    def _difference(self, a, b):
+        """How far apart numbers are."""
+        return np.abs(a - b)
 
     def _is_inside(self, cells):
         return ~in_boxes(cells, self.outside)
@@ -167,6 +185,18 @@ class Closeness:
         )
         return sums
 
+    def _sums_at(self, cells):
+        """Both models' outputs, side by side, at cells."""
+        cells = np.ascontiguousarray(cells, dtype=np.int32)
+        leaves = np.empty((len(self.trees.first), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
+        return np.concatenate(self.start) + self._numbers[leaves].sum(axis=0)
+
+    def _difference_of(self, sums):
+        """The largest difference of the outputs."""
+        a, b = np.split(sums, 2, axis=1)
+        return np.abs(a - b).max(axis=1)
+
     def climb(self, rng, deadline=np.inf):
         """Move random cells, one coordinate after the other, to where the excess is largest."""
         shape = np.array(self.axes.shape)
@@ -193,6 +223,19 @@ class Closeness:
         cells = np.unique(cells[self._is_inside(cells)], axis=0)
         if len(cells):
             self.ask(cells)
+
+    def proves_copy(self, deadline=np.inf):
+        """Whether the models are a copy of one another; where so, `found` says it."""
+        if not self.is_copy:
+            return False
+        largest = self.found.largest
+        # what is not read of the models would show here
+        self.climb(np.random.default_rng(0), deadline)
+        if self.found.cell is None:
+            self.found = Found(True, None, largest, largest)
+            return True
+        self.found = Found(largest=largest)
+        return False
 
     def near(self, cells, max_changes, deadline=np.inf):
         """Compare the models at every point near some rows, cells of shape (n_rows, n_axes).
@@ -351,30 +394,76 @@ class Closeness:
         self._note(cells, a, b)
         return np.abs(a - b).max(axis=1) > known
 
-    def _is_below(self, bar, judge, limit, deadline, max_boxes, rtol=0.0):
-        """Search for points above a bar: a bound on the excess, and what ended the search."""
-        bound = -np.inf
-        for forms, start, need in self._cases(bar, rtol):
-            room = max_boxes - self.n_boxes
-            if room <= 0:
-                return np.inf, "boxes"
+    def settle(self, box, deadline, max_boxes):
+        """Whether all answers in a box are within `atol`, or none are; None: neither is proven.
+
+        `rtol` is not looked at.
+        """
+        lo, hi = box
+        is_beyond = self._beyond((lo + hi)[None] // 2)[0]
+        if (lo == hi).all():
+            return not is_beyond
+        if not is_beyond:
+            limit = self.n_boxes + max_boxes
+            bar = self.atol - self.margin
+            bound, _ = self._is_below(bar, self._beyond, max_boxes, deadline, limit, box=box)
+            return True if bound < np.inf else None
+        for forms, start, need in self._all_above():
             cells = self.search.find(
                 forms,
                 start,
                 need,
-                outside=self.outside,
-                judge=judge,
+                box=box,
+                judge=lambda cells: ~self._beyond(cells),
                 deadline=deadline,
-                max_boxes=min(limit, room),
+                max_boxes=max_boxes,
             )
-            self.n_boxes += self.search.n_boxes
-            if len(cells):
-                return np.inf, None
-            if self.search.stopped == "boxes" and limit < room:
-                return np.inf, "rounding"
-            if self.search.stopped is not None:
-                return np.inf, self.search.stopped
-            bound = max(bound, self._closed(bar))
+            if not len(cells) and self.search.stopped is None:
+                return False
+        return None
+
+    def _beyond(self, cells):
+        """At which cells answers are further apart than `atol`; asked where sums cannot tell."""
+        difference = self._difference_of(self._sums_at(cells))
+        apart = difference > self.atol + self.margin
+        unsure = np.flatnonzero(~apart & (difference > self.atol - self.margin))
+        if unsure.size:
+            a, b = self.answers(cells[unsure])
+            apart[unsure] = (np.abs(a - b) > self.atol).any(axis=1)
+        return apart
+
+    def _all_above(self):
+        """Ways in which all points of a box are further apart: what no point may reach then."""
+        for forms, start, need in self._cases(self.atol + self.margin, 0.0):
+            yield -forms, -start, -need
+
+    def _is_below(self, bar, judge, limit, deadline, max_boxes, rtol=0.0, box=None):
+        """Search for points above a bar: a bound on the excess, and what ended the search."""
+        bound = -np.inf
+        for forms, start, need in self._cases(bar, rtol):
+            for part in self.boxes if box is None else (box,):
+                room = max_boxes - self.n_boxes
+                if room <= 0:
+                    return np.inf, "boxes"
+                cells = self.search.find(
+                    forms,
+                    start,
+                    need,
+                    box=part,
+                    outside=self.outside,
+                    judge=judge,
+                    are_odds=self.are_odds,
+                    deadline=deadline,
+                    max_boxes=min(limit, room),
+                )
+                self.n_boxes += self.search.n_boxes
+                if len(cells):
+                    return np.inf, None
+                if self.search.stopped == "boxes" and limit < room:
+                    return np.inf, "rounding"
+                if self.search.stopped is not None:
+                    return np.inf, self.search.stopped
+                bound = max(bound, self._closed(bar))
         return max(bound + self.margin, self.found.largest), None
 
     def _closed(self, bar):
@@ -400,10 +489,7 @@ class CloseOdds(Closeness):
     def _checked(self, cells):
         """The models' own answers, which must be what is bounded."""
         answers = self.own(cells)
-        cells = np.ascontiguousarray(cells, dtype=np.int32)
-        leaves = np.empty((len(self.trees.first), len(cells)), dtype=np.intp)
-        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
-        expected = expit(np.concatenate(self.start) + self._numbers[leaves].sum(axis=0))
+        expected = expit(self._sums_at(cells))
         for k, given in enumerate(answers):
             off = np.abs(given[:, 1] - expected[:, k]).max(initial=0.0)
             if off > self.margin:
@@ -414,9 +500,15 @@ class CloseOdds(Closeness):
         return answers
 
     def _on_lines(self, cells, axis):
-        apart = np.abs(np.diff(expit(self._sums_on_lines(cells, axis)), axis=1))
-        difference = apart.reshape(len(cells), self.axes.shape[axis])
+        difference = self._difference_of(self._sums_on_lines(cells, axis))
+        difference = difference.reshape(len(cells), self.axes.shape[axis])
         return difference, difference
+
+    def _difference_of(self, sums):
+        return np.abs(np.diff(expit(sums), axis=1))[:, 0]
+
+    def _all_above(self):
+        return ()  # what is left beside the tangents is not convex
 
     def furthest(self):
         # log-odds a distance apart give probabilities furthest apart around one half

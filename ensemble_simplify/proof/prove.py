@@ -34,7 +34,7 @@ TIE_TREE = 250.0
 TIE_SCORE = 15.0
 
 
-def prove(space, deadline, max_boxes, near_ties=True):
+def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
     """Prove that no cell of the domain has two wrong answers, or find such a cell.
 
     Two different answers are wrong, unless the space says which pairs are.
@@ -48,6 +48,8 @@ def prove(space, deadline, max_boxes, near_ties=True):
     max_boxes : int
     near_ties : bool
         Whether to look for a difference near ties first, which can take seconds.
+    boxes : sequence of pairs of int32 arrays of shape (n_axes,), or None
+        First and last cells of where to look; None: everywhere.
 
     Returns
     -------
@@ -56,9 +58,9 @@ def prove(space, deadline, max_boxes, near_ties=True):
         What refutes.
     n_boxes : int
     """
-    stack = [space.whole]
+    stack = [space.whole] if boxes is None else boxes
     n_boxes = 0
-    if space.changed is not None:
+    if boxes is None and space.changed is not None:
         stack = space.changed
         if near_ties:
             n_boxes, cells = _search_ties(space, deadline)
@@ -77,7 +79,7 @@ def prove(space, deadline, max_boxes, near_ties=True):
             if equal is not None or space.pair is None:
                 break
             box, left = None, max_boxes - n_boxes
-            if space.changed is not None:
+            if stack[0] is not space.whole:
                 # subtrees that are equal tell more there, if the two are alike in most of the box
                 box, left = (lo, hi), min(left, first)
             equal, cells = space.pair.refute(box, deadline, left)

@@ -116,7 +116,7 @@ def verify(
 
     See Also
     --------
-    agreement : How often, and where, two classifiers agree.
+    agreement : How often, where, and how closely two models agree.
     FaithfulPruner : Fewer trees that keep every answer.
 
     Notes

@@ -3,7 +3,8 @@
 A decision threshold, or the calibration of one model, makes a class of one number: the score of an
 ensemble of two classes. A copy of the model itself is made whose rows are such numbers; bisection
 over floats finds the numbers at which what this copy predicts changes. They are the `Cut` of a
-vote. So every rounding is that of scikit-learn.
+vote. So every rounding is that of scikit-learn. In the same way, `in_range` makes classes of what a
+regressor answers, or of a probability: below a range, in it, or above.
 """
 
 from __future__ import annotations
@@ -238,7 +239,7 @@ def _scores(vote, numbers, column, other=0.0):
     numbers = np.asarray(numbers).astype(vote.dtype)
     if vote.n_scores == 1:
         return numbers[:, None]
-    scores = np.full((len(numbers), 2), other, dtype=vote.dtype)
+    scores = np.full((len(numbers), vote.n_scores), other, dtype=vote.dtype)
     scores[:, 1 if vote.rule == "samme" else column] = numbers
     return scores
 
@@ -253,8 +254,13 @@ def _cut_of(estimator, reading):
         )
     found = []
     for column in (1,) if vote.rule in ("additive", "samme") else (1, 0):
-        at, first = _changes(reading, column)
-        cut = Cut(at, first, column)
+        at, labels = _changes(
+            lambda numbers, column=column: _labels(reading, numbers, column),
+            vote.dtype,
+            _ends(reading),
+            reading.knots,
+        )
+        cut = Cut(at, labels[0], column)
         if len(at):
             return cut
         found.append(cut)
@@ -287,15 +293,18 @@ def _ends(reading):
     return -end, end
 
 
-def _changes(reading, column):
-    """The numbers at which the class changes, and the class below them."""
-    dtype = reading.vote.dtype
-    low, high = (int(place_of(end, dtype)) for end in _ends(reading))
+def _changes(labels_of, dtype, ends, knots=()):
+    """The numbers at which the class changes, and the classes below, between and above them.
+
+    ``labels_of(numbers)`` are the classes of numbers of a dtype, between two `ends`. It is looked
+    for where they change beside some `knots`.
+    """
+    low, high = (int(place_of(end, dtype)) for end in ends)
     places = np.linspace(low, high, _SPREAD).astype(np.int64)
-    own = np.concatenate([np.linspace(-1.0, 2.0, _SPREAD), reading.knots])
+    own = np.concatenate([np.linspace(-1.0, 2.0, _SPREAD), knots])
     own = place_of(own, dtype)
     places = np.unique(np.clip(np.concatenate([places, own - 1, own, own + 1]), low, high))
-    labels = _labels(reading, number_at(places, dtype), column)
+    labels = labels_of(number_at(places, dtype))
     looked_beside = -1
     while True:
         changed = np.flatnonzero(labels[1:] != labels[:-1])
@@ -318,12 +327,76 @@ def _changes(reading, column):
         more = np.setdiff1d(more, places)
         if not len(more):
             continue
-        found = _labels(reading, number_at(more, dtype), column)
+        found = labels_of(number_at(more, dtype))
         order = np.argsort(np.concatenate([places, more]), kind="stable")
         places = np.concatenate([places, more])[order]
         labels = np.concatenate([labels, found])[order]
     at = number_at(places[changed + 1], dtype) + 0.0
-    return tuple(at.tolist()), int(labels[0])
+    return tuple(at.tolist()), tuple(labels[[0, *(changed + 1)]].tolist())
+
+
+# ------------------------------------------------------------------- ranges of numbers
+
+
+def in_range(vote, low, high, column=None, on_numbers=None):
+    """A `Cut` that says where the number lies that a vote answers, and what its classes mean.
+
+    These are, as an int array, 0 for numbers below a range, 1 in it, and 2 above.
+
+    Parameters
+    ----------
+    vote : Vote
+    low, high : float
+        Both belong to the range.
+    column : int or None
+        Of a classifier: the class whose probability is the number. None: the vote of a regressor.
+    on_numbers : object or None
+        What answers the probabilities of scores; None: the vote does.
+    """
+    is_mean = vote.rule in ("mean", "soft")
+    if column is not None and on_numbers is None and not _is_of_one_score(vote):
+        raise TypeError(
+            "The probabilities of this model are no function of one sum of its trees: those of "
+            "boosting with more than two classes, of hard votes and of most calibrations are not. "
+            "Ask about its classes."
+        )
+    # the score that the number depends on: calibrations look at that of the upper class
+    score = 1 if column is not None and vote.link is not None else column or 0
+
+    def labels_of(numbers):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            scores = _scores(vote, numbers, score)
+            if column is None:
+                answers = scores[:, 0]
+            elif on_numbers is None:
+                answers = probabilities_of(vote, scores)[:, column]
+            else:
+                answers = np.asarray(on_numbers.predict_proba(scores))[:, column]
+        answers = answers.astype(np.float64)
+        return np.where(answers < low, 0, np.where(answers > high, 2, 1))
+
+    most = float(np.finfo(vote.dtype).max) / 4.0
+    ends = (0.0, 1.0) if column is not None and is_mean else (-most, most)
+    at, ranges = _changes(labels_of, vote.dtype, ends)
+    meant = np.unique(ranges)
+    if len(meant) < 3:
+        first = int(ranges[0] != meant[0])
+        # of one class, a second one stands for what is never answered
+        meant = meant if len(meant) == 2 else np.array([meant[0], (meant[0] + 1) % 3])
+        ranges = ()
+    else:
+        first = ranges[0]
+    return Cut(at, first, score if is_mean else 1, ranges), meant
+
+
+def _is_of_one_score(vote):
+    """Whether each probability of a vote depends on one of its scores alone."""
+    if not has_probabilities(vote) or any(own.calibrated is not None for own in vote.members):
+        return False
+    if vote.rule in ("mean", "soft"):
+        return vote.link is None
+    return vote.has_one_score or (vote.rule == "samme" and vote.n_scores == 2)
 
 
 def _knots_of(pair, inner, reading):

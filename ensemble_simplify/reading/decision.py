@@ -18,7 +18,7 @@ from sklearn.utils.extmath import softmax
 
 @dataclass(frozen=True)
 class Cut:
-    """Where one number decides between two classes.
+    """Where one number decides between classes: two, or ranges of the number.
 
     The number is the score where there is one, the lead of the upper class in ``"samme"``, and else
     the score of one class.
@@ -32,30 +32,47 @@ class Cut:
         The class below all of them.
     column : int
         The class whose score is the number.
+    ranges : tuple of int
+        The classes below all of them, between them and from the last on, where there are three:
+        0 below a range, 1 in it, 2 above. Empty: two classes take turns.
     """
 
     at: tuple[float, ...]
     first: int
     column: int = 1
+    ranges: tuple[int, ...] = ()
+
+    @property
+    def n_classes(self):
+        """Number of classes between which it decides."""
+        return 3 if self.ranges else 2
 
     @property
     def last(self):
         """The class from the last of them on."""
-        return (self.first + len(self.at)) % 2
+        return self.ranges[-1] if self.ranges else (self.first + len(self.at)) % 2
 
-    @property
-    def middle(self):
-        """Halfway between the first and the last of them, and how far it is from both."""
-        half = (self.at[-1] - self.at[0]) / 2.0
-        return self.at[0] + half, half
+    def middle(self, beside=None):
+        """Halfway between the first and the last of them, and how far it is from both.
+
+        Of ranges, those are taken at which the class `beside` begins or ends.
+        """
+        at = self.at
+        if beside is not None:
+            sides = zip(at, self.ranges[:-1], self.ranges[1:], strict=True)
+            at = [
+                number for number, below, above in sides if (below == beside) != (above == beside)
+            ]
+        half = (at[-1] - at[0]) / 2.0
+        return at[0] + half, half
 
     def labels(self, vote, scores):
         """Class indices for the scores of a vote."""
         number = decision_of(vote, scores) if vote.rule == "samme" else scores[:, self._of(vote)]
-        if len(self.at) == 1:
+        if len(self.at) == 1 and not self.ranges:
             return np.where(number >= self.at[0], self.last, self.first).astype(np.intp)
         turns = np.searchsorted(self.at, number, side="right")
-        return (self.first + turns) % 2
+        return np.array(self.ranges)[turns] if self.ranges else (self.first + turns) % 2
 
     def _of(self, vote):
         return 0 if vote.n_scores == 1 else self.column
@@ -118,8 +135,8 @@ class Vote:
     tie_upper : bool
         Whether the upper of two classes wins a tie.
     cut : Cut or None
-        Of two classes: which scores lead to which. None: the rule says so. Probabilities do not
-        depend on it.
+        Which scores lead to which of two classes, or of ranges of a number. None: the rule says
+        so. Probabilities do not depend on it.
     temperature : Temperature or None
         What scales the scores of more classes before they are compared.
     columns : ndarray of int or None
@@ -197,6 +214,8 @@ class Vote:
     @property
     def n_classes(self):
         """Number of classes that it can answer."""
+        if self.cut is not None:
+            return self.cut.n_classes
         return 2 if self.has_one_score else self.n_scores
 
     @property
@@ -240,6 +259,15 @@ class Vote:
         """Rounding unit of the coarsest type in which it, or a member, adds up."""
         own = float(np.finfo(self.dtype).eps)
         return max([own, *(member.coarsest for member in self.members)])
+
+    @property
+    def is_rising(self):
+        """Whether its scores never fall where a leaf rises: sums and means, of weights above 0."""
+        if self.rule not in ("mean", "soft", "additive") or self.calibrated is not None:
+            return False
+        return bool(
+            (self.member_weights >= 0).all() and all(member.is_rising for member in self.members)
+        )
 
     @property
     def is_boosted(self):

@@ -16,10 +16,17 @@ from sklearn.utils import check_array
 
 from ensemble_simplify.grid import Stopped, float32_floor, last_double
 from ensemble_simplify.reading._routes import route
-from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
+from ensemble_simplify.reading.cut_offs import in_range
+from ensemble_simplify.reading.decision import (
+    Vote,
+    labels_of,
+    labels_of_scores,
+    one_hot,
+    scores_of,
+)
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
-from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
+from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
 
@@ -67,6 +74,9 @@ class Forest:
     origin : ndarray of intp, shape (n_nodes,), or None
         Which node of the ensemble's own tree each node is; of splits that were written for a set
         of codes, the one of the set. None: the nodes of each tree are its own, in their order.
+    on_numbers : object or None
+        The ensemble with its scores for rows, where a calibration or a decision threshold was read;
+        None: the vote knows what its probabilities are.
     """
 
     n_features: int
@@ -86,6 +96,7 @@ class Forest:
     table: Table | None = None
     filled: np.ndarray | None = None
     origin: np.ndarray | None = None
+    on_numbers: object = None
 
     @property
     def categorical(self):
@@ -177,6 +188,30 @@ class Forest:
         if self.classes is None:
             return scores_of(self.vote, sums)[:, 0]
         return labels_of(self.vote, sums)
+
+    def decide_numbers(self, sums):
+        """The same for regression, as a column of float64."""
+        return self.decide(sums).astype(np.float64)[:, None]
+
+    def decide_probabilities(self, sums):
+        """The same for classes: their indices, and then the probabilities of all classes.
+
+        See `tells_probabilities`.
+        """
+        scores = scores_of(self.vote, sums)
+        return np.column_stack([labels_of_scores(self.vote, scores), scores]).astype(np.float64)
+
+    @property
+    def tells_probabilities(self):
+        """Whether `decide_probabilities` is what ``predict_proba`` answers: of means of trees."""
+        vote = self.vote
+        plain = self.classes is not None and vote.cut is None and vote.temperature is None
+        return plain and self.number_sums is not None and vote.rule in ("mean", "soft")
+
+    @property
+    def is_rising(self):
+        """Whether a larger leaf never leads to a smaller number, in the very doubles."""
+        return self.vote.is_rising and self.vote.link is None
 
     def predict_index(self, X):
         """Predict rows: class indices, or values for regression."""
@@ -306,7 +341,19 @@ class Forest:
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
             origin=None if self.origin is None else self.origin[nodes],
+            on_numbers=None,
         )
+
+    def in_range(self, low, high, column=None):
+        """The classifier that says whether a number lies below a range, in it, or above.
+
+        Its classes are 0, 1 and 2, or those of them that occur. The number is the value of a
+        regressor, or the probability of the class `column`, in the doubles that the ensemble itself
+        answers; both ends belong to the range. TypeError where there is no such number.
+        """
+        cut, classes = in_range(self.vote, low, high, column, self.on_numbers)
+        vote = replace(self.vote, cut=cut, link=None, temperature=None)
+        return replace(self, classes=classes, vote=vote, on_numbers=None)
 
     def constant(self, label):
         """One leaf, which answers a class of these."""
@@ -337,6 +384,10 @@ class Forest:
     def odds_sums(self):
         """The sums that are the log-odds of two classes; None where there are none."""
         return odds_sums(self)
+
+    def lead_sums(self, column):
+        """The log-odds of a class against each other one; None where there are none."""
+        return lead_sums(self, column)
 
 
 def _rows_of(X, dtype):
@@ -493,6 +544,7 @@ def _assemble(reading, n_features, estimator):
         ),
         filled=reading.filled,
         origin=_origins(reading.trees),
+        on_numbers=reading.on_numbers,
     )
 
 

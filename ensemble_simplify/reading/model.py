@@ -101,6 +101,11 @@ class Model:
         return self.forest.in_doubles(narrow)
 
     @property
+    def classes(self):
+        """Labels of the classes, in the order of its probabilities; None of a regressor."""
+        return classes_of(self.estimator) if self.forest is None else self.forest.classes
+
+    @property
     def decision(self):
         """The vote that turns sums into a class or a number."""
         return self.forest.vote

@@ -1,9 +1,10 @@
 """What the trees of a model add up to: the linear form that proofs, pruning and export work on.
 
 At a row, column k comes to ``start[k]`` plus ``value[leaf, k]`` over the leaves in which the row
-ends. The same trees answer three questions: which class leads (`class_sums`), which number is
-answered (`number_sums`), and what the log-odds of two classes are (`odds_sums`). Sums are of real
-numbers; each form says how far the roundings of the model itself can be from them.
+ends. The same trees answer four questions: which class leads (`class_sums`), which number is
+answered (`number_sums`), what the log-odds of two classes are (`odds_sums`), and those of a class
+against each of many others (`lead_sums`). Sums are of real numbers; each form says how far the
+roundings of the model itself can be from them.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class Sums:
         Whether ties go to the last class, not the first.
     first : slice or None
         Nodes of the first tree.
+    terms : float64 array like `value`, or None
+        Numbers in the same order as those of each column of `value`, as the trees hold them:
+        where two of `value` are rounded to one, these are not. Of numbers alone.
     """
 
     value: np.ndarray
@@ -56,6 +60,17 @@ class Sums:
     is_exact: bool = False
     tie_upper: bool = False
     first: slice | None = None
+    terms: np.ndarray | None = None
+
+    def column(self, k):
+        """The sums of one column alone."""
+        terms = None if self.terms is None else self.terms[:, k : k + 1]
+        return replace(self, value=self.value[:, [k]], start=self.start[[k]], terms=terms)
+
+    def times(self, factor):
+        """The sums multiplied by one or minus one, which rounds nothing."""
+        terms = None if self.terms is None else factor * self.terms
+        return replace(self, value=factor * self.value, start=factor * self.start, terms=terms)
 
     @cached_property
     def folded(self):
@@ -126,19 +141,22 @@ def _cut_sums(forest, vote):
     """The same for a vote with a `Cut`: the number of one class against the cut-off in the other.
 
     Where trees are averaged, the cut-off is shared out among them, so that this holds under other
-    weights of the trees, too. None where the number is no sum, or both its ends lead to one class.
+    weights of the trees, too. Of ranges, the sums are straight lines in the number, of which the
+    one for a range is the largest there. None where the number is no sum, or both its ends lead to
+    one class.
     """
     cut = vote.cut
     value, start = np.zeros((forest.n_nodes, 2)), np.zeros(2)
     if not cut.at:
         start[cut.first] = 1.0
         return Sums(value, start, 1.0, 0.0, is_exact=True, first=_first_tree(forest, vote))
-    parts = parts_of(vote, np.arange(2))
-    if parts is None or len(cut.at) % 2 == 0:
+    parts = parts_of(vote, np.arange(max(2, vote.n_scores)))
+    if parts is None or cut.first == cut.last:
         return None
-    middle, half = cut.middle
+    # of ranges, the first of the two numbers that part them
+    middle, half = cut.middle(cut.first if cut.ranges else None)
     at, fraction = middle, None
-    if vote.rule == "mean" and not vote.members and half == 0.0:
+    if vote.rule == "mean" and not vote.members and half == 0.0 and not cut.ranges:
         fraction = _fraction_near(middle, *_leaves(forest, vote, forest.value))
         at = middle if fraction is None else float(fraction.numerator)
     unit = 1.0
@@ -164,10 +182,17 @@ def _cut_sums(forest, vote):
             if len(place):
                 value[nodes, 1] = forest.value[nodes, place[0]] * share
             value[nodes, 0] = at * (1.0 if fraction is not None else share)
+    largest = abs(middle)
+    if cut.ranges:
+        beyond, half_beyond = cut.middle(cut.last)
+        half, largest = max(half, half_beyond), largest + abs(beyond)
+        value, start = (above - below for below, above in (value.T, start))
+        value = np.column_stack([-value, np.zeros_like(value), value])
+        start = np.array([-start, 0.0, start - unit * (beyond - middle)])
     if cut.last == 0:
         value, start = value[:, ::-1].copy(), start[::-1].copy()
     leaves, magnitude = _leaves(forest, vote, value)
-    magnitude += 3.0 * (vote.largest_start + unit * abs(middle))
+    magnitude += 3.0 * (vote.largest_start + unit * largest)
     rounding = 8.0 * (vote.n_trees + 16) * (vote.coarsest * magnitude + _EPS * unit * half)
     rounding += unit * half
     is_exact = fraction is not None and _cannot_round(leaves, magnitude)
@@ -205,17 +230,20 @@ def number_sums(forest):
     if parts is None or forest.vote.link is not None:
         return None
     value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
+    terms = np.zeros_like(value)
     largest_start, one = 0.0, 0.0
     for own, columns, factor in parts:
         if own.link is not None or own.rule in ("samme", "majority"):
             return None
         nodes, share = forest.nodes_of(own), factor / (own.scale * own.divisor)
-        leaves, moved = forest.value[nodes, : own.n_scores] * share, own.moved_by * share
+        held = forest.value[nodes, : own.n_scores]
+        leaves, moved = held * share, own.moved_by * share
         if own.has_one_score and forest.classes is not None:
             # the score is the probability of the upper of two classes
             leaves, moved = leaves * [-1.0, 1.0], moved * [-1.0, 1.0] + [1.0, 0.0]
-            one = 1.0
+            one, held = 1.0, held * [-1.0, 1.0]
         value[nodes, columns] = leaves
+        terms[nodes, columns] = np.sign(share) * held
         start[columns] += moved
         largest_start += own.largest_start * share
     magnitude = _leaves(forest, forest.vote, value)[1] + largest_start
@@ -223,7 +251,7 @@ def number_sums(forest):
     is_exact = forest.vote.averages_trees and _cannot_round(
         *_leaves(forest, forest.vote, forest.value)
     )
-    return Sums(value, start, magnitude + one, rounding, is_exact=is_exact)
+    return Sums(value, start, magnitude + one, rounding, is_exact=is_exact, terms=terms)
 
 
 def odds_sums(forest):
@@ -239,14 +267,38 @@ def odds_sums(forest):
     if vote.members:
         return None
     if vote.rule == "samme":
-        value = (forest.value[:, 1:2] - forest.value[:, :1]) * vote.slope / vote.scale
+        held = forest.value[:, 1:2] - forest.value[:, :1]
+        value = held * vote.slope / vote.scale
     else:
-        value = forest.value[:, :1] * (vote.slope / vote.divisor)
+        held = forest.value[:, :1]
+        value = held * (vote.slope / vote.divisor)
     start = vote.moved_by[:1] * (vote.slope / vote.divisor) + vote.shift
     magnitude = _leaves(forest, vote, value)[1]
     magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
-    return Sums(value, start, magnitude, rounding)
+    return Sums(value, start, magnitude, rounding, terms=np.sign(vote.slope) * held)
+
+
+def lead_sums(forest, column):
+    """The log-odds of a class against each other one: a column for each of these.
+
+    With u the numbers of a row, the probability of the class is ``1 / (1 + exp(-u).sum())``. None
+    where there are no such.
+    """
+    vote = forest.vote
+    if forest.n_classes == 2:
+        odds = odds_sums(forest)
+        return odds if odds is None or column == 1 else odds.times(-1.0)
+    if vote.link != "softmax" or vote.members or vote.rule not in ("additive", "samme"):
+        return None
+    shared = vote.divisor if vote.rule == "additive" else vote.scale * (vote.n_scores - 1)
+    others = np.delete(np.arange(vote.n_scores), column)
+    terms = forest.value[:, [column]] - forest.value[:, others]
+    moved = vote.moved_by
+    magnitude = 2.0 * (_leaves(forest, vote, forest.value)[1] + vote.largest_start) / shared
+    rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
+    start = (moved[column] - moved[others]) / shared
+    return Sums(terms / shared, start, magnitude, rounding, terms=terms)
 
 
 def _odds_of_means(forest, vote):
@@ -256,7 +308,9 @@ def _odds_of_means(forest, vote):
         return None
     value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift
     magnitude = abs(vote.slope) * sums.magnitude + abs(vote.shift)
-    return Sums(value, start, magnitude, abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude)
+    rounding = abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude
+    terms = np.sign(vote.slope) * sums.terms[:, 1:2]
+    return Sums(value, start, magnitude, rounding, terms=terms)
 
 
 def tree_shares(vote, n_classes, total):

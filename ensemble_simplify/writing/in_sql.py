@@ -78,11 +78,11 @@ class SqlColumns:
         return f"({words} OR {name} IS NULL)" if span.missing else words
 
 
-def _conjunction(terms):
+def conjunction(terms):
     if len(terms) <= _MANY_TERMS:
         return " AND ".join(terms)
     middle = len(terms) // 2
-    return f"({_conjunction(terms[:middle])}) AND ({_conjunction(terms[middle:])})"
+    return f"({conjunction(terms[:middle])}) AND ({conjunction(terms[middle:])})"
 
 
 def _decision_list(tree):
@@ -114,7 +114,7 @@ def tree_in_sql(tree, probabilities, name, table):
     leaves = []
     for node, spans in _decision_list(tree):
         terms = [columns.condition(j, span) for j, span in spans.items()]
-        leaves.append((node, _conjunction([term for term in terms if term is not None])))
+        leaves.append((node, conjunction([term for term in terms if term is not None])))
 
     def case(value):
         whens = [f"  WHEN {condition} THEN NULL" for condition in refused]

@@ -10,16 +10,23 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify.reading import ImportedEnsemble
+from ensemble_simplify.writing import ensemble_in_json, in_json
+from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
+from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
+from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
 from ensemble_simplify.writing.in_c import tree_in_c
-from ensemble_simplify.writing.in_json import FORMAT, VERSION, read_tree, tree_in_json
 from ensemble_simplify.writing.in_python import tree_in_python
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.literals import checked_function
+from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 from ensemble_simplify.writing.named_tree import NamedTree
 
 _LANGUAGES = ("rules", "sql", "c", "python", "json")
+_OF_ENSEMBLES = ("sql", "c", "python", "json")
 _OUTPUTS = ("label", "probabilities")
 
 
@@ -159,11 +166,144 @@ def export_tree(
     if language == "rules":
         return tree.rules(probabilities, decimals)
     if language == "json":
-        return tree_in_json(tree)
+        return in_json.tree_in_json(tree)
     if language == "sql":
         return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
     write = tree_in_c if language == "c" else tree_in_python
     return write(tree, probabilities, checked_function(name, language))
+
+
+def export_model(
+    model: Any,
+    language: str,
+    *,
+    output: str = "label",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    keys: Sequence[str] = (),
+    X: ArrayLike | None = None,
+) -> str:
+    """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
+
+    The written code adds up what the trees say in the order, and with the roundings, of the
+    ensemble's own ``predict``, so that labels are the same bit for bit, at thresholds and at ties,
+    too. Numbers of regressors are the same; probabilities are, but for the last digits of an
+    exponential. One tree alone is written by :func:`export_tree`.
+
+    Read more in the :ref:`User Guide <export>`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
+        calibration of one model or a pipeline; or an estimator of this package that holds one.
+    language : {"sql", "c", "python", "json"}
+        - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
+          are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
+        - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
+          nothing. NAN is a missing value. The function returns the position of the class in
+          ``classes_``, or the value in regression; for probabilities, it fills an array. For each
+          column with levels that is split on, a function turns a level into its code. Do not
+          compile with ``-ffast-math``.
+        - "python": a file with a function of a row that needs the standard library alone. A row is
+          indexed by the names of the columns, or by their positions if there are no names. None
+          and NaN are missing values.
+        - "json": nodes and vote, described in the User Guide; `import_model` reads it back.
+    output : {"label", "probabilities"}, default="label"
+        As in :func:`export_tree`. JSON holds what both take.
+    feature_names, class_names : sequences, default=None
+        As in :func:`export_tree`.
+    name : str, default=None
+        Name of the function (None: predict), or of the column in "sql" (None: prediction), to which
+        the class is added for probabilities.
+    table : str, default=None
+        The table to select from: needed by "sql", and meaningless to others.
+    keys : sequence of str, default=()
+        Only for "sql": columns of the table that stand beside the answers, such as its primary key.
+        A query answers rows in no particular order.
+    X : array-like or frame of shape (n_samples, n_features), default=None
+        Some rows as the model takes them. They are needed for CatBoost models that split on levels,
+        which keep but hashes of these: levels are written as the rows name them. A pipeline is read
+        for the types in which the rows come.
+
+    Returns
+    -------
+    text : str
+        In the language, ended by a line break.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, averages several calibrations, or a label or level cannot be
+        written in the language.
+    ValueError
+        If a parameter has no such value or does not go with the language.
+
+    See Also
+    --------
+    import_model : Reads "json".
+    export_tree : Writes one tree, and more clearly.
+    FaithfulPruner : Fewer trees to be written, with the same answers.
+
+    Notes
+    -----
+    XGBoost adds up numbers in float32. SQLite has no such type: there, sums are those of doubles. A
+    label can then differ where the two scores in front differ by a ten-millionth.
+
+    Rows are compared in the type in which the ensemble compares them (see :func:`verify`). Of a
+    pipeline, the answers are the ensemble's own for numbers that float32 represents.
+
+    Unknown levels are treated as :func:`export_tree` does it.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X.columns = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> database = sqlite3.connect(":memory:")
+    >>> X.to_sql("flowers", database, index_label="id")
+    150
+    >>> query = export_model(forest, "sql", table="flowers", keys=["id"])
+    >>> answers = dict(database.execute(query).fetchall())
+    >>> all(answers[i] == label for i, label in enumerate(forest.predict(X)))
+    True
+    """
+    if not isinstance(language, str) or language not in _OF_ENSEMBLES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(_OF_ENSEMBLES)}.")
+    if output not in _OUTPUTS:
+        raise ValueError(f"output={output!r}. Choose label or probabilities.")
+    if language == "sql" and not isinstance(table, str):
+        raise ValueError(
+            f"table={table!r}, but language='sql' writes a whole query. Name the table to select "
+            "from."
+        )
+    for parameter, given in (("table", table), ("keys", keys or None)):
+        if given is not None and language != "sql":
+            raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
+    if name is not None and language == "json":
+        raise ValueError(f"name={name!r} means nothing in json. Leave it out.")
+    if isinstance(keys, str):
+        raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
+    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
+    probabilities = output == "probabilities"
+    if probabilities and ensemble.program.outputs is None:
+        raise ValueError(
+            "output='probabilities', but what the model answers as probabilities is not known "
+            "from its trees, or it is a regressor. Use output='label'."
+        )
+    if language == "json":
+        return ensemble_in_json.ensemble_in_json(ensemble)
+    if language == "sql":
+        column = "prediction" if name is None else name
+        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys))
+    write = ensemble_in_c if language == "c" else ensemble_in_python
+    return write(ensemble, probabilities, checked_function(name, language))
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
@@ -200,25 +340,70 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     >>> bool((again.predict_proba(X) == tree.predict_proba(X)).all())
     True
     """
+    return _imported(text, "tree", in_json, in_json.read_tree)
+
+
+def import_model(text: str) -> ImportedEnsemble:
+    """Read an ensemble that `export_model` wrote as JSON.
+
+    Parameters
+    ----------
+    text : str
+        What ``export_model(model, "json")`` returned; the format is described in the
+        :ref:`User Guide <export_ensembles>`.
+
+    Returns
+    -------
+    model : ImportedEnsemble
+        Fitted, with ``predict``, and ``predict_proba`` where probabilities are known. It gives the
+        same answers to rows of doubles, and is taken wherever a fitted ensemble is.
+
+    Raises
+    ------
+    ValueError
+        If the text is not JSON, or not an ensemble in a known version of the format.
+
+    See Also
+    --------
+    export_model : Writes it.
+    verify : Proves that it answers as the ensemble does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model, import_model, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> again = import_model(export_model(forest, "json"))
+    >>> bool(verify(forest, again))
+    True
+    """
+    return _imported(text, "model", ensemble_in_json, ensemble_in_json.read_ensemble)
+
+
+def _imported(text, kind, form, read):
+    """What a function reads of the JSON that ``export_tree`` or ``export_model`` wrote."""
     try:
         data = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"text is not JSON that can be read ({error}). Give what export_tree wrote as 'json'."
+            f"text is not JSON that can be read ({error}). Give what export_{kind} wrote as 'json'."
         ) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(
-            f'text has no "format": "{FORMAT}". Give what export_tree(model, "json") returned.'
-        )
-    if data.get("version") != VERSION:
+    if not isinstance(data, dict) or data.get("format") != form.FORMAT:
+        other = {"ensemble_simplify.tree": "tree", "ensemble_simplify.ensemble": "model"}
+        found = other.get(str(data.get("format"))) if isinstance(data, dict) else None
+        remedy = f"Use import_{found}." if found else f'Give what export_{kind}(..., "json") wrote.'
+        raise ValueError(f'text has no "format": "{form.FORMAT}". {remedy}')
+    if data.get("version") != form.VERSION:
         raise ValueError(
             f"text has version {data.get('version')!r} of the format; this package reads version "
-            f"{VERSION}. Use the version of the package that wrote it."
+            f"{form.VERSION}. Use the version of the package that wrote it."
         )
     try:
-        return read_tree(data)
+        return read(data)
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise ValueError(
-            f"text is not a whole tree: {type(error).__name__}: {str(error).rstrip('.')}. The keys "
-            "are listed in the documentation of export_tree. Export the tree again."
+            f"text is not a whole {kind}: {type(error).__name__}: {str(error).rstrip('.')}. The "
+            f"keys are listed in the documentation of export_{kind}. Export the {kind} again."
         ) from error

@@ -62,7 +62,8 @@ class NamedColumns:
         if self.table.unnamed(j):
             raise ValueError(
                 f"The column {self.shown(j)!r} has levels whose names are not known: the CatBoost "
-                "model keeps but hashes of them. Fit on rows with all levels that it was fitted on."
+                "model keeps but hashes of them. Fit on rows with all levels that it was fitted "
+                "on, or give export_model such rows as X."
             )
         levels = self.levels(j)
         are_texts = [isinstance(level, str) for level in levels]

@@ -125,7 +125,7 @@ class NamedTree(NamedColumns):
             order=contents.order,
             estimator=tree,
             n_features=n_features,
-            names=_names_of(outer, tree, table),
+            names=names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
@@ -137,9 +137,9 @@ class NamedTree(NamedColumns):
         """The same tree under other names of columns, or of classes; None: as they are."""
         names, classes = self.names, self.classes
         if class_names is not None:
-            classes = [plain(c) for c in _checked_names("class_names", class_names, classes)]
+            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
         if feature_names is not None:
-            given = _checked_names("feature_names", feature_names, range(self.n_features))
+            given = checked_names("feature_names", feature_names, range(self.n_features))
             names = [str(name) for name in given]
             if len(set(names)) < self.n_features:
                 raise ValueError(
@@ -360,7 +360,7 @@ class NamedTree(NamedColumns):
         return notes
 
 
-def _names_of(outer, tree, table):
+def names_of(outer, tree, table):
     if table is not None:
         return None if table.names is None else [str(name) for name in table.names]
     for owner in (outer, tree):
@@ -369,7 +369,7 @@ def _names_of(outer, tree, table):
     return None
 
 
-def _checked_names(parameter, given, expected):
+def checked_names(parameter, given, expected):
     if expected is None:
         raise ValueError(f"{parameter}={given!r}, but the tree is a regressor. Leave it out.")
     names = list(given)

@@ -49,9 +49,12 @@ class Truth:
         Values of some features in place of their cut points, all that the domain leaves.
     missing : sequence of int
         Features that may be missing.
+    group : set of int
+        Features of which exactly one is 1: they change together.
     """
 
-    def __init__(self, model, domain=None, values=(), missing=()):
+    def __init__(self, model, domain=None, values=(), missing=(), group=()):
+        self.group = set(group)
         self.model, self.forest = model, read_forest(model)
         n_features = self.forest.n_features
         cuts = cut_points(self.forest.feature, self.forest.threshold, n_features)
@@ -71,6 +74,12 @@ class Truth:
 
     def shown(self, rows):
         return rows if self.table is None else self.table.decode(rows)
+
+    def differences(self, row, rows):
+        """How many changes lead from a row to others, those of a group being one."""
+        of_group = np.isin(np.arange(len(row)), list(self.group))
+        apart = rows != row
+        return apart[:, ~of_group].sum(axis=1) + apart[:, of_group].any(axis=1)
 
     def predict(self, rows):
         return self.model.predict(self.shown(rows))
@@ -144,7 +153,8 @@ class Truth:
         assert bool(flip) == wrong.any()
         if not flip:
             return
-        assert len(flip.changes) == n[wrong].min()
+        changed = set(flip.changes)
+        assert len(changed - self.group) + bool(changed & self.group) == n[wrong].min()
         np.testing.assert_allclose(flip.distance, far[wrong & (n == n[wrong].min())].min())
         changed = flip.row if self.table is not None else flip.row[None]
         assert self.model.predict(changed)[0] == flip.predictions[1] != own
@@ -253,10 +263,10 @@ def test_a_flip_may_change_tied_features_that_the_model_does_not_look_at(seed):
     seen = rng.permutation(5)[: rng.integers(1, 4)]
     X = np.where(np.isin(np.arange(5), seen), rows, 0.0)
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, rng.integers(2, size=32))
-    truth = Truth(model, domain, {j: (0.0, 1.0) for j in range(5)})
+    truth = Truth(model, domain, {j: (0.0, 1.0) for j in range(5)}, group=range(3))
     for row in truth.rows[rng.choice(len(truth.rows), 4)]:
         flip = nearest_flip(model, row, max_changes=3, domain=domain)
-        truth.check_flip(row, flip, lambda rows, row=row: ((rows != row).sum(axis=1),) * 2)
+        truth.check_flip(row, flip, lambda rows, row=row: (truth.differences(row, rows),) * 2)
         if flip:
             assert (truth.rows == flip.row).all(axis=1).any()
             assert sorted(flip.changes) == np.flatnonzero(flip.row != row).tolist()
@@ -274,7 +284,8 @@ def test_domains(domain, seed):
     model = RandomForestClassifier(3, max_depth=2 + seed % 2, random_state=seed).fit(X, y)
     if domain is GROUPS:
         domain = replace(domain, integers=[3, 4], bounds={3: (0, 4), 4: (0, 1)})
-    truth = Truth(model, domain, {**binary, 3: range(5)})
+    group = range(3) if domain.one_hot else ()
+    truth = Truth(model, domain, {**binary, 3: range(5)}, group=group)
     for j in range(5):
         truth.check_monotone(j, {0: 0, 1: 1}, is_monotone(model, j, domain=domain))
     for row in truth.rows[rng.choice(len(truth.rows), 4)]:
@@ -282,7 +293,8 @@ def test_domains(domain, seed):
         flip = nearest_flip(model, row, max_changes=2, domain=domain, scale=np.ones(5))
 
         def distance(rows, row=row):
-            return (rows != row).sum(axis=1), np.abs(rows - row).sum(axis=1)
+            twice = np.abs(rows - row)[:, :3].sum(axis=1) / 2 if domain.one_hot else 0.0
+            return truth.differences(row, rows), np.abs(rows - row).sum(axis=1) - twice
 
         # changes of features that the model does not look at are changes, too
         truth.check_flip(row, flip, distance)
@@ -548,10 +560,10 @@ def test_bad_input():
     with pytest.raises(ValueError, match="indices from 0 to 2"):
         is_monotone(model, 3, positive=model.classes_[0])
     with pytest.raises(TypeError, match="regressor"):
-        is_monotone(RandomForestRegressor(2).fit(X, X[:, 0]), 0)
+        is_monotone(RandomForestRegressor(2).fit(X, X[:, 0]), 0, response="class")
     with pytest.raises(ValueError, match="holds 2 rows"):
         sufficient_box(model, X[:2])
-    with pytest.raises(ValueError, match="row has 2 features"):
+    with pytest.raises(ValueError, match="rows has 2 features"):
         nearest_flip(model, X[0, :2])
     with pytest.raises(ValueError, match="outside the domain"):
         nearest_flip(model, X[0], domain=Domain(bounds={0: (5, 6)}))
@@ -604,7 +616,7 @@ def test_names_are_shown_in_one_line():
 def test_sparse_rows_are_refused(ask):
     X, y = small_data(0)
     model = DecisionTreeClassifier().fit(X, y)
-    with pytest.raises(TypeError, match="row is sparse"):
+    with pytest.raises(TypeError, match=r"rows? is sparse"):
         ask(model, csr_array(X[:1]))
 
 

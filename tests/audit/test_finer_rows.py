@@ -121,6 +121,6 @@ def test_a_monotonicity_is_refuted_by_rows_as_returned():
 def test_rows_of_models_that_round_are_kept():
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     row = X[3] + np.array([0.3, 1e-12])
-    audited = Audited(forest, None, row)
+    audited = Audited(forest, None, row).on(0)
     np.testing.assert_array_equal(audited.row, row)
     assert audited.answer == forest.predict(row[None])[0]

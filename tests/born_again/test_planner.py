@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from cell_grids import random_grid
+from cell_grids import labelled, random_grid
 from efforts import set_effort
 from oracles import FREE, min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -27,7 +27,6 @@ from ensemble_simplify import (
 from ensemble_simplify.base.limits import TimeLimitError
 from ensemble_simplify.born_again.everywhere import _planner as planner
 from ensemble_simplify.born_again.everywhere import _refinement as refinement
-from ensemble_simplify.born_again.everywhere._grid import Grid
 from ensemble_simplify.born_again.everywhere._planner import (
     _bound_on,
     _starts_anywhere,
@@ -43,15 +42,14 @@ from ensemble_simplify.reading.forest import read_forest
 @pytest.mark.parametrize("seed", range(150))
 def test_lower_bound_and_front(seed):
     labels = random_grid(seed, max_axes=3).astype(np.uint16)
-    numbers = [np.arange(n - 1) for n in labels.shape]
-    grid = Grid(np.arange(labels.ndim), numbers, labels).simplified()
+    grid = labelled(labels).simplified()
     labels = grid.labels
     if labels.size == 1:
-        assert solved_front(labels, max_bytes=1) == [(0, 1)]
+        assert solved_front(grid, max_bytes=1) == [(0, 1)]
         return
     bound = bound_on(grid)
     assert sum(labels.shape) - labels.ndim + 1 <= bound <= min_leaves(labels)
-    front = solved_front(labels, max_bytes=1e8)
+    front = solved_front(grid, max_bytes=1e8)
     assert front == [tuple(point) for point in pareto_front(labels)]
     assert front[0][0] == min_depth(labels)
 
@@ -66,8 +64,7 @@ def test_lower_bound_with_free_cells(seed):
     rng = np.random.default_rng(seed)
     labels = random_grid(seed, max_axes=3).astype(np.uint16)
     labels[rng.random(labels.shape) < 0.4] = FREE
-    numbers = [np.arange(n - 1) for n in labels.shape]
-    grid = Grid(np.arange(labels.ndim), numbers, labels).simplified()
+    grid = labelled(labels).simplified()
     assert bound_on(grid) <= min_leaves(grid.labels)
 
 
@@ -429,14 +426,14 @@ def test_estimate_takes_a_random_state():
 def test_sixteen_thousand_leaves():
     """As many splits as 16 bits cannot count, at a depth at which a count could still fit."""
     labels = (np.indices((2,) * 14).sum(axis=0) % 2).astype(np.uint16)
-    tree = solve(labels, "depth_then_leaves", max_bytes=4e9).tree
+    tree = solve(labelled(labels), "depth_then_leaves", max_bytes=4e9).tree
     assert (tree.depth, tree.n_leaves) == (14, 1 << 14)
 
 
 def test_single_class_has_no_cells():
-    labels = np.zeros((), dtype=np.uint16)
-    assert solve(labels, "leaves", max_bytes=1).tree.n_leaves == 1
-    assert solved_front(labels, max_bytes=1) == [(0, 1)]
+    grid = labelled(np.zeros((), dtype=np.uint16))
+    assert solve(grid, "leaves", max_bytes=1).tree.n_leaves == 1
+    assert solved_front(grid, max_bytes=1) == [(0, 1)]
 
 
 def test_display_of_the_front():

@@ -4,7 +4,7 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid, tree_grid
+from cell_grids import columns_of, forest_grid, labelled, labels_of_tree, random_grid, tree_grid
 from ensemble_simplify.grid._cells import Stopped
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,13 +25,14 @@ OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 
 def simplified(labels):
     """Without idle cuts, as the search gets its grids."""
-    cuts = [np.arange(n - 1) for n in labels.shape]
-    return Grid(np.arange(labels.ndim), cuts, labels.astype(np.uint16)).simplified().labels
+    return labelled(labels).simplified().labels
 
 
 def check(labels, objective, **options):
     """Solve and check the tree cell by cell; return (depth, leaves)."""
-    tree = solve(labels, objective, max_bytes=options.pop("max_bytes", 1e9), **options).tree
+    tree = solve(
+        labelled(labels), objective, max_bytes=options.pop("max_bytes", 1e9), **options
+    ).tree
     told, depth, leaves = labels_of_tree(*columns_of(tree.nodes), labels.shape)
     np.testing.assert_array_equal(told, labels)
     assert (tree.depth, tree.n_leaves) == (depth, leaves)
@@ -67,7 +68,7 @@ def test_regions_are_counted():
 def test_one_cell():
     for objective in OBJECTIVES:
         for labels in (np.full((), 3, dtype=np.uint16), np.full((1, 1), 3, dtype=np.uint16)):
-            tree = solve(labels, objective, max_bytes=0).tree
+            tree = solve(labelled(labels), objective, max_bytes=0).tree
             assert (tree.depth, tree.n_leaves, tree.nodes.tolist()) == (0, 1, [[-1, 3, 1]])
 
 
@@ -77,7 +78,7 @@ def least_bytes(labels, objective):
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            solve(labels, objective, max_bytes=middle)
+            solve(labelled(labels), objective, max_bytes=middle)
         except TooLarge:
             low = middle
         else:
@@ -97,7 +98,7 @@ def test_layers_overwritten_when_memory_ends(seed):
     for more in (0, 1, 50, 200, 500, 1000, 2000, 5000, 20_000):
         assert check(labels, "depth_then_leaves", max_bytes=least + more) == best
     with pytest.raises(TooLarge) as caught:
-        solve(labels, "depth_then_leaves", max_bytes=least - 1)
+        solve(labelled(labels), "depth_then_leaves", max_bytes=least - 1)
     assert caught.value.n_bytes > least - 1
 
 
@@ -118,7 +119,7 @@ def test_too_large(objective):
     labels = simplified(np.random.default_rng(0).integers(0, 3, (6, 6, 6)))
     for allowed in (0, 10, 1000):
         with pytest.raises(TooLarge) as caught:
-            solve(labels, objective, max_bytes=allowed)
+            solve(labelled(labels), objective, max_bytes=allowed)
         assert caught.value.n_bytes > allowed
     least = least_bytes(labels, objective)
     check(labels, objective, max_bytes=least)
@@ -128,7 +129,7 @@ def test_too_large(objective):
 def test_out_of_time(objective):
     labels = np.random.default_rng(0).integers(0, 2, (12, 12, 12, 5)).astype(np.uint16)
     with pytest.raises(Stopped):
-        solve(labels, objective, max_bytes=1e10, seconds=0.01)
+        solve(labelled(labels), objective, max_bytes=1e10, seconds=0.01)
 
 
 @pytest.mark.parametrize("n_classes", [100, 126, 127, 128, 200, 253, 254, 255, 256, 257, 300])
@@ -201,10 +202,12 @@ def test_cost_of_the_layout_is_what_max_work_limits():
             continue
         programme = lay_out(labels)
         assert 1 <= programme.n_states <= n_regions(labels.shape)
-        solution = solve(labels, "leaves", max_bytes=1e9, max_work=programme.cost)
+        solution = solve(labelled(labels), "leaves", max_bytes=1e9, max_work=programme.cost)
         assert (solution.n_states, solution.work) == (programme.n_states, programme.cost)
         with pytest.raises(TooLarge):
-            solve(labels, "leaves", max_bytes=1e9, max_work=np.nextafter(programme.cost, 0))
+            solve(
+                labelled(labels), "leaves", max_bytes=1e9, max_work=np.nextafter(programme.cost, 0)
+            )
 
 
 def test_joined_trees_and_other_grids():

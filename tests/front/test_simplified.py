@@ -454,3 +454,9 @@ def test_regressors_are_read_too():
     assert verify(found, tree)
     assert found.verify().equal is False
     assert found.verify(X[:5]).equal is False
+    far = np.abs(forest.predict(X[:5]) - tree.predict(X[:5])).max()
+    assert found.verify(X[:5], atol=far)
+    assert found.verify(X[:5], atol=far * 0.999).equal is False
+    everywhere = found.verify(atol=1000)
+    assert everywhere.equal
+    assert found.verify(atol=everywhere.max_difference * 0.999).equal is False

@@ -83,7 +83,7 @@ def assert_faithful(tree, labels):
 def test_free_cells_are_used_to_the_full(seed):
     labels = free_grid(seed)
     grid = simplified(labels)
-    trees = {o: solve(grid.labels, o, max_bytes=1e9).tree.on_grid(grid) for o in OBJECTIVES}
+    trees = {o: solve(grid, o, max_bytes=1e9).tree.on_grid(grid) for o in OBJECTIVES}
     for tree in trees.values():
         assert_faithful(tree, labels)
     assert trees["depth"].depth == min_depth(labels)
@@ -121,7 +121,7 @@ def test_layers_run_out_of_memory_with_free_cells():
     labels = free_grid(17, max_regions=700)
     grid = simplified(labels)
     need = 8 * grid.labels.size + 4 * np.prod([n * (n + 1) // 2 for n in grid.labels.shape])
-    tree = solve(grid.labels, "depth_then_leaves", max_bytes=need).tree.on_grid(grid)
+    tree = solve(grid, "depth_then_leaves", max_bytes=need).tree.on_grid(grid)
     assert_faithful(tree, labels)
     assert tree.n_leaves == min_leaves_at_min_depth(labels)
 

@@ -196,6 +196,11 @@ def test_numbers():
     found = differences(line, tree, X, random_state=0)
     assert found.mean_difference == found.atol == distance.mean()
     assert found.n_differing == (distance > distance.mean()).sum()
+    found = differences(line, tree, X, atol="30%", random_state=0)
+    assert found.atol == 0.3 * line.predict(X).std()
+    assert found.n_differing == (distance > found.atol).sum()
+    with pytest.raises(ValueError, match="atol='30' is not a tolerance"):
+        differences(line, tree, X, atol="30")
     far = np.where(X["bmi"] > 30, 100.0, 1.0)
     found = differences(line, lambda rows: line.predict(rows) + far, X, atol=50, random_state=0)
     assert found.atol == 50

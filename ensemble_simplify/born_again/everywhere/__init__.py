@@ -2,5 +2,5 @@
 
 `_planner` chooses and stops the parts, `_search` runs the dynamic programming, `_heuristic` and
 `_refinement` grow and improve trees, `_bounds` and `_fooling` bound them from below, `_grid` holds
-the cells that all of them share.
+the cells that all of them share, `_tolerance` says which numbers can share a leaf.
 """

@@ -9,6 +9,11 @@ along every axis. On it the cell lies in a *run* of cells of its class, and it f
 that lie, on that axis, beyond the run. Cells with short runs fool most others, so every cell first
 moves along its lines to where its runs are shorter. Of all cells considered, an independent set is
 sought in the graph that joins those not seen to fool each other.
+
+Where leaves answer numbers within a tolerance, cells fool each other where the box they span holds
+two answers that are too far apart, and a run holds answers that are not too far from the cell's
+own. Cells whose own answers are too far apart fool each other, too: so each output of the answers
+is compared as if it were one more axis, its numbers in order.
 """
 
 from __future__ import annotations
@@ -78,12 +83,20 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
         for share in (EFFORT.collect_share, 0.9)
     )
     cells, labels, first, last, done = _collected(grid, starts, work, rng, enough, collect_until)
-    if len(np.unique(labels)) <= 1:
+    if len(labels) <= 1 or (grid.tolerance is None and len(np.unique(labels)) <= 1):
         return cells[:1]
-    order = np.lexsort((rng.random(len(labels)), labels))
+    order = rng.random(len(labels)).argsort()
+    if grid.tolerance is None:
+        order = order[labels[order].argsort(kind="stable")]
     cells, labels, first, last = cells[order], labels[order], first[order], last[order]
     here, low, high = _as_positions(grid.shape, cells, first, last)
-    begins = np.searchsorted(labels, np.unique(labels)).astype(np.intp)
+    if grid.tolerance is None:
+        begins = np.searchsorted(labels, np.unique(labels)).astype(np.intp)
+    else:
+        # one group: what classes tell apart, the answers themselves do
+        ranks = _as_ranks(labels, grid.tolerance)
+        here, low, high = (np.vstack(pair) for pair in zip((here, low, high), ranks, strict=True))
+        begins = np.zeros(1, dtype=np.intp)
     pairs, n_done = unfooled_pairs(
         here,
         low,
@@ -96,9 +109,7 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
     # where a limit came first, only some cells of each class were compared
     sizes = np.diff(np.append(begins, len(labels)))
     kept = np.flatnonzero(np.arange(len(labels)) - np.repeat(begins, sizes) < n_done)
-    compared = (
-        EFFORT.compare * len(grid.shape) * float((np.minimum(sizes, n_done) ** 2.0).sum()) / 2
-    )
+    compared = EFFORT.compare * len(here) * float((np.minimum(sizes, n_done) ** 2.0).sum()) / 2
     pairs = np.searchsorted(kept, pairs).astype(np.int32)
     # fewest neighbours first, in random order where as many
     n_pairs = np.bincount(pairs.ravel(), minlength=len(kept))
@@ -123,7 +134,7 @@ def _collected(grid, starts, work, rng, enough, deadline):
         every = None
         most = int(np.sqrt(2 * EFFORT.compare_share * work / (EFFORT.compare * n_axes)))
         most = int(max(EFFORT.small_batch, min(most, EFFORT.most_per_leaf * enough)))
-        if longest >= POSITIONS:
+        if longest >= POSITIONS or grid.tolerance is not None:
             most = min(most, POSITIONS // 3)
     a_cell = _work_of_lines(grid)
     could, moves = EFFORT.collect_share * work / a_cell, 0
@@ -144,11 +155,29 @@ def _collected(grid, starts, work, rng, enough, deadline):
         batch = min(2 * batch, largest)
     if not found:
         none = np.empty((0, n_axes), dtype=np.int32)
-        return none, np.empty(0, dtype=np.intp), none, none, 0.0
+        return none, _labels_of(grid, none)[0], none, none, 0.0
     cells, labels, first, last = (np.concatenate(parts) for parts in zip(*found, strict=True))
     _, once = np.unique(cells, axis=0, return_index=True)
     done = n_found * (1 + moves) * a_cell
     return cells[once], labels[once], first[once], last[once], done
+
+
+def _as_ranks(answers, tolerance):
+    """Answers, and the first and last that are not too far from each, as uint16 of their order.
+
+    The three are of shape (n_outputs, n).
+    """
+    ranks = [[], [], []]
+    for k, column in enumerate(answers.T):
+        numbers, place = np.unique(column, return_inverse=True)
+        # rounded outwards: only what is certainly too far is beyond
+        most = 0.0 if tolerance.labelled and k == 0 else 2.0 * tolerance.atol
+        most = most + 4e-12 * (most + np.abs(column))
+        first = np.searchsorted(numbers, column - most, side="left")
+        last = np.searchsorted(numbers, column + most, side="right") - 1
+        for found, rank in zip(ranks, (place, first, last), strict=True):
+            found.append(rank)
+    return [np.array(rank, dtype=np.uint16).reshape(-1, len(answers)) for rank in ranks]
 
 
 def _work_of_lines(grid):
@@ -165,8 +194,7 @@ def _moved(grid, cells, moves, rng, deadline):
     `first` and `last` are the ends of the runs, int32 arrays of shape (n, n_axes). Raises `Stopped`
     when the deadline has passed before these are known.
     """
-    labels = np.asarray(grid.labels_of(cells))
-    known = labels != FREE
+    labels, known = _labels_of(grid, cells)
     cells, labels = np.ascontiguousarray(cells[known], dtype=np.int32), labels[known]
     n, n_axes = cells.shape
     first, last = np.zeros((2, n, n_axes), dtype=np.int32)
@@ -186,35 +214,49 @@ def _moved(grid, cells, moves, rng, deadline):
         which = np.flatnonzero(to != cells[:, axis])
         new = cells[which]
         new[:, axis] = to[which]
-        if grid.has_free and len(which):
-            known = np.asarray(grid.labels_of(new)) != FREE
-            which, new = which[known], new[known]
+        moved = labels[which]
+        if (grid.has_free or grid.tolerance is not None) and len(which):
+            moved, known = _labels_of(grid, new)
+            which, new, moved = which[known], new[known], moved[known]
         if not len(which):
             continue
         new_first, new_last = first[which], last[which]
         for a in range(n_axes):
-            # the line along the axis of the move stays the same
-            if a != axis:
-                new_first[:, a], new_last[:, a] = _runs(grid, new, labels[which], a)
+            # of a class, the run along the axis of the move stays the same
+            if a != axis or grid.tolerance is not None:
+                new_first[:, a], new_last[:, a] = _runs(grid, new, moved, a)
         new_lengths = np.log(new_last - new_first + 1.0)
         # more than rounding
         better = new_lengths.sum(axis=1) < lengths[which].sum(axis=1) - 1e-9
         which = which[better]
-        cells[which] = new[better]
+        cells[which], labels[which] = new[better], moved[better]
         first[which], last[which] = new_first[better], new_last[better]
         lengths[which] = new_lengths[better]
     return cells, labels, first, last
 
 
+def _labels_of(grid, cells):
+    """The class, or the answer, of some cells; and which are inside the domain."""
+    if grid.tolerance is None:
+        labels = np.asarray(grid.labels_of(cells))
+        return labels, labels != FREE
+    answers = grid.answers_of(cells)
+    return answers, ~np.isnan(answers[:, 0])
+
+
 def _runs(grid, cells, labels, axis):
-    """First and last cell, on an axis, of the run of each cell's class around it."""
+    """First and last cell, on an axis, of the run around each cell."""
     length = grid.shape[axis]
     if length == 1:
         return 0, 0
-    along = grid.labels_along(cells, axis)
-    other = along != labels[:, None]
-    if grid.has_free:
-        other &= along != FREE
+    if grid.tolerance is None:
+        along = grid.labels_along(cells, axis)
+        other = along != labels[:, None]
+        if grid.has_free:
+            other &= along != FREE
+    else:
+        # nothing is apart from NaN
+        other = grid.tolerance.apart(grid.answers_along(cells, axis), labels[:, None])
     position = np.arange(length)
     here = cells[:, axis, None]
     first = np.where(other & (position < here), position + 1, 0).max(axis=1)

@@ -1,4 +1,4 @@
-"""The grid of cells that a forest induces, labelled with the class of each cell."""
+"""The grid of cells that a forest induces, labelled with the class, or answer, of each cell."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.born_again.everywhere._tolerance import Kinds, Tolerance
 from ensemble_simplify.grid import (
     FREE,
     Stopped,
@@ -21,15 +22,33 @@ from ensemble_simplify.grid import (
 )
 
 SLAB = 1 << 15  # Cells labelled at a time: their scores stay in the processor's cache.
+# In a tree, what stands in a leaf whose answer is chosen when the tree is complete.
+UNNAMED = FREE - 1
+MOST_CELLS = 1 << 20  # Cells of a region whose answers are looked at at once.
+NUMBER_BYTES = 40.0  # That finding the different answers takes for each number.
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use: so many bytes at least."""
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
+
+
+class TooManyAnswers(TooLarge):
+    """Cells have more different answers than labels tell apart."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Classes on a grid of cells."""
+    """Classes, or kinds of answers, on a grid of cells."""
 
     features: np.ndarray  # of each axis
     cuts: list  # sorted cut points of each axis; its cell i is ``(cuts[i - 1], cuts[i]]``
-    labels: np.ndarray  # class index of each cell; `FREE` in cells outside the domain
+    # class index, or number of the kind, of each cell; `FREE` in cells outside the domain
+    labels: np.ndarray
+    kinds: Kinds | None = None  # None: labels are classes
 
     @property
     def n_cells(self):
@@ -45,6 +64,18 @@ class Grid:
         """Whether there are cells of free class."""
         return bool(self.labels.size and self.labels.max() == FREE)
 
+    @property
+    def tolerance(self):
+        """What leaves may answer; None for classes."""
+        return None if self.kinds is None else self.kinds.tolerance
+
+    @property
+    def is_leaf(self):
+        """Whether one leaf can stand for all cells, of a simplified grid."""
+        if self.kinds is None or self.labels.size == 1:
+            return self.labels.size == 1
+        return self.kinds.share_a_leaf(self.labels[self.labels != FREE])
+
     def labels_of(self, cells):
         """Class of some cells, int indices of shape (n, n_axes)."""
         return self.labels[tuple(cells.T)]
@@ -54,6 +85,14 @@ class Grid:
         place = [position[:, None] for position in cells.T]
         place[axis] = np.arange(self.shape[axis])
         return self.labels[tuple(place)]
+
+    def answers_of(self, cells):
+        """Answers of some cells, of shape (n, n_outputs); NaN outside the domain."""
+        return self.kinds.of_labels(self.labels_of(cells))
+
+    def answers_along(self, cells, axis):
+        """Answers on lines through some cells, (n, shape[axis], n_outputs); see `answers_of`."""
+        return self.kinds.of_labels(self.labels_along(cells, axis))
 
     def cells_here(self, cells):
         """The cells that stand for cells of the grid of all cuts, in which ours are numbered."""
@@ -67,10 +106,10 @@ class Grid:
         """The cells lo..hi (inclusive, one entry an axis), as a view."""
         window = tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))
         cuts = [c[a:b] for c, a, b in zip(self.cuts, lo, hi, strict=True)]
-        return Grid(self.features, cuts, self.labels[window])
+        return Grid(self.features, cuts, self.labels[window], self.kinds)
 
     def simplified(self):
-        """The same function without the cuts across which no class changes.
+        """The same function without the cuts across which no class, or answer, changes.
 
         Such cuts appear in no smallest tree. Axes left with one cell are dropped. Where cells are
         free, a slab of cells goes as well if its neighbour has the same class in all its cells
@@ -92,7 +131,7 @@ class Grid:
                     labels = labels.compress(np.append(True, matters), axis=a)
         axes = [a for a, length in enumerate(labels.shape) if length > 1]
         labels = np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes])
-        return Grid(self.features[axes], [cuts[a] for a in axes], labels)
+        return Grid(self.features[axes], [cuts[a] for a in axes], labels, self.kinds)
 
     def _absorbed(self, cuts):
         """The labels of `simplified` where there are free cells; its cuts replace those given."""
@@ -128,9 +167,12 @@ def n_cells(shape):
     return prod(map(float, shape))
 
 
-def grid_bytes(shape):
-    """Bytes that labelling and simplifying a grid of this shape takes at most."""
-    return 4.0 * n_cells(shape)
+def grid_bytes(shape, n_numbers=0):
+    """Bytes that labelling and simplifying a grid of this shape takes at most.
+
+    `n_numbers` are those in the answer of a cell; 0 where it is a class.
+    """
+    return (4.0 + NUMBER_BYTES * n_numbers) * n_cells(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,16 +183,28 @@ class CellTrees:
     offsets: np.ndarray  # where the trees begin, and the end
     value: np.ndarray
     shape: tuple  # cells on each axis
-    decide: Callable  # ``Forest.decide`` of the forest the trees come from
+    # what the forest the trees come from makes of sums: ``Forest.decide``, or with a tolerance its
+    # answers, an array of shape (n, n_outputs)
+    decide: Callable
     # first and last cells, int32 arrays of shape (n_regions, n_axes), of regions outside the
     # domain: the class is `FREE` there
     outside: tuple | None = None
+    tolerance: Tolerance | None = None  # what leaves may answer; None: the class of their cells
+    n_numbers: int = 0  # in an answer; 0 where it is a class
+    rises: bool = False  # whether larger sums mean larger answers
 
     @classmethod
-    def of(cls, forest, axes, outside=None):
+    def of(cls, forest, axes, outside=None, tolerance=None):
         """The trees of a forest over `Axes` that hold all its cut points."""
         trees = axes.encode_forest(forest)
-        return cls(trees.nodes, trees.offsets, forest.value, axes.shape, forest.decide, outside)
+        arrays = trees.nodes, trees.offsets, forest.value, axes.shape
+        if tolerance is None:
+            return cls(*arrays, forest.decide, outside)
+        decide = forest.decide_numbers
+        if tolerance.labelled:
+            decide = forest.decide_probabilities
+        n_numbers = 1 + forest.n_classes if tolerance.labelled else 1
+        return cls(*arrays, decide, outside, tolerance, n_numbers, forest.is_rising)
 
     @property
     def has_free(self):
@@ -173,6 +227,23 @@ class CellTrees:
         """The roots of the trees, as nodes of shape (n_trees, 3)."""
         return self.nodes[self.offsets[:-1]]
 
+    @property
+    def commonest_split(self):
+        """The axis and cut at which most trees have their root; the first of several."""
+        roots = self.roots[self.roots[:, 0] >= 0]
+        first = np.concatenate([[0], np.cumsum(self.shape)])
+        used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
+        best = int(used.argmax())
+        axis = int(np.searchsorted(first, best, side="right")) - 1
+        return axis, best - int(first[axis])
+
+    def halves(self, axis, cut):
+        """The trees on the two sides of a cut."""
+        lo, hi = self.whole
+        middle, below = lo.copy(), hi.copy()
+        middle[axis], below[axis] = cut + 1, cut
+        return [self.restricted(*box)[0] for box in ((lo, below), (middle, hi))]
+
     def restricted(self, lo, hi):
         """The trees on the region lo..hi (inclusive), the axes left, and the cuts kept on each."""
         lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
@@ -187,7 +258,8 @@ class CellTrees:
                 for ends in outside
             )
         shape = tuple(len(c) + 1 for c in cuts)
-        return CellTrees(nodes, offsets, self.value, shape, self.decide, outside), axes, cuts
+        here = replace(self, nodes=nodes, offsets=offsets, shape=shape, outside=outside)
+        return here, axes, cuts
 
     def _outside_in(self, lo, hi):
         """Where the regions outside the domain meet a region, and the cuts that bound them."""
@@ -207,17 +279,95 @@ class CellTrees:
     def only_class(self):
         """The class of all cells inside the domain where that is plain, else None.
 
-        `FREE` if all are outside. Without regions outside the domain, always None.
+        `FREE` if all are outside. Of classes, without regions outside the domain, always None.
+        Where one leaf can stand for all answers, by bounds on them, `UNNAMED`.
         """
-        if self.outside is None:
-            return None
-        whole = (self.outside[0] == 0) & (self.outside[1] == np.array(self.shape) - 1)
-        if whole.all(axis=1).any():
-            return FREE
-        if (self.roots[:, 0] >= 0).any():
+        if self.outside is not None:
+            whole = (self.outside[0] == 0) & (self.outside[1] == np.array(self.shape) - 1)
+            if whole.all(axis=1).any():
+                return FREE
+        if self.tolerance is not None:
+            bounds = self._bounds()
+            return UNNAMED if bounds is not None and self.tolerance.spans(*bounds)[0] else None
+        if self.outside is None or (self.roots[:, 0] >= 0).any():
             return None
         cell = np.zeros((1, len(self.shape)), dtype=np.int32)
         return int(replace(self, outside=None).labels_of(cell)[0])
+
+    def _bounds(self):
+        """The least and the most that answers can be, of shape (1, n_numbers); None: not known.
+
+        Every rounding of the sums keeps their order, so the least and the largest leaf that each
+        tree can reach bound the answers in the very doubles.
+        """
+        if not self.rises:
+            return None
+        leaves = self.nodes[:, 0] < 0
+        numbers = np.where(leaves, self.nodes[:, 1], 0)
+        bounds = []
+        for least in (True, False):
+            values = np.where(leaves[:, None], self.value[numbers], np.inf if least else -np.inf)
+            pick = np.minimum if least else np.maximum
+            of_tree = pick.reduceat(values, self.offsets[:-1], axis=0)
+
+            def sums(start, stop, init, of_tree=of_tree):
+                # one after the other, as everywhere else
+                rows = np.vstack([self._start(1, init), of_tree[start:stop]])
+                return rows.cumsum(axis=0)[-1:]
+
+            bounds.append(self.decide(sums)[0])
+        low, high = np.minimum(*bounds), np.maximum(*bounds)
+        if self.tolerance.labelled:
+            # the class that leads whatever the others have
+            label = int(low[1:].argmax())
+            others = np.delete(high[1:], label)
+            if not (low[1 + label] > others).all():
+                return None
+            low[0] = high[0] = label
+        return low[None], high[None]
+
+    def extremes(self, lo, hi):
+        """The smallest and the largest answer on a region, an array of shape (2, n_numbers).
+
+        They are bounds where one leaf can stand for these.
+        """
+        low, high = np.full(self.n_numbers, np.inf), np.full(self.n_numbers, -np.inf)
+        stack = [self.restricted(lo, hi)[0]]
+        while stack:
+            trees = stack.pop()
+            if trees.only_class() == FREE:
+                continue
+            here = trees._bounds()
+            if here is None or not self.tolerance.spans(*here)[0]:
+                if n_cells(trees.shape) > MOST_CELLS:
+                    stack += trees.halves(*trees.commonest_split)
+                    continue
+                answers = trees.answers()
+                here = answers[~np.isnan(answers[:, 0])]
+            here = np.reshape(here, (-1, self.n_numbers))
+            low = np.minimum(low, here.min(axis=0, initial=np.inf))
+            high = np.maximum(high, here.max(axis=0, initial=-np.inf))
+        return np.array([low, high])
+
+    def table(self, features, cuts, deadline=np.inf):
+        """The grid of all cells, its axes and cuts under other names."""
+        if self.tolerance is None:
+            return Grid(features, cuts, self.labels(deadline))
+        answers = self.answers(deadline)
+        known = ~np.isnan(answers[:, 0])
+        place = np.zeros(int(known.sum()), dtype=np.intp)
+        for column in answers[known].T:
+            numbers, here = np.unique(column, return_inverse=True)
+            place = np.unique(place * len(numbers) + here, return_inverse=True)[1]
+        n_kinds = int(place.max(initial=-1)) + 1
+        if n_kinds > UNNAMED:
+            raise TooManyAnswers(np.inf)
+        kinds = np.empty((n_kinds, self.n_numbers))
+        kinds[place] = answers[known]
+        labels = np.full(len(answers), FREE, dtype=np.uint16)
+        labels[known] = place
+        kinds = Kinds(self.tolerance, kinds)
+        return Grid(features, cuts, labels.reshape(self.shape), kinds)
 
     def labels(self, deadline=np.inf):
         """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
@@ -228,6 +378,20 @@ class CellTrees:
         labels (2 bytes a cell) and one slab of scores.
         """
         labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
+        self._decide_all(labels, deadline)
+        labels = labels.reshape(self.shape)
+        self._free(labels, FREE)
+        return labels
+
+    def answers(self, deadline=np.inf):
+        """The same for numbers: an array of shape (n_cells, n_numbers), NaN outside the domain."""
+        answers = np.empty((int(np.prod(self.shape, dtype=np.int64)), self.n_numbers))
+        self._decide_all(answers, deadline)
+        self._free(answers.reshape(*self.shape, self.n_numbers), np.nan)
+        return answers
+
+    def _decide_all(self, found, deadline):  # found: OUT
+        """What the forest says in every cell."""
         position = 0
         for first, last in _slabs(self.shape):
             if monotonic() >= deadline:
@@ -240,16 +404,24 @@ class CellTrees:
                 paint(self.nodes, self.offsets[start:stop], self.value, first, last, scores)
                 return scores
 
-            labels[position : position + n] = self.decide(sums)
+            found[position : position + n] = self.decide(sums)
             position += n
-        labels = labels.reshape(self.shape)
+
+    def _free(self, found, free):  # found: IN / OUT
+        """Mark the cells outside the domain, in an array whose first axes are those of the grid."""
         if self.outside is not None:
             for first, last in zip(*self.outside, strict=True):
-                labels[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = FREE
-        return labels
+                found[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = free
 
     def labels_of(self, cells):
         """Class of some cells, int32 indices of shape (n, n_axes); `FREE` outside the domain."""
+        return self._decide_of(cells, FREE)
+
+    def answers_of(self, cells):
+        """The same for numbers, of shape (n, n_numbers); NaN outside the domain."""
+        return self._decide_of(cells, np.nan)
+
+    def _decide_of(self, cells, free):
         leaves = np.empty((self.n_trees, len(cells)), dtype=np.intp)
         leaves_of_cells(self.nodes, self.offsets, cells, leaves)
 
@@ -264,11 +436,18 @@ class CellTrees:
             for first, last in zip(*self.outside, strict=True):
                 axes = np.flatnonzero((first > 0) | (last < np.array(self.shape) - 1))
                 inside = (cells[:, axes] >= first[axes]) & (cells[:, axes] <= last[axes])
-                labels[inside.all(axis=1)] = FREE
+                labels[inside.all(axis=1)] = free
         return labels
 
     def labels_along(self, cells, axis):
         """Classes on lines along an axis through some cells, (n, shape[axis]); see `labels_of`."""
+        return self._decide_along(cells, axis, FREE)
+
+    def answers_along(self, cells, axis):
+        """The same for numbers, of shape (n, shape[axis], n_numbers); see `answers_of`."""
+        return self._decide_along(cells, axis, np.nan)
+
+    def _decide_along(self, cells, axis, free):
         length = self.shape[axis]
 
         def sums(start, stop, init):
@@ -277,12 +456,13 @@ class CellTrees:
             paint_lines(self.nodes, roots, self.value, cells, axis, length, scores)
             return scores
 
-        labels = np.asarray(self.decide(sums)).reshape(len(cells), length)
+        labels = np.asarray(self.decide(sums))
+        labels = labels.reshape(len(cells), length, *labels.shape[1:])
         if self.outside is not None:
             others = np.arange(len(self.shape)) != axis
             for first, last in zip(*self.outside, strict=True):
                 meets = (cells >= first) & (cells <= last)
-                labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = FREE
+                labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = free
         return labels
 
     def _start(self, n, init):

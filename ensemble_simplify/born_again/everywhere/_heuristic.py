@@ -11,13 +11,21 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, n_cells
-from ensemble_simplify.born_again.everywhere._search import CellTree, TooLarge, n_regions, solve
+from ensemble_simplify.born_again.everywhere._grid import (
+    UNNAMED,
+    CellTrees,
+    Grid,
+    TooLarge,
+    n_cells,
+)
+from ensemble_simplify.born_again.everywhere._search import CellTree, n_regions, solve
 from ensemble_simplify.grid import FREE, Stopped, class_counts, with_sizes
 
 # Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
 TABLE_CELLS = 1 << 17
+NUMBER_CELLS = UNNAMED  # The same where cells have numbers.
 SAMPLE = 512
+MOST_LEVELS = 64  # Steps, at most, that numbers are told apart by where boxes are divided.
 TAIL_REGIONS = 1_000_000  # Regions of a box that is solved exactly at once.
 PROGRESS_SECONDS = 1.0
 
@@ -31,7 +39,7 @@ class Box:
     axes: np.ndarray  # axes of the whole grid on which the box is still divided
     numbers: list  # the cuts left on each of them, by their number in the whole grid
     trees: CellTrees | None  # restricted to the box, over these cuts; None once there is a table
-    labels: np.ndarray | None = None  # the class of each cell, for small boxes
+    grid: Grid | None = None  # the class, or answer, of each cell, for small boxes
     axis: int = -1  # its split, in numbers of the whole grid; -1 if it has no parts
     cut: int = -1
     parts: tuple = ()
@@ -44,15 +52,14 @@ class Box:
 
     def tabulate(self, deadline):
         """Replace the trees by a table of classes, without the cuts that do not matter."""
-        grid = Grid(self.axes, self.numbers, self.trees.labels(deadline)).simplified()
-        self.axes, self.numbers, self.labels = grid.features, grid.cuts, grid.labels
-        self.trees = None
+        self.grid = self.trees.table(self.axes, self.numbers, deadline).simplified()
+        self.axes, self.numbers, self.trees = self.grid.features, self.grid.cuts, None
 
     def divide(self, axis, cut):
         """Split the box on a local axis and cut."""
         self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
         self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
-        self.trees = self.labels = None
+        self.trees = self.grid = None
 
     def _part(self, axis, cut, upper):
         lo, hi = self.lo.copy(), self.hi.copy()
@@ -61,9 +68,9 @@ class Box:
             lo[self.axis], first[axis] = self.cut + 1, cut + 1
         else:
             hi[self.axis], last[axis] = self.cut, cut
-        if self.labels is not None:
-            grid = Grid(self.axes, self.numbers, self.labels).sub_grid(first, last).simplified()
-            return Box(lo, hi, grid.features, grid.cuts, None, grid.labels)
+        if self.grid is not None:
+            grid = self.grid.sub_grid(first, last).simplified()
+            return Box(lo, hi, grid.features, grid.cuts, None, grid)
         trees, axes, cuts = self.trees.restricted(first, last)
         numbers = [self.numbers[a][c] for a, c in zip(axes, cuts, strict=True)]
         return Box(lo, hi, self.axes[axes], numbers, trees)
@@ -83,6 +90,8 @@ class Draft:
         self.rng = rng
         self.report = report
         self.trees = trees
+        # boxes of so many cells have labels for all their answers
+        self.table_cells = TABLE_CELLS if trees.tolerance is None else NUMBER_CELLS
         numbers = [np.arange(n - 1) for n in trees.shape]
         lo, hi = trees.whole
         self.root = Box(lo, hi, np.arange(len(numbers)), numbers, trees)
@@ -115,16 +124,16 @@ class Draft:
                 self.n_leaves += 1
                 self.share += self._share_of(box)
                 continue
-            if box.labels is None and n_cells(box.shape) <= TABLE_CELLS:
+            if box.grid is None and n_cells(box.shape) <= self.table_cells:
                 box.tabulate(self.deadline)
-            if box.labels is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
+            if box.grid is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
                 self.n_leaves += box.tree.n_leaves
                 self.share += self._share_of(box)
                 continue
-            if box.labels is None:
+            if box.grid is None:
                 box.divide(*sampled_cuts(box.trees, self.rng, 1)[0])
             else:
-                box.divide(*_purest_cuts(*_table_counts(box.labels), 1)[0])
+                box.divide(*_purest_cuts(*_table_counts(box.grid), 1)[0])
             stack.extend(box.parts)
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
@@ -137,7 +146,7 @@ class Draft:
         """Solve a box exactly; False if that takes more memory than allowed."""
         try:
             solution = solve(
-                box.labels,
+                box.grid,
                 self.objective,
                 max_bytes=self.max_bytes,
                 seconds=self.deadline - monotonic(),
@@ -145,8 +154,8 @@ class Draft:
         except TooLarge:
             return False
         tree = solution.tree
-        box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
-        box.trees = box.labels = None
+        box.tree = tree.on_grid(box.grid)
+        box.trees = box.grid = None
         # a faithful tree of the whole is at least as large as the smallest one of the box
         if self.objective == "leaves":
             self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
@@ -170,7 +179,8 @@ class Draft:
             if tree is None:
                 one, two = (trees[id(part)] for part in box.parts)
                 if one and two and one.n_leaves == two.n_leaves == 1:
-                    tree = one if one.nodes[0, 1] == two.nodes[0, 1] else None
+                    same = one.nodes[0, 1] == two.nodes[0, 1] != UNNAMED
+                    tree = one if same else None
             trees[id(box)] = tree
         nodes, stack = [], [self.root]
         while stack:
@@ -184,7 +194,12 @@ class Draft:
         return CellTree(with_sizes(np.concatenate(nodes))).without_free()
 
 
-def _table_counts(labels):
+def _table_counts(grid):
+    """Cells of each class, or level of answers, at each position of each axis."""
+    labels = grid.labels
+    if grid.kinds is not None:
+        levels = _levels(grid.kinds.answers, grid.tolerance)
+        labels = np.append(levels, np.full(FREE + 1 - len(levels), FREE)).astype(np.uint16)[labels]
     n_classes = int(labels.max()) + 1
     if n_classes > FREE:
         # free cells are counted last, and left out
@@ -195,6 +210,21 @@ def _table_counts(labels):
     return counts[:, :n_classes], labels.shape
 
 
+def _levels(answers, tolerance):
+    """Answers in steps of the width that a leaf spans, numbered: classes to divide by."""
+    width = np.full(answers.shape[1], 2.0 * tolerance.atol)
+    if tolerance.labelled:
+        width[0] = 1.0
+    span = np.ptp(answers, axis=0)
+    # as many as are worth telling apart
+    width = np.maximum(width, span / MOST_LEVELS)
+    steps = np.floor((answers - answers.min(axis=0)) / np.where(width > 0, width, 1.0))
+    levels = np.zeros(len(answers), dtype=np.intp)
+    for column in steps.T:
+        _, levels = np.unique(levels * (MOST_LEVELS + 1) + column, return_inverse=True)
+    return levels
+
+
 def sampled_cuts(trees, rng, n):
     """The `n` cuts of a grid with least entropy on a sample of its cells: (axis, cut) each.
 
@@ -202,18 +232,19 @@ def sampled_cuts(trees, rng, n):
     """
     shape = np.array(trees.shape)
     cells = rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
-    labels = trees.labels_of(cells)
-    inside = labels != FREE
-    cells, labels = cells[inside], labels[inside]
+    if trees.tolerance is None:
+        labels = trees.labels_of(cells)
+        inside = labels != FREE
+        labels = labels[inside]
+    else:
+        answers = trees.answers_of(cells)
+        inside = ~np.isnan(answers[:, 0])
+        labels = _levels(answers[inside], trees.tolerance) if inside.any() else np.empty(0)
+    cells = cells[inside]
     first = np.concatenate([[0], np.cumsum(shape)])
     if len(np.unique(labels)) <= 1:
         # nothing to tell apart: halve the votes that most trees still need
-        roots = trees.roots
-        roots = roots[roots[:, 0] >= 0]
-        used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
-        best = int(used.argmax())
-        axis = int(np.searchsorted(first, best, side="right")) - 1
-        return [(axis, best - int(first[axis]))]
+        return [trees.commonest_split]
     n_classes = int(labels.max()) + 1
     place = (first[:-1] + cells) * n_classes + labels[:, None]
     counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from ensemble_simplify.born_again.everywhere._fooling import leaves_bound
-from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, grid_bytes, n_cells
+from ensemble_simplify.born_again.everywhere._grid import (
+    UNNAMED,
+    CellTrees,
+    TooLarge,
+    TooManyAnswers,
+    grid_bytes,
+    n_cells,
+)
 from ensemble_simplify.born_again.everywhere._heuristic import Draft
 from ensemble_simplify.born_again.everywhere._refinement import (
     MOST_SAVED,
@@ -21,7 +28,6 @@ from ensemble_simplify.born_again.everywhere._refinement import (
 from ensemble_simplify.born_again.everywhere._search import (
     DL_PASSES,
     CellTree,
-    TooLarge,
     forced_cuts,
     lay_out,
     n_regions,
@@ -29,7 +35,14 @@ from ensemble_simplify.born_again.everywhere._search import (
     regions_forecast,
     solve,
 )
-from ensemble_simplify.grid import Axes, Stopped, leaf_boxes, merged_thresholds
+from ensemble_simplify.grid import (
+    Axes,
+    Stopped,
+    children,
+    leaf_boxes,
+    merged_thresholds,
+    with_sizes,
+)
 from ensemble_simplify.proof import Space
 from ensemble_simplify.reading import Forest
 
@@ -63,6 +76,7 @@ class Effort:
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
     leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
+    answer_seconds: float = 6e-4  # The same for a leaf that answers a number.
     late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
@@ -106,11 +120,19 @@ class Problem:
     trees: CellTrees  # the forest over the cells; knows which are outside the domain
 
     @classmethod
-    def of(cls, forest, domain=None):
-        """The problem of a forest, inside a domain (an ``Inside``) if there is one."""
+    def of(cls, forest, domain=None, tolerance=None):
+        """The problem of a forest, inside a domain (an ``Inside``) if there is one.
+
+        With a `Tolerance`, leaves answer numbers.
+        """
         axes = Axes.of(forest)
         outside = None if domain is None else domain.outside(axes)
-        return cls(forest, axes, CellTrees.of(forest, axes, outside))
+        return cls(forest, axes, CellTrees.of(forest, axes, outside, tolerance))
+
+    @property
+    def table_bytes(self):
+        """Bytes that looking at every cell takes."""
+        return grid_bytes(self.trees.shape, self.trees.n_numbers)
 
     @cached_property
     def space(self):
@@ -129,12 +151,12 @@ class Problem:
         """Whether looking at every cell is worth its memory and time."""
         return (
             n_cells(self.trees.shape) <= EFFORT.table_cells
-            and grid_bytes(self.trees.shape) <= max_bytes
+            and self.table_bytes <= max_bytes
             and self.label_seconds <= EFFORT.label_share * seconds
         )
 
 
-def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf):
+def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf, tolerance=None):
     """The problem of a forest as it was read, thresholds merged as far as `merge_rows` allow.
 
     Trees that are not reached before the deadline keep their thresholds.
@@ -145,7 +167,7 @@ def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf):
         forest = replace(forest, threshold=merged_thresholds(forest, merge_rows, deadline))
         if domain is not None:
             forest = domain.read(forest)
-    return Problem.of(forest, domain)
+    return Problem.of(forest, domain, tolerance)
 
 
 @dataclass(eq=False)
@@ -159,6 +181,9 @@ class Result:
     # `optimal`, none of least depth has fewer leaves
     depth_bound: int
     leaves_bound: int
+    # of numbers, for every leaf: the first and the last double that its answers can be, an array of
+    # shape (n_leaves, 2, n_numbers)
+    ends: np.ndarray | None = None
 
     @classmethod
     def proven(cls, tree, shape, objective):
@@ -196,6 +221,13 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     not suffice), `OutOfTime`, or `TooManyLeaves` (``method="auto"``).
     """
     search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    result = _find(search, objective)
+    if problem.trees.tolerance is not None:
+        result.tree, result.ends = with_ends(result.tree, problem.trees)
+    return result
+
+
+def _find(search, objective):
     if search.is_direct and search.solve_exactly():
         return Result.proven(search.tree, search.shape, objective)
     # not exactly, or not at once: a faithful tree, made smaller while time remains; then bounds
@@ -225,6 +257,9 @@ class _TreeSearch:
         self.bound_seconds = EFFORT.bound_seconds
         if self.limited:
             self.bound_seconds = min(EFFORT.bound_share * seconds, EFFORT.most_bound_seconds)
+        self.leaf_seconds = EFFORT.leaf_seconds
+        if problem.trees.tolerance is not None:
+            self.leaf_seconds = EFFORT.answer_seconds
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
@@ -248,16 +283,21 @@ class _TreeSearch:
 
     def label_all_cells(self):
         """Look at every cell."""
-        self.grid = _labelled(self.trees, self.max_bytes, self.deadline)
+        self.grid = _labelled(self.problem, self.max_bytes, self.deadline)
         regions = n_regions(self.grid.labels.shape)
         self.report(f"{self.grid.n_cells} cells, {regions:.3g} regions")
 
     def solve_exactly(self):
         """Find the smallest tree; False where memory did not suffice but heuristics may."""
-        self.label_all_cells()
+        try:
+            self.label_all_cells()
+        except TooManyAnswers:
+            if self.method == "exact":
+                raise
+            return False
         try:
             solution = solve(
-                self.grid.labels,
+                self.grid,
                 self.objective,
                 max_bytes=self.max_bytes,
                 seconds=self.deadline - monotonic(),
@@ -277,7 +317,7 @@ class _TreeSearch:
         if self.limited or seconds < EFFORT.patience:
             return
         known = ""
-        if self.trees.outside is None:
+        if self.trees.outside is None and self.trees.tolerance is None:
             grown = self.problem.space.grow(np.inf, EFFORT.announced_leaves)
             if grown is not None:
                 self.tree = CellTree(grown)
@@ -293,7 +333,12 @@ class _TreeSearch:
         )
 
     def grow_first_tree(self):
-        """A faithful tree by the halvings of a proof, or none where there is no time for it."""
+        """A faithful tree by the halvings of a proof, or none where there is no time for it.
+
+        Of numbers, that proof knows nothing.
+        """
+        if self.trees.tolerance is not None:
+            return
         tied = self.trees.outside is not None
         # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
         may_refuse = self.method == "auto" and self.grid is None and not tied
@@ -350,7 +395,7 @@ class _TreeSearch:
     def end(self):
         """When the search for a tree has to end: the rest is for bounds and for writing it."""
         n_leaves = 0 if self.tree is None else self.tree.n_leaves
-        return self.deadline - self.bound_seconds - EFFORT.leaf_seconds * n_leaves
+        return self.deadline - self.bound_seconds - self.leaf_seconds * n_leaves
 
     @property
     def shape(self):
@@ -387,7 +432,10 @@ class _TreeSearch:
             return
         if not self.problem.can_label_all(self.max_bytes, seconds):
             return
-        self.label_all_cells()
+        try:
+            self.label_all_cells()
+        except TooManyAnswers:
+            return
         n_here = self.grid.n_cells
         if (
             n_regions(self.shape) > most_regions
@@ -401,7 +449,7 @@ class _TreeSearch:
         deadline = monotonic() + seconds if self.limited else np.inf
         if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
             # lines of a table are read in less time than they are labelled one by one
-            with suppress(OutOfTime):
+            with suppress(OutOfTime, TooManyAnswers):
                 self.label_all_cells()
             seconds -= min(self.problem.label_seconds, seconds / 2)
         starts = _starts_anywhere(self.trees, self.rng)
@@ -412,7 +460,7 @@ class _TreeSearch:
 
     def bounded(self, parts):
         """The tree, and lower bounds: of its cells, and of the parts that were solved."""
-        left = self.deadline - EFFORT.leaf_seconds * self.tree.n_leaves - monotonic()
+        left = self.deadline - self.leaf_seconds * self.tree.n_leaves - monotonic()
         leaves = self.lower_bound(max(min(self.bound_seconds, left), 0.1 * self.bound_seconds))
         depth = max(part.depth_bound for part in parts)
         leaves = max([leaves, depth + 1, *(part.leaves_bound for part in parts)])
@@ -450,10 +498,10 @@ def _bound_on(grid, starts, *limits):
     """`leaves_bound` on CellTrees or a labelled Grid; `starts` draws from that of all cuts."""
     if isinstance(grid, CellTrees):
         return leaves_bound(grid, starts, *limits)
-    if grid.n_cells == 1:
+    if grid.is_leaf:
         return 1
     bound = leaves_bound(grid, lambda n: grid.cells_here(starts(n)), *limits)
-    return max(forced_cuts(grid.labels) + 1, bound)
+    return max(forced_cuts(grid) + 1, bound)
 
 
 def _duration(seconds):
@@ -480,12 +528,42 @@ def _inside_domain(tree, trees):
     return tree.without(outside)
 
 
+def with_ends(tree, trees):
+    """The tree, two leaves for which one can stand made one, and the ends of its leaves.
+
+    See `Result`.
+    """
+    nodes, tolerance = tree.nodes, trees.tolerance
+    low, high = np.full((2, len(nodes), trees.n_numbers), np.nan)
+    for leaf, first, last in zip(*leaf_boxes(nodes, *trees.whole), strict=True):
+        low[leaf], high[leaf] = trees.extremes(first, last)
+    left, right = children(nodes)
+    is_leaf = tree.is_leaf
+    for node in np.flatnonzero(~is_leaf)[::-1]:
+        one, two = left[node], right[node]
+        if is_leaf[one] and is_leaf[two]:
+            both = np.minimum(low[one], low[two]), np.maximum(high[one], high[two])
+            if tolerance.spans(*(e[None] for e in both))[0]:
+                is_leaf[node], low[node], high[node] = True, *both
+    kept, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        kept.append(node)
+        if not is_leaf[node]:
+            stack += [right[node], left[node]]
+    new = nodes[kept].copy()
+    new[is_leaf[kept], :2] = -1, UNNAMED
+    leaves = np.array(kept)[is_leaf[kept]]
+    ends = tolerance.ends(high[leaves])[0], tolerance.ends(low[leaves])[1]
+    return CellTree(with_sizes(new)), np.stack(ends, axis=1)
+
+
 def find_front(problem, *, max_bytes, seconds):
     """The front of depth and leaves, see `pareto_front`; raises like ``find_tree``."""
     deadline = monotonic() + seconds
-    grid = _labelled(problem.trees, max_bytes, deadline)
+    grid = _labelled(problem, max_bytes, deadline)
     try:
-        return pareto_front(grid.labels, max_bytes=max_bytes, seconds=deadline - monotonic())
+        return pareto_front(grid, max_bytes=max_bytes, seconds=deadline - monotonic())
     except Stopped:
         raise OutOfTime from None
 
@@ -508,8 +586,8 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     seconds = EFFORT.forecast_seconds if np.isinf(limit) else limit
     grid, labels, shape = None, None, problem.trees.shape
     if problem.can_label_all(max_bytes, seconds):
-        with suppress(OutOfTime):
-            grid = _labelled(problem.trees, max_bytes, deadline)
+        with suppress(OutOfTime, TooManyAnswers):
+            grid = _labelled(problem, max_bytes, deadline)
             labels = grid.labels
             shape = labels.shape
     n_states = work = regions_forecast(shape)
@@ -525,7 +603,7 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     return Forecast(
         shape,
         n_states,
-        grid_bytes(problem.trees.shape) + width * n_states,
+        problem.table_bytes + width * n_states,
         problem.label_seconds + 1e-9 * passes * work,
         float(np.fmax(n_leaves, bound)),
         bound,
@@ -547,14 +625,13 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
 
 
-def _labelled(trees, max_bytes, deadline):
+def _labelled(problem, max_bytes, deadline):
     """The simplified grid of all cells, with its axes and cuts numbered."""
-    needed = grid_bytes(trees.shape)
-    if needed > max_bytes:
-        raise TooLarge(needed)
+    if problem.table_bytes > max_bytes:
+        raise TooLarge(problem.table_bytes)
+    numbers = [np.arange(n - 1) for n in problem.trees.shape]
     try:
-        labels = trees.labels(deadline)
+        grid = problem.trees.table(np.arange(len(numbers)), numbers, deadline)
     except Stopped:
         raise OutOfTime from None
-    numbers = [np.arange(n - 1) for n in labels.shape]
-    return Grid(np.arange(labels.ndim), numbers, labels).simplified()
+    return grid.simplified()

@@ -14,12 +14,17 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.born_again.everywhere._grid import Grid, grid_bytes, n_cells
+from ensemble_simplify.born_again.everywhere._grid import (
+    UNNAMED,
+    TooLarge,
+    TooManyAnswers,
+    grid_bytes,
+    n_cells,
+)
 from ensemble_simplify.born_again.everywhere._heuristic import sampled_cuts
 from ensemble_simplify.born_again.everywhere._search import (
     DL_PASSES,
     CellTree,
-    TooLarge,
     n_regions,
     solve,
 )
@@ -266,9 +271,12 @@ class Refinement:
         cells = n_cells(trees.shape)
         if cells * (CELL_WORK + VOTE_WORK * trees.n_trees * trees.value.shape[1]) > self.limit:
             return None
-        if grid_bytes(trees.shape) > self.max_bytes:
+        if grid_bytes(trees.shape, trees.n_numbers) > self.max_bytes:
             return None
-        return Grid(axes, cuts, trees.labels(self.deadline)).simplified()
+        try:
+            return trees.table(axes, cuts, self.deadline).simplified()
+        except TooManyAnswers:
+            return None
 
     def _solve_part(self, lo, hi, room, is_whole):
         """The smallest tree of a part, not deeper than `room`; None where it takes too much."""
@@ -296,7 +304,7 @@ class Refinement:
             return None
         try:
             solution = solve(
-                grid.labels,
+                grid,
                 objective,
                 max_bytes=self.max_bytes,
                 seconds=self.deadline - monotonic(),
@@ -335,6 +343,7 @@ class Refinement:
         splits = np.flatnonzero(nodes[:, 0] >= 0)
         right = splits + 1 + nodes[splits + 1, 2]
         pairs = (nodes[splits + 1, 0] < 0) & (nodes[right, 0] < 0)
+        pairs &= nodes[right, 1] != UNNAMED
         if (pairs & (nodes[splits + 1, 1] == nodes[right, 1])).any():
             return tree.without(np.zeros(len(nodes), dtype=bool))
         return tree

@@ -10,7 +10,7 @@ import numpy as np
 
 from ensemble_simplify._dp import Solver, smallest_tree
 from ensemble_simplify._dp_layout import Layout
-from ensemble_simplify.born_again.everywhere._grid import Grid
+from ensemble_simplify.born_again.everywhere._grid import UNNAMED, Grid, TooLarge
 from ensemble_simplify.grid import (
     FREE,
     Stopped,
@@ -36,21 +36,15 @@ LAYER_BYTES = 6e8
 EVERYWHERE = 1 << 30  # More splits than can stand above any region: no region is left out.
 # Time of the search for depth and then leaves, as a multiple of one pass over the regions.
 DL_PASSES = 6.5
-
-
-class TooLarge(Exception):
-    """The search needs more memory than it may use: so many bytes at least."""
-
-    def __init__(self, n_bytes):
-        super().__init__(f"needs {n_bytes} bytes")
-        self.n_bytes = n_bytes
+LEAVES_AT_ONCE = 1 << 16  # Regions that are told at a time whether they can be leaves.
 
 
 @dataclass(frozen=True, eq=False)
 class CellTree:
     """One tree over the cells of a grid."""
 
-    nodes: np.ndarray  # over axes (see `grid/_regions`); the numbers of leaves are classes
+    # over axes (see `grid/_regions`); the numbers of leaves are classes, or `UNNAMED`
+    nodes: np.ndarray
 
     @classmethod
     def leaf(cls, label):
@@ -104,8 +98,9 @@ class CellTree:
     def without(self, gone):
         """The tree without the leaves `gone`, and without splits between leaves of one class.
 
-        From the bottom up, a split one of whose sides is gone gives way to its other side. If
-        `gone`, a bool for each node, names all leaves, the first stays.
+        Leaves without a name stay apart. From the bottom up, a split one of whose sides is gone
+        gives way to its other side. If `gone`, a bool for each node, names all leaves, the first
+        stays.
         """
         axis, number = self.nodes[:, 0].tolist(), self.nodes[:, 1].tolist()
         left, right = (side.tolist() for side in children(self.nodes))
@@ -117,7 +112,7 @@ class CellTree:
             one, two = stands[left[node]], stands[right[node]]
             if one < 0 or two < 0:
                 stands[node] = max(one, two)
-            elif axis[one] < 0 and axis[two] < 0 and number[one] == number[two]:
+            elif axis[one] < 0 and axis[two] < 0 and number[one] == number[two] != UNNAMED:
                 stands[node] = one
         if stands[0] < 0:
             return CellTree.leaf(self.nodes[self.is_leaf, 1][0])
@@ -208,21 +203,24 @@ class SmallestTree:
     work: float = 0.0
 
 
-def forced_cuts(labels):
+def forced_cuts(grid):
     """Cuts of a simplified grid at which every faithful tree splits."""
-    if labels.max() != FREE:
+    labels, kinds = grid.labels, grid.kinds
+    if kinds is None and not grid.has_free:
         return sum(labels.shape) - labels.ndim
     count = 0
     for a in range(labels.ndim):
         slabs = np.moveaxis(labels, a, 0)
         one, two = slabs[:-1], slabs[1:]
         changes = (one != two) & (one != FREE) & (two != FREE)
+        if kinds is not None:
+            changes[changes] = kinds.apart(one[changes], two[changes])
         count += int(changes.reshape(len(changes), -1).any(axis=1).sum())
     return count
 
 
 def solve(
-    labels,
+    grid,
     objective,
     *,
     max_bytes,
@@ -232,7 +230,7 @@ def solve(
     begin=None,
     layout_share=np.inf,
 ):
-    """The smallest tree of a grid, proven optimal; `labels` are those of ``Grid.simplified``.
+    """The smallest tree of a grid from ``Grid.simplified``, proven optimal.
 
     Cells of class `FREE` may get any class. `max_work` limits the forecast nanoseconds of one
     pass. With ``"depth_then_leaves"`` and `max_depth`, the tree has the fewest leaves of all of at
@@ -240,27 +238,67 @@ def solve(
     the tables are filled; `layout_share` is as `share` of `lay_out`. Raises `TooLarge` before
     anything large is allocated or long is begun, and `Stopped` when the time is up.
     """
-    if labels.size == 1:
-        return SmallestTree(CellTree.leaf(labels.reshape(-1)[0]))
+    if grid.is_leaf:
+        return SmallestTree(_only_leaf(grid))
     deadline = monotonic() + seconds
     solution = _solve(
-        labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
+        grid, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
     )
     solution.tree = solution.tree.without_free()
     return solution
 
 
-def _largest_class(labels):
+def _only_leaf(grid):
+    """The tree of a grid for which one leaf can stand."""
+    label = grid.labels.reshape(-1)[0]
+    known = grid.labels.size > 1 or label != FREE
+    return CellTree.leaf(UNNAMED if grid.kinds is not None and known else label)
+
+
+def _largest_class(grid):
+    """The largest number that tells a class while those of regions are found; 0: none does."""
+    if grid.kinds is not None:
+        return 0
+    labels = grid.labels
     largest = labels.max()
     return largest if largest != FREE else labels.max(where=labels != FREE, initial=0)
 
 
-def _depth_type(labels):
-    return np.uint8 if _largest_class(labels) < 254 else np.uint16
+def _depth_type(grid):
+    return np.uint8 if _largest_class(grid) < 254 else np.uint16
+
+
+def _solver(layout, kinds, max_bytes, deadline):
+    """A solver that knows which regions can be leaves, and the bytes that it holds."""
+    solver = Solver(layout)
+    if kinds is None:
+        return solver, 0
+    n_states = layout.n_states
+    _reserve((2 * kinds.n_codes + 1) * n_states, max_bytes)
+    codes = kinds.codes(FREE + 1)
+    largest = np.empty((kinds.n_codes, n_states), dtype=np.uint16)
+    for code, table in zip(codes, largest, strict=True):
+        solver.largest_code(code, deadline - monotonic(), table)
+    leaves = np.empty(n_states, dtype=np.uint8)
+    for i in range(0, n_states, LEAVES_AT_ONCE):
+        if monotonic() >= deadline:
+            raise Stopped
+        part = slice(i, i + LEAVES_AT_ONCE)
+        leaves[part] = kinds.meet(largest[:, part])
+    solver.leaves = leaves
+    return solver, n_states
+
+
+def _read_out(grid, layers, depth):
+    """The smallest tree of a solved grid; leaves of numbers have no name yet."""
+    nodes = smallest_tree(layers, depth)
+    if grid.kinds is not None:
+        nodes[(nodes[:, 0] < 0) & (nodes[:, 1] != FREE), 1] = UNNAMED
+    return CellTree(nodes)
 
 
 def _solve(
-    labels,
+    grid,
     objective,
     depth,
     max_bytes,
@@ -269,7 +307,8 @@ def _solve(
     begin=None,
     layout_share=np.inf,
 ):
-    """`solve` for more than one class; `depth` as `limit` in `_layered`."""
+    """`solve` for more than one leaf; `depth` as `limit` in `_layered`."""
+    labels = grid.labels
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
     layout = lay_out(labels, deadline, layout_share)
@@ -278,27 +317,27 @@ def _solve(
         raise TooLarge(n_states)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
-        dtypes = [_depth_type(labels)]
+        dtypes = [_depth_type(grid)]
     else:
         dtypes = [np.int16, np.int32]
     _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
     if begin is not None:
         passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
         begin(1e-9 * passes * layout.cost)
-    solver = Solver(layout)
+    solver, held = _solver(layout, grid.kinds, max_bytes, deadline)
     for dtype in dtypes:
-        if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
+        if dtype == np.int16 and _largest_class(grid) >= INT16_SPLITS:
             # the number type must tell classes from mixed regions, too
             continue
-        _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
+        _reserve(np.dtype(dtype).itemsize * n_states + held, max_bytes)
         if objective == "depth_then_leaves":
             if depth is None:
-                depth = _smallest_depth(solver, labels, deadline)
-            tree = _layered(solver, labels, dtype, depth, max_bytes, deadline)
+                depth = _smallest_depth(solver, grid, deadline)
+            tree = _layered(solver, grid, dtype, depth, max_bytes - held, deadline)
         else:
             values = solver.solve(np.empty(n_states, dtype=dtype), deadline - monotonic())
             # None: too many splits for the number type
-            tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
+            tree = _read_out(grid, [values], 1) if values.solved() else None
         if tree is not None:
             return SmallestTree(tree, n_states, layout.cost)
     raise TooLarge(8 * n_states)
@@ -309,15 +348,15 @@ def _reserve(n_bytes, max_bytes):
         raise TooLarge(n_bytes)
 
 
-def pareto_front(labels, *, max_bytes, seconds=np.inf):
+def pareto_front(grid, *, max_bytes, seconds=np.inf):
     """Pairs, from the least depth: each depth that makes fewer leaves possible, and how few."""
-    if labels.size == 1:
+    if grid.is_leaf:
         return [(0, 1)]
-    deadline = monotonic() + seconds
-    solver = Solver(lay_out(labels, deadline))
+    labels, deadline = grid.labels, monotonic() + seconds
+    solver, held = _solver(lay_out(labels, deadline), grid.kinds, max_bytes, deadline)
     n_states, room = solver.layout.n_states, solver.layout.largest_block()
     dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
-    _reserve(np.dtype(dtype).itemsize * (n_states + room), max_bytes)
+    _reserve(np.dtype(dtype).itemsize * (n_states + room) + held, max_bytes)
     layer = solver.first_layer(np.empty(n_states, dtype), deadline - monotonic())
     block = np.empty(room, dtype)
     whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
@@ -333,13 +372,13 @@ def pareto_front(labels, *, max_bytes, seconds=np.inf):
         layer = solver.next_layer(layer, update, EVERYWHERE, block, True, deadline - monotonic())
 
 
-def _smallest_depth(solver, labels, deadline):
-    table = np.empty(solver.layout.n_states, dtype=_depth_type(labels))
+def _smallest_depth(solver, grid, deadline):
+    table = np.empty(solver.layout.n_states, dtype=_depth_type(grid))
     values = solver.solve(table, deadline - monotonic())
-    return values.value([0] * labels.ndim, [n - 1 for n in labels.shape])
+    return values.value([0] * len(grid.shape), [n - 1 for n in grid.shape])
 
 
-def _layered(solver, labels, dtype, limit, max_bytes, deadline):
+def _layered(solver, grid, dtype, limit, max_bytes, deadline):
     """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
     Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
@@ -348,6 +387,7 @@ def _layered(solver, labels, dtype, limit, max_bytes, deadline):
     (or `LAYER_BYTES`) ends, layers are overwritten, and the two sides of the best split are solved
     anew, each a smaller problem. None if the number type `dtype` is too small.
     """
+    labels = grid.labels
     table = np.empty(solver.layout.n_states, dtype=dtype)
     layers = [solver.first_layer(table, deadline - monotonic())]
     used = table.nbytes
@@ -379,7 +419,7 @@ def _layered(solver, labels, dtype, limit, max_bytes, deadline):
     if split is None:
         return None
     if len(layers) == depth:
-        return CellTree(smallest_tree(layers, depth))
+        return _read_out(grid, layers, depth)
     axis, cut, _ = split
     # the parts need the memory
     del table, layers, layer
@@ -390,10 +430,10 @@ def _layered(solver, labels, dtype, limit, max_bytes, deadline):
         numbers = [np.arange(n - 1) for n in part.shape]
         if side.start is not None:
             numbers[axis] += side.start
-        grid = Grid(np.arange(part.ndim), numbers, part).simplified()
-        if grid.labels.size == 1:
-            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
+        here = Grid(np.arange(part.ndim), numbers, part, grid.kinds).simplified()
+        if here.is_leaf:
+            parts.append(_only_leaf(here))
             continue
-        tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
-        parts.append(tree.on_grid(grid))
+        tree = _solve(here, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
+        parts.append(tree.on_grid(here))
     return CellTree.joined(axis, cut, *parts)

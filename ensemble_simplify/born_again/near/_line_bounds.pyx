@@ -2,6 +2,8 @@
 
 Two points of one class need two leaves where the box that they span holds a point of another
 class. Points of which every two need two leaves are a *fooling set*; no tree has fewer leaves.
+Where labels are places of numbers, a leaf is right for all from its least label to the last one
+that is alike; two points need two leaves where the box that they span holds labels further apart.
 """
 
 import numpy as np
@@ -31,6 +33,7 @@ cdef struct Points:
     const int32_t *own_first
     const int32_t *own_last
     const int32_t *runs         # columns star, axis, first, last, label, joined
+    const int32_t *alike        # last label for which one leaf is right together with each
     double looks                # rows and runs held against a box so far
 
 
@@ -46,16 +49,25 @@ cdef bint in_box(
     return True
 
 
-cdef bint holds_other(
-    Points *p, const int32_t *lo, const int32_t *hi, int32_t label
+cdef inline bint widens(
+    const Points *p, int32_t label, int32_t *least, int32_t *most
 ) noexcept nogil:
-    """Whether a box holds a point that is not of a class."""
+    """Whether no leaf is right from the least to the most of some labels and one more."""
+    least[0] = min(least[0], label)
+    most[0] = max(most[0], label)
+    return most[0] > p.alike[least[0]]
+
+
+cdef bint holds_apart(
+    Points *p, const int32_t *lo, const int32_t *hi, int32_t least, int32_t most
+) noexcept nogil:
+    """Whether no leaf is right for some labels and all points of a box."""
     cdef:
         intp_t i, a, wrong, n_axes = p.n_axes
         const int32_t *cell
         const int32_t *run
     for i in range(p.n_stars):
-        if p.labels[i] == label or p.labels[i] < 0:
+        if least <= p.labels[i] <= most or p.labels[i] < 0:
             continue
         cell = p.cells + i * n_axes
         wrong = -1
@@ -69,13 +81,14 @@ cdef bint holds_other(
                 p.own_first[i * n_axes + wrong] <= hi[wrong]
                 and p.own_last[i * n_axes + wrong] >= lo[wrong]
             ):
-                p.looks += i
-                return True
+                if widens(p, p.labels[i], &least, &most):
+                    p.looks += i
+                    return True
     for i in range(p.n_runs):
         run = p.runs + 6 * i
-        if run[4] == label or run[2] > hi[run[1]] or run[3] < lo[run[1]]:
+        if least <= run[4] <= most or run[2] > hi[run[1]] or run[3] < lo[run[1]]:
             continue
-        if in_box(p, run[0], lo, hi, run[1]):
+        if in_box(p, run[0], lo, hi, run[1]) and widens(p, run[4], &least, &most):
             p.looks += p.n_stars + i
             return True
     p.looks += p.n_stars + p.n_runs
@@ -87,12 +100,13 @@ cdef bint need_two(
 ) noexcept nogil:
     """Whether two points, each followed by its class, cannot share a leaf."""
     cdef intp_t a
-    if one[p.n_axes] != two[p.n_axes]:
+    cdef int32_t least = min(one[p.n_axes], two[p.n_axes]), most = max(one[p.n_axes], two[p.n_axes])
+    if most > p.alike[least]:
         return True
     for a in range(p.n_axes):
         lo[a] = min(one[a], two[a])
         hi[a] = max(one[a], two[a])
-    return holds_other(p, lo, hi, one[p.n_axes])
+    return holds_apart(p, lo, hi, least, most)
 
 
 cdef void draw_point(const Points *p, int32_t *point, uint64_t *random) noexcept nogil:
@@ -130,11 +144,13 @@ def fooling_points(
     uint64_t seed,
     double looks,
     double deadline,
+    alike=None,
 ):
     """A fooling set, found by trying random points: cells, and their classes in the last column.
 
     A point that needs a leaf of its own beside all of the set joins it; one that could share a
-    leaf with a single member may take its place. The arrays are those of `Neighbourhood`; `looks`
+    leaf with a single member may take its place. The arrays are those of `Neighbourhood` (`alike`
+    None: a leaf is right for one class); `looks`
     limits the rows and runs to hold against the boxes of two points, each some nanoseconds. The
     deadline is on the clock of ``time.monotonic()``.
     """
@@ -145,10 +161,16 @@ def fooling_points(
         vector[int32_t] members, point, lo, hi
         uint64_t random = seed
         intp_t done = 0
+        const int32_t[::1] alike_
+    if alike is None:
+        largest = max(np.max(labels), np.max(np.asarray(runs)[:, 4], initial=0))
+        alike = np.arange(1 + largest, dtype=np.int32)
+    alike_ = alike
     p.n_axes, p.n_stars, p.n_runs = n_axes, cells.shape[0], runs.shape[0]
     p.cells, p.labels = &cells[0, 0], &labels[0]
     p.own_first, p.own_last = &own_first[0, 0], &own_last[0, 0]
     p.runs = &runs[0, 0] if runs.shape[0] else NULL
+    p.alike = &alike_[0]
     point.resize(width)
     lo.resize(n_axes)
     hi.resize(n_axes)

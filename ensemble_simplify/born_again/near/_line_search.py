@@ -14,11 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.born_again.everywhere._grid import Grid, n_cells
-from ensemble_simplify.born_again.everywhere._search import TooLarge, solve
+from ensemble_simplify.born_again.everywhere._grid import (
+    UNNAMED,
+    Grid,
+    TooLarge,
+    TooManyAnswers,
+    n_cells,
+)
+from ensemble_simplify.born_again.everywhere._search import CellTree, solve
+from ensemble_simplify.born_again.everywhere._tolerance import Kinds
 from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
+from ensemble_simplify.born_again.near._leaf_answers import (
+    Windows,
+    are_alike,
+    in_windows,
+    n_windows,
+)
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
+from ensemble_simplify.born_again.near._number_trees import NumberTrees
 from ensemble_simplify.grid import FREE, Stopped, distinct_rows
 from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
 
@@ -50,6 +64,7 @@ class Effort:
     proof_work: float = 5e8
     bound_looks: float = 1e8  # Points that are looked at for the lower bound,
     few_points: int = 200  # which is sought beside forced cuts if so few points need a leaf each.
+    of_numbers: float = 0.15  # Share of this work for numbers, of which trees are larger.
     n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
@@ -101,6 +116,42 @@ class PathTree:
     # the same of points looked at without the rows, each by the rows that hold its changed value
     held_share: float
     agreement: float  # share of held-out rows on which it agrees; NaN if none were
+    # of numbers:
+    r2: float = np.nan  # R2 on the held-out rows, of the ensemble's own answers
+    max_difference: float = np.nan  # the largest at any point that was looked at
+    windows: Windows | None = None  # what it holds
+    answers: np.ndarray | None = None  # and what its leaves answer, by node
+
+    def answers_at(self, cells):
+        """What it answers in some cells: classes, or numbers."""
+        place = CellTree(self.nodes).apply(cells)
+        return self.nodes[place, 1] if self.answers is None else self.answers[place]
+
+    def within(self, closeness, cells, known, weights):
+        """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
+
+        The other arguments are those of `Windows.answers`.
+        """
+        found = self.windows.pruned(self.nodes, closeness)
+        if found is None:
+            return None
+        nodes, windows = found
+        answers = windows.answers(nodes, cells, known, weights, closeness)
+        leaf = nodes[:, 0] < 0
+        nodes[leaf, 1] = answers[leaf, 0] if closeness.labelled else 0
+        shares, difference = (0.0, 0.0, np.nan, np.nan), windows.largest_difference(answers)
+        return PathTree(nodes, n_leaves(nodes), 0, 0, *shares, difference, windows, answers)
+
+    def ends(self, leaves):
+        """Ends of what some leaves may answer, of shape (n_leaves, 2, n_outputs); None of classes.
+
+        A number is what it is: both ends.
+        """
+        if self.windows is None:
+            return None
+        if self.answers.shape[1] == 1:
+            return np.stack([self.answers[leaves]] * 2, axis=1)
+        return np.stack([self.windows.lower[leaves], self.windows.upper[leaves]], axis=1)
 
 
 class LineSearch:
@@ -109,6 +160,8 @@ class LineSearch:
     `cells` is an int32 array of shape (n_rows, n_axes), with the positive `weights` of its rows;
     `row_share`, from 0 to 1, is the share that rows have in the weight of all points. The limit
     `seconds` is inf for none, and `max_bytes` is for what the points take.
+
+    `closeness` (a `Tolerance`) says what leaves may answer where the lines are of numbers.
 
     `near` holds the points of at most one change, and whatever cells were added; `nodes` the
     smallest tree so far that keeps the promise, of which none has fewer leaves than
@@ -132,8 +185,10 @@ class LineSearch:
         rng,
         report,
         finer=None,
+        closeness=None,
     ):
         self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
+        self.closeness = closeness
         self.max_changes, self.row_share = max_changes, row_share
         self.begin, self.max_bytes = monotonic(), max_bytes
         self.seconds = seconds
@@ -181,23 +236,21 @@ class LineSearch:
         """The moment at which a share of the time is over."""
         return self.begin + share * self.seconds
 
-    def trees(self, near=None):
-        """The kernel for the points of a neighbourhood."""
+    def trees(self, near=None, *, counted=True):
+        """The kernel for the points of a neighbourhood.
+
+        Where what is wrong need not be `counted`, rows of numbers weigh as much as other points:
+        splits are then chosen by where the points are.
+        """
         near = self.near if near is None else near
-        weight = row_weights(near, self.row_share)
-        seed = int(self.rng.integers(1 << 63))
-        return LineTrees(
-            np.array(self.shape, dtype=np.intp),
-            self.n_classes,
-            near.cells,
-            near.labels,
-            weight,
-            near.own_first,
-            near.own_last,
-            near.own_joined,
-            near.runs,
-            seed,
-        )
+        weight = row_weights(near, self.row_share if counted or near.kinds is None else 0.0)
+        points = near.cells, near.labels, weight, near.own_first, near.own_last
+        points += near.own_joined, near.runs, int(self.rng.integers(1 << 63))
+        shape = np.array(self.shape, dtype=np.intp)
+        if near.kinds is None:
+            return LineTrees(shape, self.n_classes, *points)
+        numbers = in_windows(near.kinds[:, -1], self.closeness.atol)
+        return NumberTrees(shape, len(numbers), *points, near.alike, numbers)
 
     def find(self):
         """Find a small tree that keeps the promise."""
@@ -221,10 +274,13 @@ class LineSearch:
         numbers = [np.arange(n - 1) for n in self.shape]
         deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
+            kinds = None if self.closeness is None else Kinds(self.closeness, self.near.kinds)
+            if kinds is not None and len(kinds.answers) >= UNNAMED:
+                raise TooManyAnswers(0)
             labels = self.labelled_grid(deadline)
-            grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
+            grid = Grid(np.arange(len(self.shape)), numbers, labels, kinds).simplified()
             solution = solve(
-                grid.labels,
+                grid,
                 "leaves",
                 max_bytes=self.max_bytes,
                 seconds=deadline - monotonic(),
@@ -233,13 +289,21 @@ class LineSearch:
         except (TooLarge, Stopped):
             return
         self.nodes = solution.tree.on_grid(grid).nodes
+        if kinds is not None:
+            self.nodes = self.named(self.nodes)
         self.leaves_bound = n_leaves(self.nodes)
 
+    def named(self, nodes):
+        """The tree with the best label in each leaf."""
+        leaf, labels = nodes[:, 0] < 0, self.trees().leaf_errors(nodes)[1]
+        nodes[leaf, 1] = labels[leaf]
+        return nodes
+
     def labelled_grid(self, deadline):
-        """A table of all cells: the classes of promised points, others free."""
+        """A table of all cells: classes, or kinds of answers, of promised points, others free."""
         strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
         labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
-        labels[self.rows @ strides] = self.lines.classes_of(self.rows)
+        labels[self.rows @ strides] = self.lines.in_order(self.lines.classes_of(self.rows))
         first = self.lines.first
         if self.max_changes == 0:
             return labels.reshape(self.shape)
@@ -250,7 +314,8 @@ class LineSearch:
                     walked = from_axis[part] <= a
                     place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
                     place = place + np.arange(self.shape[a]) * strides[a]
-                    labels[place] = found[walked, first[a] : first[a + 1]]
+                    on_axis = found[walked, first[a] : first[a + 1]]
+                    labels[place] = self.lines.in_order(on_axis)
         return labels.reshape(self.shape)
 
     def wrong_weight(self, nodes):
@@ -262,7 +327,7 @@ class LineSearch:
 
         Where the time does not suffice, and exceptions can be counted, it gets some wrong.
         """
-        trees, counted = self.trees(), self.max_changes <= 1
+        trees, counted = self.trees(counted=False), self.max_changes <= 1
         cost, nodes = trees.find(NO_ERRORS, deadline=self.at(EFFORT.tree_share if counted else 1.0))
         if cost >= 1.0 and counted:
             return nodes
@@ -280,7 +345,7 @@ class LineSearch:
     def improved_tree(self, nodes, deadline):
         """A tree no larger that gets all points at hand right."""
         self.report(f"first tree: {n_leaves(nodes)} leaves")
-        trees, limited = self.trees(), np.isfinite(deadline)
+        trees, limited = self.trees(counted=False), np.isfinite(deadline)
         middle = (monotonic() + deadline) / 2
         work = np.inf if limited else EFFORT.look_work
         _, found = trees.find(NO_ERRORS, EFFORT.width, EFFORT.an_axis, deadline=middle, work=work)
@@ -354,8 +419,11 @@ class LineSearch:
         if self.is_optimal:
             return
         near, found = self.near, n_leaves(self.nodes)
-        trees = self.trees()
-        classes = len(np.unique(near.labels[near.labels >= 0]))
+        trees = self.trees(counted=False)
+        if near.kinds is None:
+            classes = len(np.unique(near.labels[near.labels >= 0]))
+        else:
+            classes = n_windows(near.alike)
         before = np.cumsum(trees.forced_cuts())
         self.leaves_bound = max(classes, int(before[-1]) + 1)
         limited = np.isfinite(self.seconds)
@@ -372,6 +440,7 @@ class LineSearch:
                 int(self.rng.integers(1 << 63)),
                 np.inf if limited and not prove else EFFORT.bound_looks,
                 half,
+                near.alike,
             )
             self.leaves_bound = max(self.leaves_bound, len(points))
             if 0 < len(points) <= EFFORT.few_points:
@@ -407,7 +476,8 @@ class LineSearch:
             self.nodes = front.tree(fewest)
         self.split_rows()
         near, limited = self.near.of_rows(self.kept), np.isfinite(self.seconds)
-        _, nodes = self.trees(near).find(
+        self.near_kept = near
+        _, nodes = self.trees(near, counted=False).find(
             NO_ERRORS,
             EFFORT.width // 2,
             2,
@@ -426,11 +496,13 @@ class LineSearch:
         front.add(Prunings(self.nodes, *self.trees().leaf_errors(self.nodes)))
         total = total_weight(self.near, self.row_share)
         before, held = self.held()
-        trees, steps = self.trees(), []
+        trees, trees_kept, steps = self.trees(), self.trees(self.near_kept), []
         for m in spread(front.sizes()):
             nodes = front.tree(m)
             n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
+            told = self.told(nodes, trees, self.near)
             wrong = float(front.errors[min(m, len(front.errors)) - 1])
+            agreement, r2 = self.judged_aside(self.fronts[1].tree(m), trees_kept)
             steps.append(
                 PathTree(
                     nodes,
@@ -440,15 +512,34 @@ class LineSearch:
                     rows_wrong,
                     (wrong + self.n_unseen) / (total + self.n_unseen),
                     weight / held if held else 0.0,
-                    self.agreement_aside(m),
+                    agreement,
+                    r2,
+                    *told,
                 )
             )
         self.report(f"{len(steps)} trees on the path of exceptions")
         return steps
 
+    def told(self, nodes, trees, near):
+        """Largest difference, `Windows` and answers of a tree, by the points of its kernel.
+
+        Where answers are labelled, its leaves get their classes as numbers.
+        """
+        if near.kinds is None:
+            return ()
+        windows = Windows.of(trees, nodes, near.kinds, self.closeness)
+        known = near.labels >= 0
+        rows = near.cells[known], near.kinds[near.labels[known]], near.weights[known]
+        answers = windows.answers(nodes, *rows, self.closeness)
+        if self.closeness.labelled:
+            leaf = nodes[:, 0] < 0
+            nodes[leaf, 1] = answers[leaf, 0]
+        return windows.largest_difference(answers), windows, answers
+
     def front(self, near, share, nodes):
         """The cheapest trees found for every number of leaves, prunings of `nodes` among them."""
         trees, total = self.trees(near), total_weight(near, self.row_share)
+        part = 1.0 if near.kinds is None else EFFORT.of_numbers
         front = Front()
         front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
         limited = np.isfinite(self.seconds)
@@ -457,12 +548,13 @@ class LineSearch:
             if price < 0.5 or monotonic() > end:
                 break
             limit = now + (end - now) * (k + 1) / EFFORT.n_prices if limited else np.inf
-            work = np.inf if limited else EFFORT.path_work
+            work = np.inf if limited else part * EFFORT.path_work
             half = monotonic() + (limit - monotonic()) / 2 if limited else np.inf
             before = trees.work_done
             _, found = trees.find(price, EFFORT.width, EFFORT.an_axis, deadline=half, work=work)
             if not limited:
                 work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
+                work *= part
             found = trees.improve(found, price, EFFORT.width, EFFORT.an_axis, work, limit)
             front.add(Prunings(found, *trees.leaf_errors(found)))
         return front
@@ -473,21 +565,30 @@ class LineSearch:
         n_aside = int(ASIDE * len(order))
         self.aside, self.kept = np.sort(order[:n_aside]), np.sort(order[n_aside:])
 
-    def agreement_aside(self, m):
-        """Agreement, on held-out rows, of the tree of at most m leaves found without them."""
+    def judged_aside(self, nodes, trees):
+        """Agreement and R2, on held-out rows, of a tree that was found without them."""
         if not len(self.aside):
-            return np.nan
-        tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)
-        cells, weights = self.near.cells[self.aside], self.near.weights[self.aside]
-        labels = tree.classes_of(cells)
-        right = weights * (labels == self.near.labels[self.aside])
+            return np.nan, np.nan
+        near, weights = self.near, self.near.weights[self.aside]
+        cells, truth = near.cells[self.aside], near.labels[self.aside]
+        tree = PathTree(nodes, *[0] * 6, np.nan, *self.told(nodes, trees, self.near_kept))
+        told, r2 = tree.answers_at(cells), np.nan
+        if near.kinds is not None:
+            truth = near.kinds[truth]
+            off, spread = (
+                (weights * (truth[:, -1] - number) ** 2).sum()
+                for number in (told[:, -1], np.average(truth[:, -1], weights=weights))
+            )
+            r2 = 1.0 - off / spread if spread > 0 else np.nan
+        right = weights * are_alike(told, truth, self.closeness)
         if self.finer is not None:
             place = {cell.tobytes(): i for i, cell in enumerate(cells)}
             at = np.array([place.get(cell.tobytes(), -1) for cell in self.finer.cells], dtype=int)
-            held, label = at >= 0, labels[at]
-            more = (label == self.finer.answers).astype(float) - (label == self.finer.rounded)
+            held, told = at >= 0, told[at]
+            more = are_alike(told, self.finer.answers, self.closeness).astype(float)
+            more -= are_alike(told, self.finer.rounded, self.closeness)
             np.add.at(right, at[held], (more * self.finer.weights)[held])
-        return float(right.sum() / weights.sum())
+        return float(right.sum() / weights.sum()), float(r2)
 
     def least_leaves(self, tolerance):
         """Leaves that are needed to stay within a tolerance, as far as that is known: 1 to 3."""
@@ -513,7 +614,7 @@ class LineSearch:
         return np.concatenate(before), float(total)
 
 
-def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
+def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=None):
     """Leaves of a tree that answers as a forest near some rows; None if none is found in time."""
     try:
         search = LineSearch(
@@ -527,6 +628,7 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
             max_bytes=np.inf,
             rng=rng,
             report=lambda message: None,
+            closeness=closeness,
         )
         nodes = search.first_tree()
         if search.n_unseen or search.wrong_weight(nodes) >= 1.0:

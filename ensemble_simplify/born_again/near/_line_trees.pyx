@@ -57,38 +57,8 @@ cdef double SMALL_WORK = 3e5
 cdef double MAX_KNOWN = 3e7
 
 
-cdef cppclass Subset:
-    # stars whose row is inside, and runs that reach inside
-    vector[int32_t] stars
-    vector[int32_t] runs
-    # first and last cell of the region
-    vector[int32_t] lo
-    vector[int32_t] hi
-
-
-cdef struct ScoredCut:
-    double score
-    int32_t axis
-    int32_t cut
-
-
-cdef cppclass Known:
-    # a region without ends that tell nothing apart, and leaves that are too few for it
-    vector[int32_t] box
-    int32_t too_few
-
-
 cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
     return one.score < two.score
-
-
-cdef struct Run:
-    int32_t star
-    int32_t axis
-    int32_t first
-    int32_t last
-    int32_t label
-    int32_t joined
 
 
 cdef void replace_subtree(
@@ -110,53 +80,15 @@ cdef class LineTrees:
     number; every other point weighs 1. Deadlines are on the clock of ``time.monotonic()``, work is
     in units of about a nanosecond, trees are int32 arrays of shape (n_nodes, 3), over axes; the
     numbers of their leaves are classes.
-    """
 
-    cdef:
-        intp_t n_axes, n_classes, n_stars, n_others
-        const int32_t[:, ::1] cells
-        const int32_t[::1] labels
-        const int32_t[:, ::1] own_first
-        const int32_t[:, ::1] own_last
-        const uint8_t[:, ::1] own_joined
-        const int32_t[:, ::1] runs
-        const float64_t[::1] star_weight
-        const Run *run
-        vector[intp_t] first
-        # weight by position and class: of points there, and of runs from here on
-        vector[float64_t] mass
-        vector[float64_t] change
-        vector[uint8_t] event
-        # of each axis of the region, the first cell and those with an event, in order, from
-        # `first` of the axis on
-        vector[int32_t] marks
-        vector[intp_t] n_marks
-        # whether cells are so many that only those with an event are looked at
-        bint is_sparse
-        vector[float64_t] total, left, running
-        vector[double] reach
-        vector[Subset *] pool
-        vector[ScoredCut] splits
-        vector[vector[ScoredCut]] candidates
-        uint64_t random
-        double noise
-        int criterion
-        double work, work_limit, next_poll, deadline
-        bint stopped
-        double weight
-        # the split with the least error of its two sides, and that error
-        ScoredCut stump
-        double stump_error
-        vector[int32_t] stamp
-        int32_t stamps
-        # regions that are known not to fit into so many leaves
-        unordered_map[uint64_t, vector[Known]] known
-        double n_known
+    A class more general, `NumberTrees`, is for labels of which a leaf is right for several: those
+    from its own to the last one that is `alike`; `numbers` are what they stand for.
+    """
 
     def __cinit__(
         self,
         const intp_t[::1] shape,
-        intp_t n_classes,
+        intp_t n_labels,
         const int32_t[:, ::1] cells,
         const int32_t[::1] labels,
         const float64_t[::1] star_weight,
@@ -165,10 +97,16 @@ cdef class LineTrees:
         const uint8_t[:, ::1] own_joined,
         const int32_t[:, ::1] runs,
         uint64_t seed,
+        const int32_t[::1] alike=None,
+        const float64_t[::1] numbers=None,
     ):
         cdef intp_t a, n = 0
         self.n_axes = shape.shape[0]
-        self.n_classes = n_classes
+        # of numbers, what is added up are the weights, and the numbers and squares times weights
+        self.n_columns = n_labels if numbers is None else 3
+        self.numbers, self.has_moments = numbers, numbers is not None
+        self.alike = np.arange(n_labels, dtype=np.int32) if alike is None else alike
+        self.quick = False
         self.n_stars = cells.shape[0]
         self.n_others = runs.shape[0]
         self.cells, self.labels, self.star_weight = cells, labels, star_weight
@@ -179,15 +117,15 @@ cdef class LineTrees:
         for a in range(self.n_axes):
             n += shape[a]
             self.first[a + 1] = n
-        self.mass.resize(n * n_classes)
-        self.change.resize((n + 1) * n_classes)
+        self.mass.resize(n * self.n_columns)
+        self.change.resize((n + 1) * self.n_columns)
         self.event.resize(n + 1)
         self.marks.resize(n + 1)
         self.n_marks.resize(self.n_axes)
         self.is_sparse = n > DENSE
-        self.total.resize(n_classes)
-        self.left.resize(n_classes)
-        self.running.resize(n_classes)
+        self.total.resize(self.n_columns)
+        self.left.resize(self.n_columns)
+        self.running.resize(self.n_columns)
         self.reach.resize(self.n_axes)
         self.stamp.resize(n + 1)
         self.stamps = 0
@@ -284,11 +222,26 @@ cdef class LineTrees:
 
     # ------------------------------------------------------------- splits
 
+    cdef inline void add(
+        self, float64_t *columns, int32_t label, double weight
+    ) noexcept nogil:
+        """Add the weight of points of a label to columns."""
+        if self.has_moments:
+            self.add_moments(columns, label, weight)
+        else:
+            columns[label] += weight
+
+    cdef void add_moments(self, float64_t *columns, int32_t label, double weight) noexcept nogil:
+        cdef double moment = weight * self.numbers[label]
+        columns[0] += weight
+        columns[1] += moment
+        columns[2] += moment * self.numbers[label]
+
     cdef inline void add_point(
         self, const Subset *part, intp_t axis, int32_t at, int32_t label, double weight
     ) noexcept nogil:
         cdef intp_t here = self.first[axis] + at
-        self.mass[here * self.n_classes + label] += weight
+        self.add(&self.mass[here * self.n_columns], label, weight)
         # a split may be worth its while just below or just above
         if self.is_sparse:
             self.mark(part, axis, at)
@@ -301,9 +254,9 @@ cdef class LineTrees:
         self, const Subset *part, intp_t axis, int32_t lo, int32_t hi, int32_t label
     ) noexcept nogil:
         cdef intp_t here = self.first[axis] + lo, after = self.first[axis] + hi + 1
-        self.change[here * self.n_classes + label] += 1.0
+        self.add(&self.change[here * self.n_columns], label, 1.0)
         if hi < part.hi[axis]:
-            self.change[after * self.n_classes + label] -= 1.0
+            self.add(&self.change[after * self.n_columns], label, -1.0)
         if self.is_sparse:
             self.mark(part, axis, lo)
             self.mark(part, axis, hi + 1)
@@ -321,12 +274,12 @@ cdef class LineTrees:
 
     cdef void forget(self, const Subset *part) noexcept nogil:
         """Forget all weights of before, at least inside a region."""
-        cdef intp_t a, i, k, begin, end, n_classes = self.n_classes
+        cdef intp_t a, i, k, begin, end, n_columns = self.n_columns
         for a in range(self.n_axes):
             begin, end = self.first[a] + part.lo[a], self.first[a] + part.hi[a] + 1
-            self.work += <double> ((end - begin) * n_classes)
+            self.work += <double> ((end - begin) * n_columns)
             if not self.is_sparse:
-                for i in range(begin * n_classes, end * n_classes):
+                for i in range(begin * n_columns, end * n_columns):
                     self.mass[i] = 0.0
                     self.change[i] = 0.0
                 for i in range(begin, end):
@@ -335,7 +288,7 @@ cdef class LineTrees:
             for k in range(self.n_marks[a]):
                 end = self.first[a] + self.marks[self.first[a] + k]
                 self.event[end] = 0
-                for i in range(end * n_classes, (end + 1) * n_classes):
+                for i in range(end * n_columns, (end + 1) * n_columns):
                     self.mass[i] = 0.0
                     self.change[i] = 0.0
             self.n_marks[a] = 0
@@ -360,22 +313,22 @@ cdef class LineTrees:
 
     cdef inline void begin_axis(self) noexcept nogil:
         cdef intp_t c
-        for c in range(self.n_classes):
+        for c in range(self.n_columns):
             self.left[c] = 0.0
             self.running[c] = 0.0
 
     cdef void count(self, const Subset *part) noexcept nogil:
-        """Weigh the classes of a subset on every axis.
+        """Weigh the labels of a subset on every axis.
 
-        O((stars + runs) * axes * classes), and a sort or a look at each cell of the region's axes.
+        O((stars + runs) * axes), and a sort or a look at each cell of the region's axes.
         """
         cdef:
-            intp_t i, a, n_classes = self.n_classes
+            intp_t i, a
             int32_t star, lo, hi, label
             double weight
             Run run
-        for i in range(n_classes):
-            self.total[i] = 0.0
+        self.total.assign(self.n_columns, 0.0)
+        self.weight = 0.0
         self.forget(part)
         for i in range(<intp_t> part.stars.size()):
             star = part.stars[i]
@@ -386,7 +339,8 @@ cdef class LineTrees:
                 hi = min(self.own_last[star, a], part.hi[a])
                 self.reach[a] = hi - lo
                 weight += hi - lo
-            self.total[label] += weight
+            self.weight += weight
+            self.add(self.total.data(), label, weight)
             for a in range(self.n_axes):
                 if self.reach[a] == 0.0:
                     self.add_point(part, a, self.cells[star, a], label, weight)
@@ -401,25 +355,27 @@ cdef class LineTrees:
             run = self.run_of(part.runs[i])
             lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
             weight = hi - lo + 1
-            self.total[run.label] += weight
+            self.weight += weight
+            self.add(self.total.data(), run.label, weight)
             for a in range(self.n_axes):
                 if a == run.axis:
                     self.add_run(part, a, lo, hi, run.label)
                 else:
                     self.add_point(part, a, self.cells[run.star, a], run.label, weight)
-        self.weight = 0.0
-        for i in range(n_classes):
-            self.weight += self.total[i]
         self.work += <double> ((part.stars.size() + part.runs.size()) * self.n_axes) * 3.0
 
-    cdef double leaf_error(self, int32_t *label) noexcept nogil:
-        """Weight of the points that are not of the heaviest class; after `count`."""
+    cdef inline bint serves(self, int32_t leaf, int32_t label) noexcept nogil:
+        """Whether a leaf of some label is right for points of another."""
+        return leaf <= label <= self.alike[leaf]
+
+    cdef double leaf_error(self, const Subset *part, int32_t *label) noexcept nogil:
+        """Weight of the points for which the best leaf is not right; after `count`."""
         cdef intp_t c, best = 0
         cdef double others = 0.0
-        for c in range(1, self.n_classes):
+        for c in range(1, self.n_columns):
             if self.total[c] > self.total[best]:
                 best = c
-        for c in range(self.n_classes):
+        for c in range(self.n_columns):
             if c != best:
                 others += self.total[c]
         label[0] = <int32_t> best
@@ -428,12 +384,12 @@ cdef class LineTrees:
     cdef void score_splits(self, const Subset *part) noexcept nogil:
         """All splits that part points, with their scores, less is better; after `count`."""
         cdef:
-            intp_t a, c, i, n_steps, n_classes = self.n_classes
+            intp_t a, c, i, n_steps, n_columns = self.n_columns
             int32_t p
             const int32_t *marks = NULL
             const float64_t *mass
             const float64_t *change
-            double n_left, most_left, most_right
+            double error
             ScoredCut split
         self.splits.clear()
         self.stump_error = 1e300
@@ -449,40 +405,70 @@ cdef class LineTrees:
                 n_steps = self.n_marks[a] - 1
             for i in range(n_steps):
                 p = part.lo[a] + <int32_t> i if not self.is_sparse else marks[i]
-                mass = &self.mass[(self.first[a] + p) * n_classes]
-                change = &self.change[(self.first[a] + p) * n_classes]
-                for c in range(n_classes):
+                mass = &self.mass[(self.first[a] + p) * n_columns]
+                change = &self.change[(self.first[a] + p) * n_columns]
+                for c in range(n_columns):
                     self.running[c] += change[c]
                     self.left[c] += mass[c] + self.running[c]
                 if self.is_sparse:
                     # on to the last cell before the next mark
-                    for c in range(n_classes):
+                    for c in range(n_columns):
                         self.left[c] += (marks[i + 1] - 1 - p) * self.running[c]
                     p = marks[i + 1] - 1
                 elif not self.event[self.first[a] + p + 1]:
                     continue
-                n_left = most_left = most_right = 0.0
-                for c in range(n_classes):
-                    n_left += self.left[c]
-                    most_left = max(most_left, self.left[c])
-                    most_right = max(most_right, self.total[c] - self.left[c])
-                if n_left <= TINY or self.weight - n_left <= TINY:
+                if not self.rate(&split.score, &error):
                     continue
-                split.score = self.impurity()
                 if self.noise > 0.0:
                     split.score *= 1.0 + self.noise * random_unit(&self.random)
                 split.cut = p
                 self.splits.push_back(split)
-                if self.weight - most_left - most_right < self.stump_error:
-                    self.stump_error = self.weight - most_left - most_right
+                if error < self.stump_error:
+                    self.stump_error = error
                     self.stump = split
-                self.work += <double> (4 * n_classes)
+                self.work += <double> (4 * n_columns)
+
+    cdef inline bint rate(self, double *score, double *error) noexcept nogil:
+        """Score of a split, and the error of leaves on both sides; false if a side is empty."""
+        cdef intp_t c, n_columns = self.n_columns
+        cdef double n_left = 0.0, most_left = 0.0, most_right = 0.0
+        if self.has_moments:
+            return self.rate_moments(score, error)
+        for c in range(n_columns):
+            n_left += self.left[c]
+            most_left = max(most_left, self.left[c])
+            most_right = max(most_right, self.total[c] - self.left[c])
+        if n_left <= TINY or self.weight - n_left <= TINY:
+            return False
+        score[0] = self.impurity()
+        error[0] = self.weight - most_left - most_right
+        return True
+
+    cdef bint rate_moments(self, double *score, double *error) noexcept nogil:
+        """The same for numbers; what leaves would get wrong is not known.
+
+        The score adds up the logarithm of the variance on either side of each point, which is what
+        it takes to tell normal deviates; below the tolerance, which is one, there is nothing to
+        gain. If `criterion` is 1, it is the variance itself.
+        """
+        cdef double n_left = self.left[0], n_right = self.weight - n_left, rest, one, two
+        if n_left <= TINY or n_right <= TINY:
+            return False
+        rest = self.total[1] - self.left[1]
+        one = max(self.left[2] - self.left[1] * self.left[1] / n_left, 0.0)
+        two = max(self.total[2] - self.left[2] - rest * rest / n_right, 0.0)
+        if self.criterion == 0:
+            one = n_left * log(1.0 + one / n_left)
+            two = n_right * log(1.0 + two / n_right)
+        score[0] = one + two
+        error[0] = 1e300
+        return True
 
     cdef inline double impurity(self) noexcept nogil:
         """Impurity of both sides of a split, each times its weight."""
         cdef intp_t c
         cdef double here, rest, n_left = 0.0, n_right = 0.0, one = 0.0, two = 0.0
-        for c in range(self.n_classes):
+        for c in range(self.n_columns):
             here = self.left[c]
             rest = self.total[c] - here
             if here > TINY:
@@ -546,8 +532,11 @@ cdef class LineTrees:
             Subset *below
             int right
         self.count(part)
-        error = self.leaf_error(&label)
-        if error <= price or self.out_of_time():
+        error = self.leaf_error(part, &label)
+        if error <= price:
+            return self.put_leaf(label, error, price, out)
+        if self.out_of_time():
+            error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         self.score_splits(part)
         if not self.best_split(&split):
@@ -560,14 +549,18 @@ cdef class LineTrees:
         cost += self.grow(below, place + 1, price, out)
         if error + price <= min(cost, stump_cost):
             out.resize(here)
+            if self.stopped:
+                self.count(part)
+                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         if stump_cost < cost - TINY:
             out.resize(here)
             self.put_split(stump.axis, stump.cut, out)
             cost = 0.0
             for right in range(2):
-                self.count(self.side(part, stump.axis, stump.cut, right, place))
-                error = self.leaf_error(&label)
+                below = self.side(part, stump.axis, stump.cut, right, place)
+                self.count(below)
+                error = self.leaf_error(below, &label)
                 cost += self.put_leaf(label, error, price, out)
         out[here].size = <int32_t> (out.size() - here)
         return cost
@@ -606,7 +599,7 @@ cdef class LineTrees:
             Subset *below
         self.room(place + 1)
         self.count(part)
-        error = self.leaf_error(&label)
+        error = self.leaf_error(part, &label)
         if error <= price:
             return self.put_leaf(label, error, price, out)
         greedy = self.grow(part, place, price, tree)
@@ -650,25 +643,47 @@ cdef class LineTrees:
                 greedy = cost
                 tree.swap(left)
         if error + price <= greedy:
+            if self.stopped:
+                self.count(part)
+                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         out.insert(out.end(), tree.begin(), tree.end())
         return greedy
 
     # ------------------------------------------------------------- better trees
 
+    cdef double wrong_in(self, const Subset *part, int32_t leaf) noexcept nogil:
+        """Weight of the points of a subset for which a leaf is not right."""
+        cdef:
+            intp_t i
+            double weight = 0.0
+            Run run
+        for i in range(<intp_t> part.stars.size()):
+            if not self.serves(leaf, self.labels[part.stars[i]]):
+                weight += self.weight_of(part, part.stars[i])
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if not self.serves(leaf, run.label):
+                weight += min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+        self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
+        return weight
+
+    cdef inline double weight_of(self, const Subset *part, int32_t star) noexcept nogil:
+        """Weight of a row and of its own runs, as far as they reach into a subset's region."""
+        cdef intp_t a
+        cdef double weight = self.star_weight[star]
+        for a in range(self.n_axes):
+            weight += min(self.own_last[star, a], part.hi[a])
+            weight -= max(self.own_first[star, a], part.lo[a])
+        return weight
+
     cdef double cost_of(
         self, const Subset *part, intp_t place, double price, const Node *nodes, int32_t at
     ) noexcept nogil:
         """What the subtree at a node costs on a subset."""
         cdef double cost
-        cdef intp_t c
         if nodes[at].axis < 0:
-            self.count(part)
-            cost = price
-            for c in range(self.n_classes):
-                if c != nodes[at].cut:
-                    cost += self.total[c]
-            return cost
+            return price + self.wrong_in(part, nodes[at].cut)
         cost = self.cost_of(
             self.side(part, nodes[at].axis, nodes[at].cut, False, place),
             place + 1, price, nodes, at + 1,
@@ -735,6 +750,7 @@ cdef class LineTrees:
             intp_t place
             double cost, old
         self.set_limits(work, deadline)
+        self.quick = price < NO_ERRORS
         array_to_nodes(nodes, tree)
         with nogil:
             while tree.size() > 1 and not self.out_of_time():
@@ -778,44 +794,45 @@ cdef class LineTrees:
 
     cdef void weigh_nodes(
         self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
-        float64_t *errors, int32_t *classes,
+        float64_t *errors, int32_t *labels,
     ) noexcept nogil:
         self.count(part)
-        errors[at] = self.leaf_error(&classes[at])
+        errors[at] = self.leaf_error(part, &labels[at])
         if nodes[at].axis < 0:
             return
         self.weigh_nodes(
             self.side(part, nodes[at].axis, nodes[at].cut, False, place),
-            place + 1, nodes, at + 1, errors, classes,
+            place + 1, nodes, at + 1, errors, labels,
         )
         self.weigh_nodes(
             self.side(part, nodes[at].axis, nodes[at].cut, True, place),
-            place + 1, nodes, right_child(nodes, at), errors, classes,
+            place + 1, nodes, right_child(nodes, at), errors, labels,
         )
 
     def leaf_errors(self, const int32_t[:, ::1] nodes):
-        """What every node of a tree would get wrong as a leaf, and the heaviest class there."""
+        """What every node of a tree would get wrong as a leaf, and the best label there."""
         cdef vector[Node] tree
         array_to_nodes(nodes, tree)
         errors = np.empty(nodes.shape[0])
-        classes = np.empty(nodes.shape[0], dtype=np.int32)
+        labels = np.empty(nodes.shape[0], dtype=np.int32)
+        self.quick = False
         cdef float64_t[::1] errors_ = errors
-        cdef int32_t[::1] classes_ = classes
+        cdef int32_t[::1] labels_ = labels
         with nogil:
-            self.weigh_nodes(self.everything(), 1, tree.data(), 0, &errors_[0], &classes_[0])
-        return errors, classes
+            self.weigh_nodes(self.everything(), 1, tree.data(), 0, &errors_[0], &labels_[0])
+        return errors, labels
 
     def few_leaves(self):
-        """The least weight that trees of one and of two leaves get wrong."""
+        """The least weight that trees of one and of two leaves get wrong (two, of numbers: 0)."""
         cdef int32_t label
         cdef double one, two
         cdef Subset *all
         with nogil:
             all = self.everything()
             self.count(all)
-            one = self.leaf_error(&label)
+            one = self.leaf_error(all, &label)
             self.score_splits(all)
-            two = min(one, self.stump_error)
+            two = 0.0 if self.has_moments else min(one, self.stump_error)
         return one, two
 
     def wrong_weight(self, const int32_t[:, ::1] nodes):
@@ -845,7 +862,7 @@ cdef class LineTrees:
             return
         for i in range(<intp_t> part.stars.size()):
             star = part.stars[i]
-            if self.labels[star] == nodes[at].cut:
+            if self.serves(nodes[at].cut, self.labels[star]):
                 continue
             wrong[0] += 1.0
             wrong[1] += counts[star]
@@ -858,7 +875,7 @@ cdef class LineTrees:
                 wrong[2] -= held[self.cells[star, a] + 1] - held[self.cells[star, a]]
         for i in range(<intp_t> part.runs.size()):
             run = self.run_of(part.runs[i])
-            if run.label != nodes[at].cut:
+            if not self.serves(nodes[at].cut, run.label):
                 held = before + self.first[run.axis] + run.axis
                 lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
                 wrong[0] += hi - lo + 1
@@ -923,7 +940,7 @@ cdef class LineTrees:
         none has one above.
         """
         cdef:
-            intp_t c, i, n_classes = self.n_classes
+            intp_t c, i, n_columns = self.n_columns
             intp_t n_steps = self.n_marks[a] if self.is_sparse else part.hi[a] - part.lo[a]
             int32_t p, after
             const int32_t *marks = self.marks.data() + self.first[a]
@@ -934,9 +951,9 @@ cdef class LineTrees:
         self.begin_axis()
         for i in range(n_steps):
             p = marks[i] if self.is_sparse else part.lo[a] + <int32_t> i
-            mass = &self.mass[(self.first[a] + p) * n_classes]
-            change = &self.change[(self.first[a] + p) * n_classes]
-            for c in range(n_classes):
+            mass = &self.mass[(self.first[a] + p) * n_columns]
+            change = &self.change[(self.first[a] + p) * n_columns]
+            for c in range(n_columns):
                 self.running[c] += change[c]
                 self.left[c] += mass[c] + self.running[c]
             after = p + 1
@@ -946,15 +963,15 @@ cdef class LineTrees:
             if p < after:
                 self.note_ends(p, low, high)
             if p < after - 1:
-                for c in range(n_classes):
+                for c in range(n_columns):
                     self.left[c] += (after - 1 - p) * self.running[c]
                 self.note_ends(after - 1, low, high)
-        self.work += <double> ((part.hi[a] - part.lo[a]) * self.n_classes)
+        self.work += <double> ((part.hi[a] - part.lo[a]) * self.n_columns)
 
     cdef inline void note_ends(self, int32_t p, int32_t *low, int32_t *high) noexcept nogil:
         """Take a cut for one of the ends of `pure_ends`."""
         cdef intp_t c, n_left = 0, n_right = 0
-        for c in range(self.n_classes):
+        for c in range(self.n_columns):
             n_left += self.left[c] > LITTLE
             n_right += self.total[c] - self.left[c] > LITTLE
         if n_left <= 1:
@@ -979,6 +996,20 @@ cdef class LineTrees:
             code = scramble(code + <uint64_t> box[a] + <uint64_t> 0x9E3779B97F4A7C15)
         return code
 
+    cdef intp_t n_apart(
+        self, const Subset *part, intp_t most, int32_t *label
+    ) noexcept nogil:
+        """Leaves that the labels of a subset need, wherever they are, and a label; after `count`.
+
+        Where there are more than `most`, some number above it.
+        """
+        cdef intp_t c, n = 0
+        for c in range(self.n_columns):
+            if self.total[c] > LITTLE:
+                n += 1
+                label[0] = <int32_t> c
+        return n
+
     cdef int fits(
         self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
     ) except -2 nogil:
@@ -989,21 +1020,19 @@ cdef class LineTrees:
         bisection.
         """
         cdef:
-            intp_t a, c, i, n = 0
+            intp_t a, i, n
             int32_t label = 0, cut
             int outcome, result = 0
             uint64_t code
             vector[int32_t] box, low, high
             vector[int32_t] cuts
             Known fail
+            Subset *side
             int right
         if self.stopped:
             return -1
         self.count(part)
-        for c in range(self.n_classes):
-            if self.total[c] > LITTLE:
-                n += 1
-                label = <int32_t> c
+        n = self.n_apart(part, n_leaves, &label)
         if n <= 1:
             self.put_leaf(label, 0.0, 0.0, out)
             return 1
@@ -1018,8 +1047,9 @@ cdef class LineTrees:
             if high[a] <= low[a]:
                 self.put_split(<int32_t> a, high[a], out)
                 for right in range(2):
-                    self.count(self.side(part, <int32_t> a, high[a], right, place))
-                    self.leaf_error(&label)
+                    side = self.side(part, <int32_t> a, high[a], right, place)
+                    self.count(side)
+                    self.leaf_error(side, &label)
                     self.put_leaf(label, 0.0, 0.0, out)
                 return 1
         if n_leaves == 2:
@@ -1174,7 +1204,7 @@ cdef class LineTrees:
         cdef double cost
         cdef Subset *all
         self.set_limits(work, deadline)
-        self.criterion, self.noise = criterion, noise
+        self.criterion, self.noise, self.quick = criterion, noise, price < NO_ERRORS
         with nogil:
             all = self.everything()
             if width == 0:

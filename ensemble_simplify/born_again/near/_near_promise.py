@@ -7,27 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
-from ensemble_simplify.born_again.everywhere._search import CellTree
+from ensemble_simplify.born_again.near._leaf_answers import are_alike
 from ensemble_simplify.grid import Axes, distinct_rows
 from ensemble_simplify.proof import within
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Training rows of positive weight; those of one cell and class are one."""
+    """Training rows of positive weight; those of one cell and target are one."""
 
     rows: np.ndarray  # float32
-    y_index: np.ndarray
+    targets: np.ndarray  # class indices, or numbers
     weight: np.ndarray
     cells: np.ndarray  # int32, a column for each axis
 
     @classmethod
-    def of(cls, X, y_index, weight, cells):
+    def of(cls, X, targets, weight, cells):
         """The rows as they were given; `X` is float32."""
         counted = weight > 0
-        X, y_index, weight, cells = (part[counted] for part in (X, y_index, weight, cells))
-        first, place = distinct_rows(np.column_stack([cells, y_index]))
-        return cls(X[first], y_index[first], np.bincount(place, weight), cells[first])
+        X, targets, weight, cells = (part[counted] for part in (X, targets, weight, cells))
+        number = np.unique(targets, return_inverse=True)[1]
+        first, place = distinct_rows(np.column_stack([cells, number]))
+        return cls(X[first], targets[first], np.bincount(place, weight), cells[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,8 @@ class Finer:
 
     rows: np.ndarray  # as they were given, as numbers
     cells: np.ndarray  # int32, a column for each axis
-    answers: np.ndarray  # class indices that the ensemble itself answers
-    rounded: np.ndarray  # and those of the cells
+    answers: np.ndarray  # what the ensemble itself answers: class indices, or rows of numbers
+    rounded: np.ndarray  # and the answers of the cells
     weights: np.ndarray
 
     @classmethod
@@ -47,14 +48,17 @@ class Finer:
         There are none where the ensemble rounds rows itself.
         """
         given, rounded = answers or (np.zeros(0, dtype=np.intp),) * 2
-        at = np.flatnonzero(given != rounded)
+        apart = given != rounded
+        at = np.flatnonzero(apart if apart.ndim == 1 else apart.any(axis=1))
         at = at[weights[at] > 0]
         return cls(X[at], cells[at], given[at], rounded[at], weights[at])
 
-    def wrong(self, tree):
-        """How many a tree over the axes answers otherwise, as given, and by their cells."""
-        labels = tree.nodes[tree.apply(self.cells), 1]
-        return np.array([(labels != self.answers).sum(), (labels != self.rounded).sum()])
+    def wrong(self, told, closeness):
+        """How many a tree that was asked answers otherwise, as given, and by their cells."""
+        given, rounded = (
+            ~are_alike(told, truth, closeness) for truth in (self.answers, self.rounded)
+        )
+        return np.array([given.sum(), rounded.sum()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +69,7 @@ class Promise:
     axes: Axes  # of the ensemble, inside the domain
     training: Training
     finer: Finer
-    trees: list  # nodes of the trees on the path of exceptions
+    trees: list  # of `PathTree`, on the path of exceptions
 
     @property
     def rows(self):
@@ -102,6 +106,11 @@ def check_promise(model):
                 "ensemble's answers on the training rows only. Use max_changes=0 for that, or "
                 f"{name}=False."
             )
+    if model.max_changes > 1 and model.atol is not None:
+        raise ValueError(
+            f"max_changes={model.max_changes} does not go with atol={model.atol!r}: a tolerance is "
+            "kept at every input, or at points that are listed. Use max_changes=None, 0 or 1."
+        )
     if model.max_changes > 1 and (model.tolerance or model.max_leaf_nodes is not None):
         name = "tolerance" if model.tolerance else "max_leaf_nodes"
         raise ValueError(
@@ -110,13 +119,16 @@ def check_promise(model):
         )
 
 
-def path_bunch(steps, finer):
+def path_bunch(steps, finer, closeness):
     """The path of exceptions as a Bunch of arrays; each finer row is a point of its own."""
-    names = (
+    names = [
         "n_leaves", "n_exceptions", "n_row_exceptions", "weighted_share", "held_share", "agreement",
-    )  # fmt: skip
+    ]  # fmt: skip
+    if closeness is not None and not closeness.labelled:
+        names += ["r2", "max_difference"]
     path = Bunch(**{name: np.array([getattr(step, name) for step in steps]) for name in names})
-    given, rounded = np.array([finer.wrong(CellTree(step.nodes)) for step in steps]).T
+    wrong = [finer.wrong(step.answers_at(finer.cells), closeness) for step in steps]
+    given, rounded = np.array(wrong).T
     path.n_exceptions += given
     path.n_row_exceptions += given - rounded
     return path

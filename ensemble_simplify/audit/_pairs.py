@@ -1,0 +1,208 @@
+"""Pairs of rows that differ in some features alone, as points of a space with these twice.
+
+The model is two forests there: one splits on the features, the other one, read from the same trees,
+on their copies. So what `proof` knows of two models holds of one model and two rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from sys import maxsize
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+
+from ensemble_simplify.grid import Axes, Stopped, distinct_rows, in_boxes
+from ensemble_simplify.proof import Rise, Space, may_begin, points_in, prove
+
+# Random pairs looked at before anything is searched.
+PROBED = 4096
+
+
+class FoundPair(NamedTuple):
+    """Two rows that are answered otherwise, if there are any.
+
+    Attributes
+    ----------
+    exists : bool or None
+        None: a limit came first, the `reason`.
+    rows : float64 array of shape (2, n_features) or None
+    largest, bound : float or None
+        Of numbers: the largest move that was seen; no move is larger than the bound.
+    n_boxes : int
+    reason : {None, "time", "rounding"}
+    """
+
+    exists: bool | None
+    rows: np.ndarray | None = None
+    largest: float | None = None
+    bound: float | None = None
+    n_boxes: int = 0
+    reason: str | None = None
+
+
+class Pairs:
+    """The pairs of inputs of a model that differ in some features alone.
+
+    Parameters
+    ----------
+    audited : Audited
+    features : list of int
+    """
+
+    def __init__(self, audited, features):
+        self.audited, self.features = audited, features
+        forest, self.n = audited.forest, audited.forest.n_features
+        may_miss = forest.missing
+        if may_miss is not None:
+            may_miss = np.append(may_miss, may_miss[features])
+        first = replace(
+            forest,
+            n_features=self.n + len(features),
+            missing=may_miss,
+            double_threshold=None,
+            table=None,
+            filled=None,
+        )
+        place = np.arange(self.n)
+        place[features] = self.n + np.arange(len(features))
+        inner = forest.feature >= 0
+        second = replace(first, feature=np.where(inner, place[forest.feature], -1))
+        self.forests = [first, second]
+        self.inside = None if audited.inside is None else audited.inside.doubled(features)
+        self.axes = Axes.of(*self.forests)
+        if audited.near is not None and self.inside is not None:
+            self.axes = self.inside.with_ties(self.axes)
+        self.shared = ~np.isin(self.axes.features, [*features, *place[features]])
+
+    @property
+    def are_one(self):
+        """Whether the model does not look at the features: all rows of a pair are one to it."""
+        return bool(self.shared.all()) or not any(map(len, self.axes.by_feature))
+
+    def rows(self, cells):
+        """The first and the second row of pairs: two arrays of shape (n, n_features)."""
+        points = points_in(self.axes, self.inside, cells)
+        first, second = points[:, : self.n], points[:, : self.n].copy()
+        second[:, self.features] = points[:, self.n :]
+        return first, second
+
+    def search(self, response, gap, max_changes, deadline):
+        """A pair with another class, or of which a number moves by more than a gap.
+
+        With rows that the question is asked near, at most `max_changes` features are changed.
+        """
+        is_class = response.kind == "class"
+        if self.are_one:
+            return FoundPair(False, largest=0.0, bound=0.0)
+        if not may_begin(self.forests, deadline):
+            return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
+        boxes = None
+        if self.audited.near is not None:
+            try:
+                boxes = self._near(max_changes, deadline)
+            except Stopped:
+                return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
+        search = self._classes if is_class else self._numbers
+        outcome, cell, *told = search(response, gap, boxes, deadline)
+        rows = None
+        if cell is not None:
+            rows = np.concatenate(self.rows(cell[None]))
+            if boxes is not None:
+                rows = self._like_near(cell, rows, response, gap)
+            rows = self._of_fewer_changes(rows, response, gap)
+        return FoundPair(None if outcome is None else not outcome, rows, *told)
+
+    def _classes(self, _, __, boxes, deadline):
+        """Look for two classes; the rows of a pair can change places."""
+        space = Space(
+            self.forests,
+            self.axes,
+            self.inside,
+            wrong=lambda labels: np.triu(np.ones((len(labels),) * 2, dtype=bool), 1),
+        )
+        if boxes is None:
+            cells = self._random(space.outside)
+            differ = space.judge(0, cells) != space.judge(1, cells) if len(cells) else cells[:, 0]
+            found = np.flatnonzero(differ)
+            if found.size:
+                return False, cells[found[0]]
+        outcome, cells, n_boxes = prove(space, deadline, maxsize, boxes=boxes)
+        cell = None if cells is None else cells[0]
+        return outcome, cell, None, None, n_boxes, None if outcome is not None else "time"
+
+    def _numbers(self, response, gap, boxes, deadline):
+        """Look for a large move of a number."""
+        trees = [self.axes.encode_forest(forest) for forest in self.forests]
+        outside = None if self.inside is None else self.inside.outside(self.axes)
+        model = self.audited.model
+
+        def answers(cells):
+            return [response.numbers(model, rows)[:, None] for rows in self.rows(cells)]
+
+        search = Rise(self.forests, response.column, trees, self.axes, outside, answers, gap, boxes)
+        found = search.decide(np.random.default_rng(0), deadline)
+        bound = max(found.bound, found.largest)
+        return found.outcome, found.cell, found.largest, bound, search.n_boxes, found.reason
+
+    def _random(self, outside):
+        """Random cells inside the domain."""
+        first, last = self.axes.whole
+        rng = np.random.default_rng(0)
+        cells = rng.integers(first, last + 1, size=(PROBED, len(first)), dtype=np.int32)
+        return cells[~in_boxes(cells, outside)]
+
+    def _near(self, max_changes, deadline):
+        """Boxes of the pairs near the rows."""
+        rows = self.audited.near
+        rows = np.hstack([rows, rows[:, self.features]])
+        self.cells = np.ascontiguousarray(self.axes.encode_rows(rows, deadline).T)
+        shared = np.flatnonzero(self.shared)
+        first, last = self.axes.whole
+        boxes = []
+        for free in combinations(shared.tolist(), min(max_changes, len(shared))):
+            if monotonic() >= deadline:
+                raise Stopped
+            fixed = np.setdiff1d(shared, free)
+            kept = [0]
+            if len(fixed):
+                kept = np.sort(distinct_rows(self.cells[:, fixed])[0])
+            lo, hi = np.tile(first, (len(kept), 1)), np.tile(last, (len(kept), 1))
+            lo[:, fixed] = hi[:, fixed] = self.cells[np.ix_(kept, fixed)]
+            boxes += zip(lo, hi, strict=True)
+        return boxes
+
+    def _like_near(self, cell, rows, response, gap):
+        """The two rows of a cell, like one that they are near, but for the fewest features.
+
+        If that one itself has an answer that is far from one of theirs, it takes the place of the
+        other.
+        """
+        changed = (self.cells != cell) & self.shared
+        i = int(changed.sum(axis=1).argmin())
+        own = self.audited.near[i].copy()
+        moved = self.axes.features[changed[i]]
+        own[moved] = rows[0, moved]
+        kept = np.setdiff1d(np.arange(self.n), self.features)
+        rows[:, kept] = own[kept]
+        far = [self._are_apart(np.stack([own, row]), response, gap) for row in rows]
+        return np.stack([own, rows[far.index(True)]]) if any(far) else rows
+
+    def _of_fewer_changes(self, rows, response, gap):
+        """Two rows, the second without changes that are not needed."""
+        for j in self.features:
+            fewer = rows.copy()
+            fewer[1, j] = rows[0, j]
+            if self._are_apart(fewer, response, gap):
+                rows = fewer
+        return rows
+
+    def _are_apart(self, rows, response, gap):
+        """Whether two rows are inside the domain, and their answers as is asked for."""
+        inside = self.audited.inside
+        if inside is not None and not inside.contains(rows).all():
+            return False
+        first, second = response.numbers(self.audited.model, rows).tolist()
+        return first != second if response.kind == "class" else abs(first - second) > gap

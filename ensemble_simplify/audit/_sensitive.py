@@ -1,0 +1,284 @@
+"""Can changes of some features alone change the answer?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._flip import _changes
+from ensemble_simplify.audit._pairs import Pairs
+from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
+from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import shown_entry
+from ensemble_simplify.writing import number, plain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """Outcome of `is_sensitive`.
+
+    It is true (in the sense of ``if``) only where two rows were found.
+
+    Parameters
+    ----------
+    sensitive : bool or None
+        True: there are two rows, see `counterexample`; False: it is proven that there are none;
+        None: a limit came first, see `reason`.
+    features : list of str or int
+        The features that were changed, by name if the model knows names.
+    response : {"class", "proba", "value"}
+        What was asked about.
+    positive : label or None
+        The class whose probability was asked about.
+    gap : float
+        Only larger moves of a probability or a value count.
+    counterexample : ndarray of shape (2, n_features), table of two rows, or None
+        Two rows that differ in these features alone. With `near`, the first is a row of it where
+        that row has such a partner itself. Of models that take tables of text or categories, a
+        table.
+    changes : dict
+        The features in which these rows differ, with their values in the first row and the second.
+    predictions : tuple or None
+        What the model itself answers to the two: classes, probabilities or values.
+    largest : float or None
+        Largest move of the probability or value that was seen, if one was.
+    bound : float or None
+        No move of the probability or value is larger. Of classes None.
+    n_boxes : int
+        Boxes of the space of pairs that were looked at.
+    seconds : float
+        Time taken.
+    domain : Domain, dict or None
+        Which inputs counted.
+    max_changes : int or None
+        Only pairs of rows counted that differ from some row of `near` in at most so many other
+        features; None: all.
+    reason : {None, "time", "rounding"}
+        Why it is undecided: `time_limit`, or moves that lie within rounding of the gap at too many
+        points to look at each.
+    finer : bool
+        Whether the model compares numbers finer than float32: only inputs that float32 represents
+        counted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import is_sensitive
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> outcome = is_sensitive(tree, [0, 1])
+    >>> outcome.sensitive, outcome.features
+    (False, [0, 1])
+    """
+
+    sensitive: bool | None
+    features: list
+    response: str
+    positive: Any
+    gap: float
+    counterexample: np.ndarray | None
+    changes: dict
+    predictions: tuple | None
+    largest: float | None
+    bound: float | None
+    n_boxes: int
+    seconds: float
+    domain: Domain | dict | None = None
+    max_changes: int | None = None
+    reason: str | None = None
+    finer: bool = False
+
+    def __bool__(self):
+        return self.sensitive is True
+
+    def __repr__(self):
+        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        if self.sensitive is None:
+            why = "at the limit" if self.reason == "time" else "within rounding of the gap"
+            if self.bound is not None:
+                why += f", no move is larger than {self.bound:.6g}"
+            return f"Sensitivity({self._what()}: undecided {why}; {effort})"
+        if not self.sensitive:
+            moved = "has one class" if self.response == "class" else "moves no further"
+            return f"Sensitivity({self._what()}: proven, {self._where()} {moved}; {effort})"
+        steps = ", ".join(
+            f"{key}: {shown_entry(before)} -> {shown_entry(after)}"
+            for key, (before, after) in self.changes.items()
+        )
+        first, second = shown_answers(self.predictions)
+        return f"Sensitivity({self._what()}: {first} becomes {second} by {steps}; {effort})"
+
+    def _what(self):
+        """What was asked, in words."""
+        names = ", ".join(map(repr, self.features))
+        if self.response == "class":
+            return f"class by {names}"
+        what = "value" if self.response == "value" else f"probability of {self.positive!r}"
+        return f"{what} by {names}, beyond {number(self.gap)}"
+
+    def _where(self):
+        where = "every input that float32 represents" if self.finer else "every input"
+        where += "" if self.domain is None else " in the domain"
+        if self.max_changes is not None:
+            n = self.max_changes
+            where += f" near the rows ({n} other feature{'' if n == 1 else 's'} changed)"
+        return where
+
+
+@validate_params(
+    {
+        "features": [str, Integral, list, tuple, np.ndarray],
+        "gap": [Interval(Real, 0, None, closed="left")],
+        "response": [StrOptions(set(RESPONSES))],
+        "near": ["array-like", None],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "domain": [Domain, dict, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def is_sensitive(
+    model: Any,
+    features: Any,
+    *,
+    gap: float = 0,
+    response: str = "auto",
+    positive: Any = None,
+    near: ArrayLike | None = None,
+    max_changes: int | None = None,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+) -> Sensitivity:
+    """Find two rows that differ in some features alone and get other answers, or prove none do.
+
+    Read more in the :ref:`User Guide <audit>`.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier or regressor: a tree ensemble, a decision tree, a pipeline that ends in
+        one, or an estimator of this package. It is not changed.
+    features : str, int or list of these
+        The features that change, by index, or by name if the model knows the names of its columns.
+        Name all columns of a one-hot group: one alone cannot change in its ``domain``.
+    gap : float, default=0
+        How far a probability or a value may move: only larger moves count. Of classes it is 0: any
+        other class counts.
+    response : {"auto", "class", "proba", "value"}, default="auto"
+        What is asked about: the class, the probability of one class, or the value of a regressor.
+        ``"auto"``: the class of a classifier, the value of a regressor.
+    positive : label or None, default=None
+        The class whose probability counts. None: of two classes, the second of ``classes_``.
+    near : array-like of shape (n_samples, n_features) or None, default=None
+        Rows near which pairs are looked for: apart from the `features`, which may take any values,
+        a pair must be like some row of `near` in all but `max_changes` features. None: all pairs
+        count.
+    max_changes : int or None, default=None
+        How many other features may differ from the row of `near`. None: 0.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur. Both rows of a pair must be among them. See :class:`Domain`. None:
+        every finite input and, with `near`, missing values in columns of `near` that have some.
+    time_limit : float or None, default=None
+        Seconds after which the attempt ends undecided.
+
+    Returns
+    -------
+    outcome : Sensitivity
+        Its attribute ``sensitive`` is True (see ``counterexample``: two rows on which the model's
+        own ``predict`` or ``predict_proba`` was called), False (proven), or None (undecided).
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, or has no such response.
+    ValueError
+        If a feature is unknown, a gap is asked of classes, or parameters do not go together.
+
+    See Also
+    --------
+    is_monotone : Whether the answer can fall where a feature rises.
+    nearest_flip : The smallest change of a row that flips its class.
+
+    Notes
+    -----
+    The two rows are one point of a space in which the features stand twice. Trees that do not split
+    on them cancel there, and the others are bounded together with their own copies [1]_. Time can
+    grow exponentially with the number of features. With `near` and few changes it hardly does.
+
+    A move of a number is the difference of the two doubles that the model itself answers, taken in
+    double. Bounds are of real numbers, with margins for all rounding; what comes within a margin of
+    the gap is decided by the model itself. A missing value is a value like others, where the domain
+    allows it. Pipelines are judged on the rows that float32 represents.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, J. D. Tygar, A. D. Joseph (2016). Evasion and Hardening of Tree Ensemble
+       Classifiers. Proceedings of Machine Learning Research 48, 2387-2396.
+       https://proceedings.mlr.press/v48/kantchelian16.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> from ensemble_simplify import is_sensitive
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> bool(is_sensitive(model, ["sex", "age"], gap=20))
+    False
+    >>> outcome = is_sensitive(model, "bmi", gap=20, near=X)
+    >>> outcome.sensitive, list(outcome.changes)
+    (True, ['bmi'])
+    """
+    begin, deadline = monotonic(), deadline_after(time_limit)
+    if max_changes is not None and near is None:
+        raise ValueError(
+            f"max_changes={max_changes} counts changes of rows, but near=None gives none. Give "
+            "both, or neither to ask about all pairs."
+        )
+    audited = Audited(model, domain, classifier=False, near=near)
+    asked = Response.of(audited, response, positive)
+    if asked.kind == "class" and gap > 0:
+        raise ValueError(
+            f"gap={gap} is one of numbers, but the response is the class. Ask about "
+            "response='proba', or leave it out."
+        )
+    chosen = audited.indices(features, "features")
+    n_changes = None if near is None else int(max_changes or 0)
+    found = Pairs(audited, chosen).search(asked, float(gap), n_changes, deadline)
+    is_class = asked.kind == "class"
+    rows, predictions, changes = found.rows, None, {}
+    if rows is not None:
+        own = asked.numbers(audited.model, rows)
+        first, second = own.tolist()
+        if first == second if is_class else not abs(first - second) > gap:
+            raise audited.disagrees(rows)
+        predictions = plain(first), plain(second)
+        shown = audited.table.shown(rows)
+        changes = _changes(audited, rows, shown)
+        rows = shown
+    return Sensitivity(
+        sensitive=found.exists,
+        features=[audited.key(j) for j in chosen],
+        response=asked.kind,
+        positive=plain(audited.forest.classes[asked.column]) if asked.kind == "proba" else None,
+        gap=float(gap),
+        counterexample=rows,
+        changes=changes,
+        predictions=predictions,
+        largest=None if is_class else found.largest,
+        bound=None if is_class else found.bound,
+        n_boxes=found.n_boxes,
+        seconds=monotonic() - begin,
+        domain=domain,
+        max_changes=n_changes,
+        reason=found.reason,
+        finer=audited.finer,
+    )

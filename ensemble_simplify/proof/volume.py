@@ -1,0 +1,140 @@
+"""Shares of the volume of a box: points drawn from it, and bounds on what is settled in it."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.grid import cell_shares
+
+# Boxes that are settled or halved without a time limit.
+BOXES = 20_000
+# Without a time limit, the search ends after so many boxes
+FIRST_BOXES = 1_000
+# if less than this share of the volume is settled then, as with deep forests.
+LEAST_SETTLED = 0.01
+_COUNT = itertools.count()
+
+
+def box_of(rows, inside):
+    """Ends of the box, and which features are whole numbers."""
+    n_features = rows.shape[1]
+    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+    integer = np.zeros(n_features, dtype=bool)
+    if inside is not None:
+        low, high, integer = inside.low.copy(), inside.high.copy(), inside.integer
+    if len(rows):
+        known = ~np.isnan(rows)
+        rows = np.where(known.any(axis=0), rows, 0.0)  # of a column without a number, any will do
+        known |= ~known.any(axis=0)
+        least = rows.min(axis=0, where=known, initial=np.inf)
+        most = rows.max(axis=0, where=known, initial=-np.inf)
+        low = np.where(np.isfinite(low), low, least)
+        high = np.where(np.isfinite(high), high, most)
+    unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    if unbounded.size:
+        raise ValueError(
+            f"Nothing bounds feature {unbounded[0]}. Give rows X, or a domain with bounds for "
+            "every feature."
+        )
+    return low, high, integer
+
+
+def drawn(low, high, integer, rounds, n, rng):
+    """Points drawn evenly from the box; if `rounds`, as plain numbers that float32 represents."""
+    share = rng.random_sample((n, len(low)))
+    points = low + share * (high - low)
+    whole = np.minimum(np.floor(low + share * (high - low + 1)), high)
+    points = np.where(integer, whole, points)
+    if rounds:
+        points = points.astype(np.float32).astype(np.float64)
+    return np.clip(points, low, high)
+
+
+def settled_volume(settle, axes, box, finer, deadline, first_boxes=FIRST_BOXES):
+    """Bounds on the share of a box on which something is so.
+
+    Parameters
+    ----------
+    settle : callable
+        ``settle(lo, hi)``: whether it is so in all cells between two, or in none; None: unknown.
+    axes : Axes
+    box : tuple of arrays of shape (n_features,)
+        Lower and upper ends, and which features are whole numbers.
+    finer : bool
+        Whether models compare numbers that are finer than the cells of the axes.
+    deadline : float
+    first_boxes : int
+        Boxes after which the search ends, without a deadline, where hardly any volume is settled.
+
+    Returns
+    -------
+    low, high : float
+    """
+    shares = _shares(axes, *box, finer)
+    # the largest first, so that the bounds close as fast as they can
+    open_, n_boxes = [], 0
+    _push(open_, shares, *axes.whole)
+    yes = no = 0.0
+    while open_ and n_boxes < BOXES and monotonic() < deadline:
+        if n_boxes == first_boxes and deadline == np.inf and yes + no < LEAST_SETTLED:
+            break
+        n_boxes += 1
+        share, _, lo, hi = heapq.heappop(open_)
+        found = settle(lo, hi)
+        if found:
+            yes -= share
+        elif found is False:
+            no -= share
+        else:
+            a, cut = _halved(shares, lo, hi)
+            for first, last in ((lo[a], cut), (cut + 1, hi[a])):
+                part_lo, part_hi = lo.copy(), hi.copy()
+                part_lo[a], part_hi[a] = first, last
+                _push(open_, shares, part_lo, part_hi)
+    if not open_ and not finer:
+        return (min(yes, 1.0), min(yes, 1.0))
+    return yes, max(1.0 - no, yes)
+
+
+def _shares(axes, low, high, integer, finer):
+    """For every axis, the share of the box in the cells before each of its cells, and in all.
+
+    Without the share that is in no cell, for models that compare `finer` numbers than float32.
+    """
+    shares = []
+    for j, cuts in zip(axes.features, axes.cuts, strict=True):
+        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer))
+        shares.append(np.concatenate([[0.0], before if finer else before / before[-1]]))
+    return shares
+
+
+def _push(open_, shares, lo, hi):
+    """Note a box that is still open, without its rims of no volume."""
+    lo, hi, size = lo.copy(), hi.copy(), 1.0
+    for a, before in enumerate(shares):
+        width = np.diff(before)[lo[a] : hi[a] + 1]
+        some = np.flatnonzero(width > 0)
+        if not some.size:
+            return
+        lo[a], hi[a] = lo[a] + some[0], lo[a] + some[-1]
+        size *= before[hi[a] + 1] - before[lo[a]]
+    # heaps have the smallest first; equal sizes are told apart by a count
+    heapq.heappush(open_, (-size, next(_COUNT), lo, hi))
+
+
+def _halved(shares, lo, hi):
+    """Axis and cell after which a box is halved most evenly, the widest axis first."""
+    best = (-1.0, 0, 0)
+    for a, before in enumerate(shares):
+        if lo[a] == hi[a]:
+            continue
+        inner = before[lo[a] + 1 : hi[a] + 1] - before[lo[a]]
+        total = before[hi[a] + 1] - before[lo[a]]
+        smaller = np.minimum(inner, total - inner)
+        k = int(np.argmax(smaller))
+        best = max(best, (float(smaller[k]), a, int(lo[a] + k)))
+    return best[1], best[2]

@@ -1,0 +1,343 @@
+"""Fitted ensembles in SQL: one query, whose steps are common table expressions.
+
+Trees are nested ``CASE``, so that a row passes one path of each. Sums are written as additions, one
+after the other: an aggregate could add in any order. Every step is a ``MATERIALIZED`` expression:
+databases would put it wherever it is used otherwise, and compute it again at each place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify.writing.in_sql import (
+    conjunction,
+    sql_name,
+    sql_number,
+    sql_value,
+)
+from ensemble_simplify.writing.named_columns import ALL
+from ensemble_simplify.writing.program import (
+    Above,
+    Chosen,
+    Operation,
+    Probability,
+    StepWriter,
+    TreeSum,
+)
+
+# Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
+_NESTED = 10
+# Numbers of trees in a step: databases take some two thousand columns.
+_VALUES = 800
+# Additions in a row: they take a thousand operations.
+_ADDITIONS = 100
+# Each addition of float32 numbers is one level of nesting.
+_SINGLE_ADDITIONS = 8
+# Exponentials of less are 0; databases raise errors where they underflow.
+_LEAST = -700.0
+_SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
+
+
+def ensemble_in_sql(ensemble, probabilities, name, table, keys):
+    """A SELECT of the answers to the rows of a table; see `export_model`."""
+    return _Writer(ensemble, name, table, keys).text(probabilities)
+
+
+class _Writer(StepWriter):
+    """One query: its steps, and the columns that each hands on."""
+
+    def __init__(self, ensemble, name, table, keys):
+        self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
+        self.steps, self.sums = [], {}
+
+    # --------------------------------------------------------------- trees
+
+    def tree(self, t, column):
+        """What a tree says in a column, as nested CASE."""
+        return self._case(int(self.ensemble.forest.offsets[t]), 0, column)
+
+    def _span(self, node, span):
+        return span.below(float(self.ensemble.end[node]), bool(self.ensemble.missing_left[node]))
+
+    def _case(self, node, depth, column):
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        if ensemble.leaf[node] >= 0:
+            return sql_number(forest.value[node, column])
+        if depth == _NESTED:
+            return self._list(node, column)
+        left, right = (
+            self._case(int(side[node]), depth + 1, column) for side in (forest.left, forest.right)
+        )
+        if left == right:
+            return left
+        j = int(forest.feature[node])
+        condition = _condition(j, self._span(node, ALL)) or "1 = 1"
+        return f"CASE WHEN {condition} THEN {left} ELSE {right} END"
+
+    def _list(self, node, column):
+        """The leaves below a node as one flat CASE: a row of a later leaf fails a test of each."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        whens, stack = [], [(node, {})]
+        while stack:
+            node, spans = stack.pop()
+            if ensemble.leaf[node] >= 0:
+                terms = [_condition(j, span) for j, span in spans.items()]
+                terms = [term for term in terms if term is not None]
+                value = sql_number(forest.value[node, column])
+                whens.append((conjunction(terms) or "1 = 1", value))
+                continue
+            j = int(forest.feature[node])
+            below = self._span(node, spans.get(j, ALL))
+            stack.append((int(forest.right[node]), spans))
+            stack.append((int(forest.left[node]), {**spans, j: below}))
+        last = whens.pop()[1]
+        while whens and whens[-1][1] == last:  # all that is left has one answer
+            whens.pop()
+        listed = " ".join(f"WHEN {test} THEN {value}" for test, value in whens)
+        return f"CASE {listed} ELSE {last} END" if whens else last
+
+    # --------------------------------------------------------------- numbers
+
+    def literal(self, value):
+        return f"CAST({sql_number(value)} AS DOUBLE PRECISION)"
+
+    def tree_sum(self, own):
+        return self.sums[own]
+
+    def operation(self, sign, one, two, single):
+        value = f"({one} {sign} {two})"
+        return f"CAST({value} AS REAL)" if single else value
+
+    def chosen(self, own):
+        yes, no = sql_number(own.yes), sql_number(own.no)
+        return f"CASE WHEN label_{own.label} = {own.column} THEN {yes} ELSE {no} END"
+
+    @staticmethod
+    def above_of(label, number):
+        """The class of a number."""
+        sign = ">=" if label.inclusive else ">"
+        whens = [
+            f"WHEN {number} {sign} {sql_number(at)} THEN {(label.first + i + 1) % 2}"
+            for i, at in reversed(list(enumerate(label.at)))
+        ]
+        return f"CASE {' '.join(whens)} ELSE {label.first} END" if whens else str(label.first)
+
+    @staticmethod
+    def largest_of(numbers, results, last):
+        """What goes with the first, or last, of the largest of some numbers."""
+        order = list(range(len(numbers)))
+        order = order[::-1] if last else order
+        whens = []
+        for i, k in enumerate(order[:-1]):
+            tests = " AND ".join(f"{numbers[k]} >= {numbers[other]}" for other in order[i + 1 :])
+            whens.append(f"WHEN {tests} THEN {results[k]}")
+        final = str(results[order[-1]])
+        return f"CASE {' '.join(whens)} ELSE {final} END" if whens else final
+
+    # --------------------------------------------------------------- steps
+
+    def step(self, new, dropped=()):
+        """Add a step that computes columns, (name, expression) each, and hands on the others."""
+        if not new and not dropped:
+            return
+        self.kept = [column for column in self.kept if column not in dropped]
+        listed = ",\n    ".join([*self.kept, *(f"{value} AS {column}" for column, value in new)])
+        place = len(self.steps)
+        source = sql_name(self.table) if not place else f"step_{place - 1}"
+        self.steps.append(
+            f"step_{place} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
+        )
+        names = [column for column, _ in new]
+        self.kept = [column for column in self.kept if column not in names] + names
+
+    def begin(self):
+        """The first step: the columns that are needed, and rows that the ensemble refuses."""
+        ensemble = self.ensemble
+        names = [f"x{j}" for j in range(ensemble.n_features)]
+        names = [sql_name(name) for name in ensemble.names or names]
+        new = [(f"key_{i}", sql_name(key)) for i, key in enumerate(self.keys)]
+        refused = []
+        for j in ensemble.used:
+            value = names[j]
+            if ensemble.levels(j) is not None:
+                value = self._code(j, value)
+                if ensemble.unknown(j) == "refused":
+                    refused.append(f"({value}) < 0")
+            new.append((f"x{j}", value))
+        if refused:
+            new.append(("refused", f"CASE WHEN {' OR '.join(refused)} THEN 1 ELSE 0 END"))
+        self.kept = []
+        self.step(new or [("nothing", "0")])
+        self.refused = bool(refused)
+
+    def _code(self, j, name):
+        """The code of a level: below 0 where it is refused, NULL where it is missing."""
+        ensemble = self.ensemble
+        levels, _ = ensemble.literals(j)
+        other = {"code": str(len(levels)), "missing": "NULL", "refused": "-1"}[ensemble.unknown(j)]
+        whens = " ".join(
+            f"WHEN {sql_value(level, 'level')} THEN {code}" for code, level in enumerate(levels)
+        )
+        if other == "NULL":
+            return f"CASE {name} {whens} END"
+        return f"CASE WHEN {name} IS NULL THEN NULL ELSE CASE {name} {whens} ELSE {other} END END"
+
+    def add_up(self, needed):
+        """Steps that walk all trees, some at a time, and add up what is `needed`."""
+        n_trees, inputs = self.ensemble.n_trees, [f"x{j}" for j in self.ensemble.used]
+        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
+        self.step([(self.sums[own], self.literal(own.init)) for own in needed])
+        columns = [
+            sorted({own.column for own in needed if own.start <= t < own.stop})
+            for t in range(n_trees)
+        ]
+        n = max(1, _VALUES // max(map(len, columns), default=1))
+        single = any(own.single for own in needed)
+        n_added = _SINGLE_ADDITIONS if single else _ADDITIONS
+        for first in range(0, n_trees, n):
+            trees = range(first, min(n_trees, first + n))
+            walked = [(f"tree_{t}_{k}", self.tree(t, k)) for t in trees for k in columns[t]]
+            self.step(walked, inputs if trees.stop == n_trees else ())
+            for part in range(0, len(trees), n_added):
+                self._add(trees[part : part + n_added])
+            self.step([], [column for column, _ in walked])
+
+    def _add(self, trees):
+        """A step that adds what some trees say to all sums."""
+        new = []
+        for own, column in self.sums.items():
+            total = column
+            for t in trees:
+                if own.start <= t < own.stop:
+                    total = f"{total} + tree_{t}_{own.column}"
+                    total = f"CAST({total} AS REAL)" if own.single else total
+            if total != column:
+                new.append((column, total))
+        self.step(new, {column for column, _ in new})
+
+    # --------------------------------------------------------------- the whole
+
+    def text(self, probabilities):
+        """The whole query."""
+        ensemble, program = self.ensemble, self.ensemble.program
+        final = program.outputs if probabilities else [program.result]
+        needed = list(dict.fromkeys(_sums_of([*program.labels, *final])))
+        self.begin()
+        self.add_up(needed)
+        waiting = list(enumerate(program.labels))
+        known = set()
+        while waiting:
+            ready = [(i, own) for i, own in waiting if _labels_of(own) <= known]
+            self._label_step({f"label_{i}": own for i, own in ready})
+            known |= {i for i, _ in ready}
+            waiting = [(i, own) for i, own in waiting if i not in known]
+        if probabilities:
+            columns = self._probabilities(program.outputs)
+        elif ensemble.classes is None:
+            columns = [(self.name, self.number(program.result))]
+        else:
+            self._label_step({"answer": program.result})
+            whens = " ".join(
+                f"WHEN {k} THEN {sql_value(label, 'label')}"
+                for k, label in enumerate(ensemble.classes)
+            )
+            columns = [(self.name, f"CASE answer {whens} END")]
+        if self.refused:
+            columns = [(n, f"CASE WHEN refused = 1 THEN NULL ELSE {v} END") for n, v in columns]
+        listed = [f"key_{i} AS {sql_name(key)}" for i, key in enumerate(self.keys)]
+        listed += [f"{value} AS {sql_name(name)}" for name, value in columns]
+        steps = ",\n".join(self.steps)
+        select = ",\n  ".join(listed)
+        return f"WITH {steps}\nSELECT\n  {select}\nFROM step_{len(self.steps) - 1}\n"
+
+    def _label_step(self, labels):
+        """Steps for some labels: the numbers that are compared, and the classes."""
+        numbers, new = [], []
+        for target, label in labels.items():
+            own = (label.number,) if isinstance(label, Above) else label.numbers
+            places = [f"{target}_{k}" for k in range(len(own))]
+            numbers += [(at, self.number(number)) for at, number in zip(places, own, strict=True)]
+            if isinstance(label, Above):
+                new.append((target, self.above_of(label, places[0])))
+            else:
+                new.append((target, self.largest_of(places, range(len(own)), label.last)))
+        self.step(numbers)
+        for target, label in labels.items():
+            if not isinstance(label, Above) and label.softmax is not None:
+                single = label.softmax == "float32"
+                self._soften([f"{target}_{k}" for k in range(len(label.numbers))], single)
+        self.step(new, [column for column, _ in numbers])
+
+    def _soften(self, scores, single):
+        """Steps that put the softmax of some columns in their places."""
+
+        def rounded(value):
+            return f"CAST({value} AS REAL)" if single else value
+
+        self.step([("most", self.largest_of(scores, scores, False))])
+        powers = [(s, rounded(_power(rounded(f"{s} - most")))) for s in scores]
+        self.step(powers, [*scores, "most"])
+        doubles = [f"CAST({s} AS DOUBLE PRECISION)" for s in scores]
+        self.step([("total", rounded(" + ".join(doubles)))])
+        self.step([(s, rounded(f"{s} / total")) for s in scores], [*scores, "total"])
+
+    def _probabilities(self, outputs):
+        names = [f"{self.name}_{label}" for label in self.ensemble.classes]
+        first = outputs[0]
+        if not isinstance(first, Probability):
+            return list(zip(names, [self.number(own) for own in outputs], strict=True))
+        self.step([(f"score_{k}", self.number(own)) for k, own in enumerate(first.numbers)])
+        if first.link == "sigmoid":
+            none = self.literal(0.0)
+            upper = f"CASE WHEN score_0 < {sql_number(_LEAST)} THEN {none} ELSE {_SIGMOID} END"
+            self.step([("upper", upper)])
+            return list(zip(names, ["1E0 - upper", "upper"], strict=True))
+        scores = [f"score_{k}" for k in range(len(first.numbers))]
+        self._soften(scores, first.single)
+        return list(zip(names, scores, strict=True))
+
+
+def _condition(j, span):
+    """A condition on a column for a span without a lower end; None where everything is in it."""
+    name = f"x{j}"
+    if span.high == np.inf:
+        return None if span.missing else f"{name} IS NOT NULL"
+    if span.high == -np.inf:
+        return f"{name} IS NULL" if span.missing else "1 = 0"
+    words = f"{name} <= {sql_number(span.high)}"
+    return f"({words} OR {name} IS NULL)" if span.missing else words
+
+
+def _power(exponent):
+    """The exponential, 0 where it is next to nothing."""
+    return f"CASE WHEN {exponent} < {sql_number(_LEAST)} THEN 0E0 ELSE EXP({exponent}) END"
+
+
+def _parts_of(step):
+    if isinstance(step, Above):
+        return (step.number,)
+    if isinstance(step, Operation):
+        return (step.one, step.two)
+    return getattr(step, "numbers", ())
+
+
+def _sums_of(steps):
+    """The sums of trees in some steps, in their order."""
+    found, stack = [], list(steps)[::-1]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, TreeSum):
+            found.append(step)
+        stack += list(_parts_of(step))[::-1]
+    return found
+
+
+def _labels_of(step):
+    """Labels that a step asks for."""
+    found, stack = set(), [step]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Chosen):
+            found.add(step.label)
+        stack += _parts_of(step)
+    return found

@@ -1,0 +1,336 @@
+"""Ensembles in other languages answer as the ensemble: by running C, SQL and Python."""
+
+import ctypes
+import shutil
+import sqlite3
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from loans import each_kind, fitted, labels_of, many
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    FaithfulPruner,
+    export_model,
+    export_tree,
+    import_model,
+    import_tree,
+    verify,
+)
+from ensemble_simplify.reading import Model
+
+GCC = shutil.which("gcc")
+needs_gcc = pytest.mark.skipif(GCC is None, reason="no C compiler")
+WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
+
+
+# ------------------------------------------------------------------- running what was written
+
+
+def compiled(text, folder):
+    """What gcc makes of a C file, under all its warnings."""
+    source, library = folder / "model.c", folder / "model.so"
+    source.write_text(text, encoding="ascii")
+    options = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run([GCC, *options, "-o", library, source, "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def by_c(text, rows, folder, *, n_proba=0, real=False):
+    """What the C function `predict` answers to rows of doubles."""
+    library = compiled(text, folder)
+    pointer = ctypes.POINTER(ctypes.c_double)
+    rows = np.ascontiguousarray(rows)
+    address = [row.ctypes.data_as(pointer) for row in rows]
+    if n_proba:
+        found = np.empty((len(rows), n_proba))
+        for own, out in zip(address, found, strict=True):
+            library.predict(own, out.ctypes.data_as(pointer))
+        return found
+    library.predict.restype = ctypes.c_double if real else ctypes.c_int
+    return np.array([library.predict(own) for own in address])
+
+
+def by_sqlite(text, frame):
+    """The columns that a query answers, in the order of the rows of a frame; `id` is its key."""
+    with sqlite3.connect(":memory:") as connection:
+        frame.assign(id=np.arange(len(frame))).to_sql("rows", connection, index=False)
+        found = pd.read_sql(text, connection)
+    assert found["id"].is_unique
+    return found.sort_values("id").drop(columns="id")
+
+
+def by_python(text, rows):
+    names = {}
+    exec(text, names)
+    return [names["predict"](row) for row in rows]
+
+
+# ------------------------------------------------------------------- arrays of numbers
+
+
+def hard_rows(forest, X, n, seed=0):
+    """Rows on thresholds and one double beside them, others made of two rows each."""
+    rng = np.random.default_rng(seed)
+    one, two = (X[rng.integers(len(X), size=n)] for _ in range(2))
+    rows = np.where(rng.random(one.shape) < 0.3, two, one).astype(float)
+    splits = np.flatnonzero(forest.left >= 0)
+    for row in rows:
+        for node in rng.choice(splits, 2):
+            end = forest.threshold[node]
+            row[forest.feature[node]] = rng.choice(
+                [end, np.nextafter(end, np.inf), np.nextafter(end, -np.inf)]
+            )
+    return rows
+
+
+def xgboost(**options):
+    return pytest.importorskip("xgboost").XGBClassifier(n_jobs=1, **options)
+
+
+def lightgbm(**options):
+    return pytest.importorskip("lightgbm").LGBMClassifier(n_jobs=1, verbose=-1, **options)
+
+
+MODELS = {
+    "forest": lambda: (RandomForestClassifier(20, random_state=0), WINE),
+    "even_forest": lambda: (RandomForestClassifier(4, max_depth=2, random_state=0), CANCER),
+    "boosting": lambda: (GradientBoostingClassifier(n_estimators=15, random_state=0), CANCER),
+    "boosting_of_many": lambda: (GradientBoostingClassifier(n_estimators=8, random_state=0), WINE),
+    "histogram": lambda: (HistGradientBoostingClassifier(max_iter=10), WINE),
+    "ada": lambda: (AdaBoostClassifier(random_state=0), CANCER),
+    "ada_of_many": lambda: (AdaBoostClassifier(random_state=0), WINE),
+    "bagging": lambda: (
+        BaggingClassifier(DecisionTreeClassifier(), 7, max_features=0.5, random_state=0),
+        WINE,
+    ),
+    "xgboost": lambda: (xgboost(n_estimators=15), CANCER),
+    "xgboost_of_many": lambda: (xgboost(n_estimators=10), WINE),
+    "lightgbm": lambda: (lightgbm(n_estimators=10), CANCER),
+    "lightgbm_of_many": lambda: (lightgbm(n_estimators=6), WINE),
+    "soft_votes": lambda: (
+        VotingClassifier(
+            [
+                ("a", DecisionTreeClassifier(max_depth=3, random_state=0)),
+                ("b", RandomForestClassifier(5, random_state=0)),
+            ],
+            voting="soft",
+            weights=[0.3, 1.7],
+        ),
+        WINE,
+    ),
+    "hard_votes": lambda: (
+        VotingClassifier(
+            [
+                ("a", DecisionTreeClassifier(max_depth=3, random_state=0)),
+                ("b", RandomForestClassifier(5, random_state=0)),
+                ("c", GradientBoostingClassifier(n_estimators=3, random_state=0)),
+            ]
+        ),
+        WINE,
+    ),
+    "pruned": lambda: (
+        FaithfulPruner(RandomForestClassifier(20, random_state=0), max_changes=0, random_state=0),
+        WINE,
+    ),
+    "regression": lambda: (RandomForestRegressor(10, max_depth=6, random_state=0), DIABETES),
+    "boosted_numbers": lambda: (GradientBoostingRegressor(n_estimators=20), DIABETES),
+    "histogram_of_numbers": lambda: (HistGradientBoostingRegressor(max_iter=10), DIABETES),
+}
+_fitted = {}
+
+
+def model_of(name):
+    """A fitted model, its training rows, and hard ones."""
+    if name not in _fitted:
+        model, load = MODELS[name]()
+        X, y = load(return_X_y=True)
+        model = model.fit(X, y)
+        _fitted[name] = model, X, hard_rows(Model.of(model).finest, X, 1500)
+    return _fitted[name]
+
+
+NO_PROBABILITIES = {"hard_votes", "regression", "boosted_numbers", "histogram_of_numbers"}
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+@needs_gcc
+@each_model
+def test_c(name, tmp_path):
+    model, _, rows = model_of(name)
+    is_number = not hasattr(model, "classes_")
+    found = by_c(export_model(model, "c"), rows, tmp_path, real=is_number)
+    found = found if is_number else model.classes_[found]
+    np.testing.assert_array_equal(found, model.predict(rows))
+
+
+@each_model
+def test_python(name):
+    model, _, rows = model_of(name)
+    rows = rows[:300]
+    found = by_python(export_model(model, "python"), rows.tolist())
+    np.testing.assert_array_equal(found, model.predict(rows))
+
+
+@each_model
+def test_sql(name):
+    model, X, rows = model_of(name)
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(X.shape[1])])
+    query = export_model(model, "sql", table="rows", keys=["id"], name="answer")
+    np.testing.assert_array_equal(by_sqlite(query, frame)["answer"], model.predict(rows))
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    "name",
+    [name for name in MODELS if "numbers" not in name and name not in ("regression", "hard_votes")],
+)
+def test_probabilities(name, tmp_path):
+    model, X, rows = model_of(name)
+    rows = rows[:200]
+    expected = model.predict_proba(rows)
+    tolerance = 1e-6 if "xgboost" in name else 1e-14
+    text = export_model(model, "c", output="probabilities")
+    found = by_c(text, rows, tmp_path, n_proba=expected.shape[1])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+    answers = by_python(export_model(model, "python", output="probabilities"), rows.tolist())
+    assert [list(own) for own in answers] == [model.classes_.tolist()] * len(rows)
+    found = [list(own.values()) for own in answers]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(X.shape[1])])
+    query = export_model(model, "sql", table="rows", keys=["id"], output="probabilities")
+    found = by_sqlite(query, frame)
+    assert list(found) == [f"prediction_{label}" for label in model.classes_]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+# ------------------------------------------------------------------- text, gaps, unknown levels
+
+
+@each_kind
+def test_labels_of_a_table_in_sql(kind):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest, 20_000)
+    query = export_model(model, "sql", table="rows", keys=["id"], X=X)
+    found = by_sqlite(query, rows)["prediction"]
+    np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+
+
+@each_kind
+def test_labels_of_a_table_in_python(kind):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest, 1_000)
+    found = by_python(export_model(model, "python", X=X), rows.astype(object).to_dict("records"))
+    np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+
+
+@needs_gcc
+@each_kind
+def test_labels_of_a_table_in_c(kind, tmp_path):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest, 20_000)
+    text = export_model(model, "c", X=X)
+    library = compiled(text, tmp_path)
+    codes = np.empty(rows.shape)
+    for j, name in enumerate(rows):
+        if f"predict_code_{j}(" not in text:
+            codes[:, j] = pd.to_numeric(rows[name], errors="coerce")
+            continue
+        function = library[f"predict_code_{j}"]
+        function.restype, function.argtypes = ctypes.c_double, [ctypes.c_char_p]
+        known = {level: function(str(level).encode()) for level in rows[name].dropna().unique()}
+        column = rows[name].astype(object)
+        codes[:, j] = [function(None) if pd.isna(v) else known[v] for v in column]
+    found = read.forest.classes[by_c(text, codes, tmp_path)]
+    np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+
+
+# ------------------------------------------------------------------- JSON, and back
+
+
+@each_model
+def test_json(name):
+    model, _, rows = model_of(name)
+    text = export_model(model, "json")
+    again = import_model(text)
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert again.n_features_in_ == rows.shape[1]
+    if name not in NO_PROBABILITIES:
+        tolerance = 1e-7 if "xgboost" in name else 1e-15
+        found = again.predict_proba(rows)
+        np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0, atol=tolerance)
+    # it is written, and read, as the model is
+    assert export_model(again, "json") == text
+
+
+@pytest.mark.parametrize("name", ["even_forest", "boosting", "histogram_of_numbers"])
+def test_what_was_read_back_is_proven_equal(name):
+    model = model_of(name)[0]
+    again = import_model(export_model(model, "json"))
+    found = verify(model, again, atol=1e-12) if name == "histogram_of_numbers" else None
+    assert found or verify(model, again)
+
+
+@each_kind
+def test_tables_in_json(kind):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest, 5_000)
+    again = import_model(export_model(model, "json", X=X))
+    np.testing.assert_array_equal(again.predict(rows), labels_of(kind, model, rows))
+
+
+# ------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"language": "java"}, "language='java'. Choose one of sql, c, python, json"),
+        ({"language": "sql"}, "Name the table to select from"),
+        ({"language": "c", "table": "rows"}, "table='rows' goes with language='sql' alone"),
+        ({"language": "c", "keys": ["id"]}, "goes with language='sql' alone"),
+        ({"language": "sql", "table": "rows", "keys": "id"}, "is one name. Give a list"),
+        ({"language": "python", "name": "for"}, "means something else in python"),
+        ({"language": "json", "name": "f"}, "means nothing in json"),
+        ({"language": "c", "output": "proba"}, "Choose label or probabilities"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        export_model(model_of("even_forest")[0], **options)
+
+
+def test_probabilities_of_a_regressor_are_refused():
+    with pytest.raises(ValueError, match="or it is a regressor"):
+        export_model(model_of("regression")[0], "c", output="probabilities")
+
+
+def test_each_form_is_read_by_its_own_function():
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*WINE(return_X_y=True))
+    with pytest.raises(ValueError, match="Use import_tree"):
+        import_model(export_tree(tree, "json"))
+    text = export_model(tree, "json")
+    with pytest.raises(ValueError, match="Use import_model"):
+        import_tree(text)
+    with pytest.raises(ValueError, match="is not a whole model"):
+        import_model(text.replace('"vote"', '"votes"'))
+    with pytest.raises(ValueError, match="reads version 1"):
+        import_model(text.replace('"version": 1', '"version": 2'))
