@@ -214,21 +214,22 @@ def _moved(grid, cells, moves, rng, deadline):
         which = np.flatnonzero(to != cells[:, axis])
         new = cells[which]
         new[:, axis] = to[which]
-        if grid.has_free and len(which):
-            _, known = _labels_of(grid, new)
-            which, new = which[known], new[known]
+        moved = labels[which]
+        if (grid.has_free or grid.tolerance is not None) and len(which):
+            moved, known = _labels_of(grid, new)
+            which, new, moved = which[known], new[known], moved[known]
         if not len(which):
             continue
         new_first, new_last = first[which], last[which]
         for a in range(n_axes):
-            # the line along the axis of the move stays the same
-            if a != axis:
-                new_first[:, a], new_last[:, a] = _runs(grid, new, labels[which], a)
+            # of a class, the run along the axis of the move stays the same
+            if a != axis or grid.tolerance is not None:
+                new_first[:, a], new_last[:, a] = _runs(grid, new, moved, a)
         new_lengths = np.log(new_last - new_first + 1.0)
         # more than rounding
         better = new_lengths.sum(axis=1) < lengths[which].sum(axis=1) - 1e-9
         which = which[better]
-        cells[which] = new[better]
+        cells[which], labels[which] = new[better], moved[better]
         first[which], last[which] = new_first[better], new_last[better]
         lengths[which] = new_lengths[better]
     return cells, labels, first, last

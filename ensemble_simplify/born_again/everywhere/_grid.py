@@ -287,15 +287,15 @@ class CellTrees:
             if whole.all(axis=1).any():
                 return FREE
         if self.tolerance is not None:
-            ends = self._ends_by_bounds()
-            return UNNAMED if ends is not None and self.tolerance.meet(*ends)[0] else None
+            bounds = self._bounds()
+            return UNNAMED if bounds is not None and self.tolerance.spans(*bounds)[0] else None
         if self.outside is None or (self.roots[:, 0] >= 0).any():
             return None
         cell = np.zeros((1, len(self.shape)), dtype=np.int32)
         return int(replace(self, outside=None).labels_of(cell)[0])
 
-    def _ends_by_bounds(self):
-        """Ends, as of `Tolerance.ends`, that hold for all answers; None where bounds say nothing.
+    def _bounds(self):
+        """The least and the most that answers can be, of shape (1, n_numbers); None: not known.
 
         Every rounding of the sums keeps their order, so the least and the largest leaf that each
         tree can reach bound the answers in the very doubles.
@@ -311,10 +311,9 @@ class CellTrees:
             of_tree = pick.reduceat(values, self.offsets[:-1], axis=0)
 
             def sums(start, stop, init, of_tree=of_tree):
-                scores = self._start(1, init)
-                for tree in range(start, stop):
-                    scores += of_tree[tree]
-                return scores
+                # one after the other, as everywhere else
+                rows = np.vstack([self._start(1, init), of_tree[start:stop]])
+                return rows.cumsum(axis=0)[-1:]
 
             bounds.append(self.decide(sums)[0])
         low, high = np.minimum(*bounds), np.maximum(*bounds)
@@ -325,34 +324,30 @@ class CellTrees:
             if not (low[1 + label] > others).all():
                 return None
             low[0] = high[0] = label
-        return self.tolerance.ends(high[None])[0], self.tolerance.ends(low[None])[1]
+        return low[None], high[None]
 
-    def ends(self, lo, hi):
-        """Ends that hold for all answers on a region, of shape (2, n_numbers).
+    def extremes(self, lo, hi):
+        """The smallest and the largest answer on a region, an array of shape (2, n_numbers).
 
-        They meet where one leaf can stand for it.
+        They are bounds where one leaf can stand for these.
         """
-        lower, upper = np.full(self.n_numbers, -np.inf), np.full(self.n_numbers, np.inf)
+        low, high = np.full(self.n_numbers, np.inf), np.full(self.n_numbers, -np.inf)
         stack = [self.restricted(lo, hi)[0]]
         while stack:
             trees = stack.pop()
             if trees.only_class() == FREE:
                 continue
-            here = trees._ends_by_bounds()
-            if here is None or not self.tolerance.meet(*here)[0]:
+            here = trees._bounds()
+            if here is None or not self.tolerance.spans(*here)[0]:
                 if n_cells(trees.shape) > MOST_CELLS:
                     stack += trees.halves(*trees.commonest_split)
                     continue
                 answers = trees.answers()
-                answers = answers[~np.isnan(answers[:, 0])]
-                if not len(answers):
-                    continue
-                here = (
-                    self.tolerance.ends(answers.max(axis=0)[None])[0],
-                    self.tolerance.ends(answers.min(axis=0)[None])[1],
-                )
-            lower, upper = np.maximum(lower, here[0][0]), np.minimum(upper, here[1][0])
-        return np.array([lower, upper])
+                here = answers[~np.isnan(answers[:, 0])]
+            here = np.reshape(here, (-1, self.n_numbers))
+            low = np.minimum(low, here.min(axis=0, initial=np.inf))
+            high = np.maximum(high, here.max(axis=0, initial=-np.inf))
+        return np.array([low, high])
 
     def table(self, features, cuts, deadline=np.inf):
         """The grid of all cells, its axes and cuts under other names."""

@@ -76,6 +76,7 @@ class Effort:
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
     leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
+    answer_seconds: float = 6e-4  # The same for a leaf that answers a number.
     late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
@@ -256,6 +257,9 @@ class _TreeSearch:
         self.bound_seconds = EFFORT.bound_seconds
         if self.limited:
             self.bound_seconds = min(EFFORT.bound_share * seconds, EFFORT.most_bound_seconds)
+        self.leaf_seconds = EFFORT.leaf_seconds
+        if problem.trees.tolerance is not None:
+            self.leaf_seconds = EFFORT.answer_seconds
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
@@ -391,7 +395,7 @@ class _TreeSearch:
     def end(self):
         """When the search for a tree has to end: the rest is for bounds and for writing it."""
         n_leaves = 0 if self.tree is None else self.tree.n_leaves
-        return self.deadline - self.bound_seconds - EFFORT.leaf_seconds * n_leaves
+        return self.deadline - self.bound_seconds - self.leaf_seconds * n_leaves
 
     @property
     def shape(self):
@@ -456,7 +460,7 @@ class _TreeSearch:
 
     def bounded(self, parts):
         """The tree, and lower bounds: of its cells, and of the parts that were solved."""
-        left = self.deadline - EFFORT.leaf_seconds * self.tree.n_leaves - monotonic()
+        left = self.deadline - self.leaf_seconds * self.tree.n_leaves - monotonic()
         leaves = self.lower_bound(max(min(self.bound_seconds, left), 0.1 * self.bound_seconds))
         depth = max(part.depth_bound for part in parts)
         leaves = max([leaves, depth + 1, *(part.leaves_bound for part in parts)])
@@ -529,17 +533,18 @@ def with_ends(tree, trees):
 
     See `Result`.
     """
-    nodes, ends = tree.nodes, np.full((len(tree.nodes), 2, trees.n_numbers), np.nan)
+    nodes, tolerance = tree.nodes, trees.tolerance
+    low, high = np.full((2, len(nodes), trees.n_numbers), np.nan)
     for leaf, first, last in zip(*leaf_boxes(nodes, *trees.whole), strict=True):
-        ends[leaf] = trees.ends(first, last)
+        low[leaf], high[leaf] = trees.extremes(first, last)
     left, right = children(nodes)
     is_leaf = tree.is_leaf
     for node in np.flatnonzero(~is_leaf)[::-1]:
         one, two = left[node], right[node]
         if is_leaf[one] and is_leaf[two]:
-            both = np.maximum(ends[one, 0], ends[two, 0]), np.minimum(ends[one, 1], ends[two, 1])
-            if trees.tolerance.meet(*(e[None] for e in both))[0]:
-                is_leaf[node], ends[node] = True, both
+            both = np.minimum(low[one], low[two]), np.maximum(high[one], high[two])
+            if tolerance.spans(*(e[None] for e in both))[0]:
+                is_leaf[node], low[node], high[node] = True, *both
     kept, stack = [], [0]
     while stack:
         node = stack.pop()
@@ -548,7 +553,9 @@ def with_ends(tree, trees):
             stack += [right[node], left[node]]
     new = nodes[kept].copy()
     new[is_leaf[kept], :2] = -1, UNNAMED
-    return CellTree(with_sizes(new)), ends[kept][is_leaf[kept]]
+    leaves = np.array(kept)[is_leaf[kept]]
+    ends = tolerance.ends(high[leaves])[0], tolerance.ends(low[leaves])[1]
+    return CellTree(with_sizes(new)), np.stack(ends, axis=1)
 
 
 def find_front(problem, *, max_bytes, seconds):

@@ -19,6 +19,10 @@ SUM_MARGIN = 5e-13
 # Of two classes that are as probable, scikit-learn answers the first: an earlier class than that of
 # a leaf stays below it by this share, which float32 still tells.
 TIE_MARGIN = 2.0**-20
+# By what share of the tolerance a number keeps off the ends of what is allowed.
+ROOM = 1e-6
+# Numbers are certainly close, or far, if they are by this share of their size.
+SLACK = 1e-12
 BISECTIONS = 60  # Of an interval of doubles between 0 and 1.
 _LARGEST = float(np.finfo(np.float64).max)
 _SIGN = np.int64(np.iinfo(np.int64).max)
@@ -65,24 +69,42 @@ class Tolerance:
                 found[here] = low <= high
         return found
 
+    def spans(self, low, high):
+        """Whether one leaf can stand for regions, by their smallest and largest answers."""
+        found = ~self.apart(low, high)
+        at = np.flatnonzero(found)
+        if self.labelled or not self._are_close(low[at], high[at]).all():
+            found[at] = self.meet(self.ends(high[at])[0], self.ends(low[at])[1])
+        return found
+
     def apart(self, one, two):
         """Which answers certainly share no leaf; `one` and `two` are of shape (..., n_outputs)."""
         most = np.full(np.shape(one)[-1], 2.0 * self.atol)
         if self.labelled:
             most[0] = 0.0
-        difference = np.abs(one - two)
+        return (np.abs(one - two) > most + self._slack(most, one, two)).any(axis=-1)
+
+    def _are_close(self, one, two):
+        """Which numbers certainly share a leaf."""
+        most = 2.0 * self.atol
+        return (np.abs(one - two) <= most - self._slack(most, one, two)).all(axis=-1)
+
+    @staticmethod
+    def _slack(most, one, two):
         # halving and adding up round
-        slack = 1e-12 * (most + np.maximum(np.abs(one), np.abs(two)))
-        return (difference > most + slack).any(axis=-1)
+        return SLACK * (most + np.maximum(np.abs(one), np.abs(two)))
 
     def chosen(self, lower, upper, wish):
         """What leaves answer: as near to a wish as their intervals allow.
 
-        `wish` is NaN where nothing is wished: the middle is taken.
+        `wish` is NaN where nothing is wished: the middle is taken. Numbers keep off the ends by a
+        little where there is room, so that no rounding matters to who compares them.
         """
         if not self.labelled:
             middle = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-            return np.clip(np.where(np.isnan(wish), middle, wish), lower, upper)
+            room = np.minimum(ROOM * self.atol, 0.5 * (upper - lower))
+            wish = np.where(np.isnan(wish), middle, np.clip(wish, lower + room, upper - room))
+            return np.clip(wish, lower, upper)
         middle = 0.5 * (lower[:, 1:] + upper[:, 1:])
         wish = np.where(np.isnan(wish[:, 1:]), middle, wish[:, 1:])
         answers = lower.copy()
@@ -260,9 +282,7 @@ class Kinds:
     def share_a_leaf(self, labels):
         """Whether all cells of these labels, whose kinds are known, can share one leaf."""
         answers = self.answers[np.unique(labels)]
-        lower, _ = self.tolerance.ends(answers.max(axis=0)[None])
-        _, upper = self.tolerance.ends(answers.min(axis=0)[None])
-        return bool(self.tolerance.meet(lower, upper)[0])
+        return bool(self.tolerance.spans(answers.min(axis=0)[None], answers.max(axis=0)[None])[0])
 
     def apart(self, one, two):
         """Which cells of two arrays of labels certainly share no leaf."""
