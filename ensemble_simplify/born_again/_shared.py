@@ -421,6 +421,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
+        answer = "the same answer" if self._tolerance is None else "an answer within atol"
         limited, shape = self.time_limit is not None, problem.axes.shape
         most = ADVICE_POINTS / problem.forest.n_trees
         for max_changes, where in ways.items():
@@ -436,7 +437,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                     closeness=self._tolerance,
                 )
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
-            advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
+            advice.append(f"max_changes={max_changes} promises {answer} {where}, by {size}")
         return f"{'; '.join(advice)}."
 
     def _lines(self, problem):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic
 from typing import Any
 
@@ -72,6 +72,8 @@ class Effort:
     forecast_seconds: float = 1.0
     forecast_grown: int = 50_000  # it grows a tree of at most so many leaves,
     forecast_cells: int = 1 << 18  # and divides grids of at most so many cells.
+    # Of numbers, it divides so many boxes, at random, on the ways to leaves.
+    forecast_divided: int = 300
     # Share of the time for the first tree where the domain has groups and implications: the proof
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
@@ -335,15 +337,27 @@ class _TreeSearch:
     def grow_first_tree(self):
         """A faithful tree by the halvings of a proof, or none where there is no time for it.
 
-        Of numbers, that proof knows nothing.
+        Of numbers, that proof knows nothing: there is but a forecast.
         """
-        if self.trees.tolerance is not None:
-            return
         tied = self.trees.outside is not None
         # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
         may_refuse = self.method == "auto" and self.grid is None and not tied
-        space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
+        if self.trees.tolerance is not None:
+            if self.method == "auto" and self.grid is None:
+                until = monotonic() + EFFORT.forecast_share * left
+                draft = Draft(
+                    self.trees,
+                    self.objective,
+                    max_bytes=self.max_bytes,
+                    deadline=until,
+                    rng=self.rng,
+                )
+                n_leaves = draft.forecast(EFFORT.forecast_divided)
+                if n_leaves > (REFUSED_LEAVES if self.limited else MAX_LEAVES):
+                    raise TooManyLeaves(n_leaves)
+            return
+        space, n_leaves = self.problem.space, np.nan
         if may_refuse:
             n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
@@ -613,16 +627,21 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
 def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
-    if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
+    of_classes = problem.trees.tolerance is None
+    draft = partial(Draft, problem.trees, objective, max_bytes=max_bytes, rng=rng)
+    if labels is not None and (limited or labels.size <= EFFORT.forecast_cells):
+        divided = draft(deadline=deadline)
+        with suppress(Stopped):
+            divided.build()
+            return divided.n_leaves
+    elif of_classes:
         grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
-    else:
-        draft = Draft(problem.trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
-        with suppress(Stopped):
-            draft.build()
-            return draft.n_leaves
-    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
+    deadline = monotonic() + EFFORT.bound_share * seconds
+    if of_classes:
+        return problem.space.forecast_leaves(deadline, rng)
+    return draft(deadline=deadline).forecast(EFFORT.forecast_divided)
 
 
 def _labelled(problem, max_bytes, deadline):
