@@ -627,7 +627,8 @@ def flips(options, done):
         command += ["--models", str(options.models), "--store", str(options.store), "--quiet"]
         command += ["--seconds", str(options.seconds), "--rows", str(options.rows)]
         command += ["--methods", *theirs, *(["--only", *options.only] if options.only else [])]
-        subprocess.run(command, cwd=ROOT, check=True)
+        quiet = {**os.environ, "TQDM_DISABLE": "1"}
+        subprocess.run(command, cwd=ROOT, env=quiet, check=True)
         done |= stored(options)
         options.methods = [method for method in options.methods if method == "ours"]
     for public in flipped(options):

@@ -55,9 +55,9 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import OnnxModel, TreeliteModel
+from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.writing import export_model, export_tree, import_tree
+from ensemble_simplify.writing import export_model, export_tree, import_model, import_tree
 
 __all__ = [
     "AbstentionDisplay",
@@ -79,6 +79,7 @@ __all__ = [
     "FeatureBudgetPruner",
     "GenesimClassifier",
     "GuideTree",
+    "ImportedEnsemble",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
     "Monotonicity",
@@ -101,6 +102,7 @@ __all__ = [
     "estimate",
     "export_model",
     "export_tree",
+    "import_model",
     "import_tree",
     "is_monotone",
     "is_sensitive",

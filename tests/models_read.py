@@ -221,9 +221,12 @@ def ask_agreement(model, X, y):
 def ask_audit(model, X, y):
     row = X.iloc[:1] if hasattr(X, "columns") else X[:1]
     assert is_monotone(model, 0).monotone in (True, False)
-    box = sufficient_box(model, row)
-    assert box is not None
-    found = nearest_flip(model, row, max_changes=3)
+    box, target = {}, None
+    if _is_regressor(model):
+        own = _answers(model, X)
+        box, target = {"within": 0.1}, (float(own[0] + own.std() / 2), None)
+    assert sufficient_box(model, row, **box).contains(row).all()
+    found = nearest_flip(model, row, max_changes=3, target=target)
     if found:
         assert found.predictions[0] != found.predictions[1]
 

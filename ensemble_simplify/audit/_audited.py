@@ -29,7 +29,7 @@ class Audited:
     that compares such is followed only on those that float32 represents: numbers between a cut
     point and the next float32 become one of the two, so that the answer stays; `moved` says whether
     there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
-    n_features), are rows near which the question is asked, rounded to numbers of the forest.
+    n_features), are rows near which the question is asked, rounded where `finer`.
 
     Parameters
     ----------
@@ -54,11 +54,14 @@ class Audited:
         self.question, self.moved, self._grounds, self._found = CLASS, False, {}, {}
         self.table, self.near = self.model.table, None
         if rows is None:
+            rounded = None
             if near is not None:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
-                self.near = Given.of(self.table, near).rounded(self.model.finest.row_dtype)
-            self._stand_on(self.near)
+                given, finest = Given.of(self.table, near), self.model.finest
+                rounded = given.rounded(finest.row_dtype)
+                self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
+            self._stand_on(rounded)
             return
         self.rows = self._rows_of(rows)
         self._come_as(self.rows)

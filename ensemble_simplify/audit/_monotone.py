@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.audit._response import RESPONSES, Response
+from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes
 from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
@@ -129,10 +129,7 @@ class Monotonicity:
             why = "at the limit" if self.reason == "time" else "within rounding"
             return f"Monotonicity({what}: undecided {why}, {done}; {effort})"
         low, high = self.values
-        first, second = (
-            number(answer) if self.response != "class" else repr(answer)
-            for answer in self.predictions
-        )
+        first, second = shown_answers(self.predictions)
         return (
             f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first} becomes "
             f"{second}; {effort})"

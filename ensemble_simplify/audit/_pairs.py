@@ -107,7 +107,12 @@ class Pairs:
                 return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
         search = self._classes if is_class else self._numbers
         outcome, cell, *told = search(response, gap, boxes, deadline)
-        rows = None if cell is None else self._near_rows(cell)
+        rows = None
+        if cell is not None:
+            rows = np.concatenate(self.rows(cell[None]))
+            if boxes is not None:
+                rows = self._like_near(cell, rows, response, gap)
+            rows = self._of_fewer_changes(rows, response, gap)
         return FoundPair(None if outcome is None else not outcome, rows, *told)
 
     def _classes(self, _, __, boxes, deadline):
@@ -120,7 +125,8 @@ class Pairs:
         )
         if boxes is None:
             cells = self._random(space.outside)
-            found = np.flatnonzero(space.judge(0, cells) != space.judge(1, cells))
+            differ = space.judge(0, cells) != space.judge(1, cells) if len(cells) else cells[:, 0]
+            found = np.flatnonzero(differ)
             if found.size:
                 return False, cells[found[0]]
         outcome, cells, n_boxes = prove(space, deadline, maxsize, boxes=boxes)
@@ -168,13 +174,35 @@ class Pairs:
             boxes += zip(lo, hi, strict=True)
         return boxes
 
-    def _near_rows(self, cell):
-        """The two rows of a cell; like one that they are near, but for the fewest features."""
-        first, second = self.rows(cell[None])
-        if self.audited.near is not None:
-            changed = (self.cells != cell) & self.shared
-            i = int(changed.sum(axis=1).argmin())
-            kept = np.ones(self.n, dtype=bool)
-            kept[[*self.features, *self.axes.features[changed[i]]]] = False
-            first[0, kept] = second[0, kept] = self.audited.near[i, kept]
-        return np.concatenate([first, second])
+    def _like_near(self, cell, rows, response, gap):
+        """The two rows of a cell, like one that they are near, but for the fewest features.
+
+        If that one itself has an answer that is far from one of theirs, it takes the place of the
+        other.
+        """
+        changed = (self.cells != cell) & self.shared
+        i = int(changed.sum(axis=1).argmin())
+        own = self.audited.near[i].copy()
+        moved = self.axes.features[changed[i]]
+        own[moved] = rows[0, moved]
+        kept = np.setdiff1d(np.arange(self.n), self.features)
+        rows[:, kept] = own[kept]
+        far = [self._are_apart(np.stack([own, row]), response, gap) for row in rows]
+        return np.stack([own, rows[far.index(True)]]) if any(far) else rows
+
+    def _of_fewer_changes(self, rows, response, gap):
+        """Two rows, the second without changes that are not needed."""
+        for j in self.features:
+            fewer = rows.copy()
+            fewer[1, j] = rows[0, j]
+            if self._are_apart(fewer, response, gap):
+                rows = fewer
+        return rows
+
+    def _are_apart(self, rows, response, gap):
+        """Whether two rows are inside the domain, and their answers as is asked for."""
+        inside = self.audited.inside
+        if inside is not None and not inside.contains(rows).all():
+            return False
+        first, second = response.numbers(self.audited.model, rows).tolist()
+        return first != second if response.kind == "class" else abs(first - second) > gap

@@ -12,7 +12,7 @@ import numpy as np
 
 from ensemble_simplify.grid import last_number
 from ensemble_simplify.proof import rising_sums
-from ensemble_simplify.writing import plain
+from ensemble_simplify.writing import number, plain
 
 # Classes of a number: below a range, in it, above it.
 BELOW, WITHIN, ABOVE = 0, 1, 2
@@ -86,6 +86,14 @@ class Response(NamedTuple):
     def numbers(self, model, rows):
         """What the model itself answers to rows: classes, or float64 of shape (n_rows,)."""
         return self.among(model.answers(rows, self.method))
+
+
+def shown_answers(answers):
+    """Two answers in words: numbers in few digits, if these tell them apart."""
+    if not all(isinstance(answer, float) for answer in answers):
+        return [repr(answer) for answer in answers]
+    short = [f"{answer:.6g}" for answer in answers]
+    return short if short[0] != short[1] else [number(answer) for answer in answers]
 
 
 def class_of(classes, label, parameter="positive"):

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._flip import _changes
 from ensemble_simplify.audit._pairs import Pairs
-from ensemble_simplify.audit._response import RESPONSES, Response
+from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import number, plain
 
 
@@ -39,8 +40,9 @@ class Sensitivity:
     gap : float
         Only larger moves of a probability or a value count.
     counterexample : ndarray of shape (2, n_features), table of two rows, or None
-        Two rows that differ in these features alone. Of models that take tables of text or
-        categories, a table.
+        Two rows that differ in these features alone. With `near`, the first is a row of it where
+        that row has such a partner itself. Of models that take tables of text or categories, a
+        table.
     changes : dict
         The features in which these rows differ, with their values in the first row and the second.
     predictions : tuple or None
@@ -102,17 +104,17 @@ class Sensitivity:
         if self.sensitive is None:
             why = "at the limit" if self.reason == "time" else "within rounding of the gap"
             if self.bound is not None:
-                why += f", no move is larger than {number(self.bound)}"
+                why += f", no move is larger than {self.bound:.6g}"
             return f"Sensitivity({self._what()}: undecided {why}; {effort})"
         if not self.sensitive:
             moved = "has one class" if self.response == "class" else "moves no further"
             return f"Sensitivity({self._what()}: proven, {self._where()} {moved}; {effort})"
-        steps = ", ".join(f"{key}: {_shown(a)} -> {_shown(b)}" for key, (a, b) in self._steps())
-        first, second = (_shown(answer) for answer in self.predictions)
+        steps = ", ".join(
+            f"{key}: {shown_entry(before)} -> {shown_entry(after)}"
+            for key, (before, after) in self.changes.items()
+        )
+        first, second = shown_answers(self.predictions)
         return f"Sensitivity({self._what()}: {first} becomes {second} by {steps}; {effort})"
-
-    def _steps(self):
-        return self.changes.items()
 
     def _what(self):
         """What was asked, in words."""
@@ -129,10 +131,6 @@ class Sensitivity:
             n = self.max_changes
             where += f" near the rows ({n} other feature{'' if n == 1 else 's'} changed)"
         return where
-
-
-def _shown(answer):
-    return number(answer) if isinstance(answer, float) else repr(answer)
 
 
 @validate_params(

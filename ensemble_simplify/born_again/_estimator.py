@@ -354,12 +354,11 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
             ("voting", "estimator"),
             ("post_prune", False),
             ("merge_thresholds", False),
-            ("max_changes", None),
         ):
             if getattr(self, name) != plain:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} does not go with atol={self.atol!r}, which "
-                    f"keeps probabilities at every input. Use {name}={plain!r}, or atol=None."
+                    f"keeps probabilities as they are. Use {name}={plain!r}, or atol=None."
                 )
 
     def _default(self, rng):
@@ -378,6 +377,12 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
                 f"atol={self.atol!r} keeps probabilities that are means of what trees say, those "
                 f"of trees, forests and bagging. {model.name}(...) has no such, or a decision "
                 "threshold after them. Use atol=None for its classes."
+            )
+        if self.max_changes is not None and model.forest.n_classes > 2:
+            raise ValueError(
+                f"atol={self.atol!r} with max_changes={self.max_changes} keeps probabilities of "
+                f"two classes, and {model.name}(...) has {model.forest.n_classes}. Use "
+                "max_changes=None, or atol=None."
             )
         counted = weight > 0
         answers = model.ask_given(rows, X, "predict_proba", fitted=True)

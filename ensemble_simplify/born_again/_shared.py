@@ -643,9 +643,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         """`at` for a wider tolerance."""
         check_atol(atol)
         if self._tolerance is None:
-            raise ValueError(
-                f"atol={atol!r}, but classes were promised: fit the estimator with atol."
-            )
+            raise ValueError(f"atol={atol!r}: only classes were promised. Fit with atol for that.")
         if n_leaves is not None or tolerance is not None:
             raise ValueError(
                 f"atol={atol!r} does not go with n_leaves={n_leaves!r}, tolerance={tolerance!r}: "

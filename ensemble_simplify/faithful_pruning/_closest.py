@@ -61,6 +61,7 @@ class NumberSearch(TreeChoice):
         # what trees say is measured from here, which the offset makes up for
         self.middle = self.numbers.middle if self.is_free else np.zeros(n_trees)
         self.rows, self.aim, self.room = np.empty((0, n_trees)), np.empty(0), np.empty(0)
+        self.cells = promise.cells[:0]
         self.is_done = False
         # the best weights for each number of trees, where these are known
         self.steps = None
@@ -109,6 +110,7 @@ class NumberSearch(TreeChoice):
 
     def add(self, cells):
         """Ask for near numbers at some cells; how many demands that adds."""
+        self.cells = np.concatenate([self.cells, cells])
         rows = self.promise.rows_of(cells)
         sums = product(rows, np.ones(len(self.price))).reshape(len(cells), -1)
         lower, upper = self.numbers.limits(sums + self.numbers.start)
@@ -176,6 +178,11 @@ class NumberSearch(TreeChoice):
         if self.numbers.tolerance <= 0.0:
             return
         self._by_stumps()
+        if self.is_optimal:
+            return
+        sets = self.promise.telling_trees(self.deadline) & self.usable
+        self._add_sets(sets[sets.any(axis=1)])
+        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
         if self.is_optimal:
             return
         cells = self.promise.cells
@@ -298,7 +305,8 @@ class NumberSearch(TreeChoice):
 
     def _influence(self, weights):
         """By how much each tree moves the numbers at the demands."""
-        return np.abs(weights[:-1]) * np.std(self.rows, axis=0)
+        spread = np.std(self.rows, axis=0) if len(self.rows) else 1.0
+        return np.abs(weights[:-1]) * spread
 
     def most_influential(self, weights, n_trees):
         """Which trees move the numbers most, among those that have a weight."""
@@ -320,9 +328,10 @@ class NumberSearch(TreeChoice):
                 self._better(weights)
             return
         self.rows, self.aim, self.room = self.rows[:0], self.aim[:0], self.room[:0]
+        cells, self.cells = self.cells, self.cells[:0]
         self._build()
         with suppress(Stopped):
-            self.add(self.promise.cells[:OWN])
+            self.add(cells if len(cells) else self.promise.cells[:OWN])
             outcome, found = self._try(allowed)
             if outcome is Outcome.KEPT:
                 self.weights = found

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, counts_axis, shares_axis
@@ -17,6 +18,8 @@ from ensemble_simplify.reading import Model
 class FaithfulPathDisplay(CurveDisplay):
     """Draw how often smaller ensembles answer otherwise, on promised points and on other rows.
 
+    With ``atol``, it is by how much they do at most.
+
     Use :meth:`from_estimator`.
 
     Parameters
@@ -24,15 +27,18 @@ class FaithfulPathDisplay(CurveDisplay):
     n_trees : ndarray of shape (n_steps,)
         Trees of each ensemble, in rising order.
     exceptions : ndarray of shape (n_steps,)
-        Share of the promised points that each answers otherwise.
+        Share of the promised points that each answers otherwise; with `atol`, the largest
+        difference at these points.
     disagreement : ndarray of shape (n_steps,), default=None
-        Share of other rows that each answers otherwise.
+        Share of other rows that each answers otherwise; with `atol`, the largest difference there.
     n_points : int, default=None
         Number of promised points.
     n_rows : int, default=None
         Number of other rows.
     whole : int, default=None
         Trees of the whole ensemble.
+    atol : float, default=None
+        The tolerance, where values or probabilities are kept within one.
 
     {attributes}
 
@@ -55,6 +61,7 @@ class FaithfulPathDisplay(CurveDisplay):
     n_points: int | None = None
     n_rows: int | None = None
     whole: int | None = None
+    atol: float | None = None
 
     @classmethod
     def from_estimator(
@@ -72,22 +79,30 @@ class FaithfulPathDisplay(CurveDisplay):
         {drawing}
         """
         check_is_fitted(estimator)
-        path = estimator.path_
+        path, atol = estimator.path_, estimator.atol_
         disagreement, n_rows = None, None
         if X is not None:
-            answers = Model(estimator.estimator_).ask(X)
+            model = Model(estimator.estimator_)
             steps = [estimator.at(n_trees=n) for n in path.n_trees]
-            disagreement = np.array([np.mean(step.predict(X) != answers) for step in steps])
-            n_rows = len(answers)
-        elif not np.isnan(path.agreement).any():
+            if atol is None:
+                answers = model.ask(X)
+                apart = [np.mean(step.predict(X) != answers) for step in steps]
+            else:
+                method = "predict_proba" if is_classifier(estimator) else "predict"
+                answers = model.ask(X, method)
+                apart = [np.abs(getattr(step, method)(X) - answers).max() for step in steps]
+            disagreement, n_rows = np.array(apart), len(answers)
+        elif atol is None and not np.isnan(path.agreement).any():
             disagreement = 1.0 - path.agreement
+        exceptions = path.n_exceptions / estimator.n_points_
         return cls(
             n_trees=path.n_trees,
-            exceptions=path.n_exceptions / estimator.n_points_,
+            exceptions=exceptions if atol is None else path.max_difference,
             disagreement=disagreement,
             n_points=estimator.n_points_,
             n_rows=n_rows,
             whole=len(estimator.weights_),
+            atol=atol,
         ).plot(ax=ax, **kwargs)
 
     def _draw(self, ax, curve):
@@ -97,7 +112,12 @@ class FaithfulPathDisplay(CurveDisplay):
         for name, shares, n, marker in curves:
             label = name if n is None or not np.isfinite(n) else f"{name} ({n:,})"
             curve(self.n_trees, shares, marker=marker, label=label)
-        shares_axis(ax, np.concatenate([shares for _, shares, *_ in curves]))
+        if self.atol is None:
+            shares_axis(ax, np.concatenate([shares for _, shares, *_ in curves]))
+        else:
+            ax.axhline(self.atol, linestyle=":", color="0.5", zorder=0)
+            ax.set_ylim(bottom=0.0)
         counts_axis(ax.xaxis)
         whole = "" if self.whole is None else f" (of {self.whole})"
-        ax.set(xlabel=f"trees kept{whole}", ylabel="answered otherwise")
+        what = "answered otherwise" if self.atol is None else "largest difference"
+        ax.set(xlabel=f"trees kept{whole}", ylabel=what)

@@ -111,10 +111,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         and None.
     atol : float, str or None, default=None
         By how much values of a regressor, or probabilities of a classifier, may differ at the
-        promised points: a number, or a share of the standard deviation of the ensemble's answers to
-        the training rows such as ``"10%"`` (of several classes, the largest one). None: a classifier
-        keeps its classes; regressors need a tolerance. Probabilities are supported where they are
-        means of what trees say, and in boosting of two classes.
+        promised points: a number, or a share of the standard deviation of the ensemble's answers
+        to the training rows such as ``"10%"`` (of several classes, the largest one). None: a
+        classifier keeps its classes; regressors need a tolerance. Probabilities are supported where
+        they are means of what trees say, and in boosting of two classes.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The promise is about these inputs only. Training rows must be
         inside. See :class:`Domain`.
@@ -236,9 +236,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
 
     Without `atol`, only the class is promised, and the probabilities of the pruned ensemble differ.
-    With it, only these are: where two classes are less than twice `atol` apart, the class can differ.
-    Forests of regression trees that were grown in full can need but one tree for the rows they were
-    fitted on, which says nothing of other rows; promise more (``max_changes=1``, `X_more`).
+    With it, only these are: where two classes are less than twice `atol` apart, the class can
+    differ. Extra trees that were grown in full know the rows that they were fitted on by heart, and
+    one of them is enough for these, which says nothing of other rows: promise more
+    (``max_changes=1``, or fresh rows as `X_more`).
 
     References
     ----------

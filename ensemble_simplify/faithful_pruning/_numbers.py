@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from time import monotonic
 
 import numpy as np
 from scipy.special import expit, logit
 
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._pairs import differing, minimal
 from ensemble_simplify.faithful_pruning._promise import reached_nodes
 from ensemble_simplify.grid import Stopped, distinct_rows, in_boxes, paint_lines
 from ensemble_simplify.proof import JoinedPair, JoinedTrees, JointSearch, n_near, odds_apart, walks
@@ -26,6 +28,7 @@ _EPS = float(np.finfo(np.float64).eps)
 # Numbers held at once while lines of cells are walked, and in the leaves of rows.
 LINE_NUMBERS, HELD = 1 << 21, 1 << 21
 LOOKED_AT = 1 << 11  # Lines with points that are too far off from which the worst are chosen.
+TOLD = 64  # Rows on whose lines pairs of points are looked for that trees must tell apart.
 # Points whose single-feature changes are searched at once: random ones if more are known.
 AROUND = 200
 POINTS = 16  # Points that one search over boxes lists at most.
@@ -91,7 +94,7 @@ class Numbers:
             self.mass = np.array([share for share, _ in tree_shares(vote, forest.n_classes, 1.0)])
         self.tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         self.is_leaf = (forest.left < 0) & reached_nodes(forest)
-        self.margin = 4.0 * self.rounding
+        self.margin = 4.0 * self.rounding + 4.0 * self.summing
 
     @property
     def rounding(self):
@@ -100,6 +103,12 @@ class Numbers:
             # the sigmoid is no steeper than a quarter, and rounds itself
             return 0.25 * self.sums.rounding + 32.0 * float(np.finfo(self.forest.vote.dtype).eps)
         return self.sums.rounding + 2.0 * _EPS * self.atol
+
+    @cached_property
+    def summing(self):
+        """By how much float64 sums over the trees can be off, in any order."""
+        largest = np.maximum.reduceat(np.abs(self.value).max(axis=1), self.forest.offsets[:-1])
+        return 4.0 * (self.forest.n_trees + 16) * _EPS * float(largest.sum())
 
     @property
     def tolerance(self):
@@ -132,7 +141,7 @@ class Numbers:
 
     def _leaves_of_trees(self):
         offsets = self.forest.offsets
-        for begin, end in zip(offsets[:-1], offsets[1:], strict=True):
+        for begin, end in pairwise(offsets.tolist()):
             yield slice(begin, end), self.is_leaf[begin:end]
 
     def weighted(self, weights):
@@ -168,11 +177,7 @@ class Numbers:
         pair = JoinedPair(both, columns, (trees, axes.encode_forest(written.forest)), axes)
         leaves, start = pair.leaves[0] - pair.leaves[1], pair.start[0] - pair.start[1]
         most = pair.trees.most(np.hstack([leaves, -leaves])) + np.append(start, -start)
-        magnitude = sum(
-            np.maximum.reduceat(np.abs(own.value).max(axis=1), own.forest.offsets[:-1]).sum()
-            for own in (self, written)
-        )
-        apart = float(most.max()) + 64.0 * len(trees) * _EPS * magnitude
+        apart = float(most.max()) + self.summing + written.summing
         return (0.25 if self.is_odds else 1.0) * apart + written.rounding
 
 
@@ -236,6 +241,54 @@ class NumbersNear:
         order = np.argsort(-np.round(size / largest, 9), kind="stable")[:LOOKED_AT]
         return Apart(np.ascontiguousarray(found[order]), largest, n)
 
+    def telling_trees(self, deadline=np.inf):
+        """Sets of trees of which one must be kept each, none inside another.
+
+        Two promised points whose numbers are more than two tolerances apart cannot be answered
+        alike. Lines are cut into pieces, each just long enough to hold such a pair; the trees that
+        do not say the same at both are a set.
+        """
+        numbers, n_trees = self.numbers, len(self.trees)
+        sets = np.empty((0, n_trees), dtype=bool)
+        if not self.has_lines:
+            return sets
+        cells = np.ascontiguousarray(self.cells[:: max(-(-len(self.cells) // TOLD), 1)])
+        leaves = self.joined.leaf_sums(numbers.value)
+        limit = 2.0 * (numbers.atol + numbers.margin)
+        for axis, length in enumerate(self.axes.shape):
+            if monotonic() >= deadline:
+                break
+            sums = self._sums_on_lines(cells, axis, leaves, numbers.start)
+            shown = numbers.shown(sums).reshape(len(cells), length, -1)
+            inside = np.ones((len(cells), length), dtype=bool)
+            if self.outside is not None:
+                inside = ~in_boxes(self._line_cells(cells, axis), self.outside)
+                inside = inside.reshape(len(cells), length)
+            pairs = [
+                (row, *pair)
+                for row in range(len(cells))
+                for column in shown[row].T
+                for pair in _far_pairs(column, np.flatnonzero(inside[row]), limit)
+            ]
+            if pairs:
+                row, one, other = np.array(pairs).T
+                ends = np.repeat(cells[row][None], 2, axis=0)
+                ends[:, :, axis] = one, other
+                found = differing(numbers.value, self.trees, *map(np.ascontiguousarray, ends))
+                sets = minimal(np.concatenate([sets, found]))
+        return sets
+
+    @property
+    def has_lines(self):
+        """Whether all points that differ from a row in one feature are promised."""
+        return self.max_changes > 0
+
+    def _line_cells(self, cells, axis):
+        length = self.axes.shape[axis]
+        moved = np.repeat(cells, length, axis=0)
+        moved[:, axis] = np.tile(np.arange(length), len(cells))
+        return moved
+
     def _walk(self, cells, max_changes, weights, deadline):
         """Batches of lines (a cell of each, their axis) with differences, of shape (n, length).
 
@@ -290,16 +343,19 @@ class NumbersNear:
         return np.abs(sums).max(axis=-1)
 
     def _on_lines(self, cells, axis, leaves, start):
+        sums = self._sums_on_lines(cells, axis, leaves, start)
+        apart = self.difference(sums).reshape(len(cells), self.axes.shape[axis])
+        if self.outside is not None:
+            is_outside = in_boxes(self._line_cells(cells, axis), self.outside)
+            apart[is_outside.reshape(apart.shape)] = -1.0
+        return apart
+
+    def _sums_on_lines(self, cells, axis, leaves, start):
         length = self.axes.shape[axis]
         sums = np.tile(start, (len(cells) * length, 1))
         roots = self.joined.offsets[:-1]
         paint_lines(self.joined.nodes, roots, leaves, cells, axis, length, sums)
-        apart = self.difference(sums).reshape(len(cells), length)
-        if self.outside is not None:
-            moved = np.repeat(cells, length, axis=0)
-            moved[:, axis] = np.tile(np.arange(length), len(cells))
-            apart[in_boxes(moved, self.outside).reshape(apart.shape)] = -1.0
-        return apart
+        return sums
 
     def _at(self, cells, weights):
         """Differences at some cells."""
@@ -317,6 +373,11 @@ class NumbersAnywhere(NumbersNear):
         super().__init__(numbers, axes, outside, cells, 0, deadline)
         self.known = self.cells
         self.n_points = np.inf
+
+    @property
+    def has_lines(self):
+        """Whether all points that differ from a row in one feature are promised."""
+        return True
 
     @property
     def is_separable(self):
@@ -407,3 +468,18 @@ class NumbersAnywhere(NumbersNear):
     def search(self):
         """The search over boxes."""
         return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
+
+
+def _far_pairs(values, positions, limit):
+    """Pairs of positions with values further apart than a limit, in pieces that do not overlap."""
+    found, low, high = [], None, None
+    for i in positions.tolist():
+        value = values[i]
+        if low is None or value < values[low]:
+            low = i
+        if high is None or value > values[high]:
+            high = i
+        if values[high] - values[low] > limit:
+            found.append((low, high))
+            low = high = i
+    return found

@@ -35,9 +35,9 @@ def telling_trees(votes, lines, cells, n_rounds, deadline=np.inf):
     try:
         for _ in range(min(n_rounds, ROUNDS)):
             before, after = _pairs(lines, known, deadline)
-            found = _differing(votes.forest.sums.value, lines.trees, before, after)
+            found = differing(votes.forest.sums.value, lines.trees, before, after)
             n_needed = np.count_nonzero(sets.sum(axis=1) == 1)
-            sets = _minimal(np.concatenate([sets, found]))
+            sets = minimal(np.concatenate([sets, found]))
             if not n_needed < np.count_nonzero(sets.sum(axis=1) == 1) < n_trees:
                 break
             known = np.unique(before, axis=0)
@@ -79,7 +79,7 @@ def _pairs(lines, cells, deadline):
     return lines.cells_at(row, position), lines.cells_at(row, position + 1)
 
 
-def _differing(value, trees, before, after):
+def differing(value, trees, before, after):
     """Which trees vote otherwise at the second cell of each pair."""
     n_trees = len(trees)
     found = np.empty((len(before), n_trees), dtype=bool)
@@ -90,7 +90,7 @@ def _differing(value, trees, before, after):
     return found
 
 
-def _minimal(sets):
+def minimal(sets):
     """The sets that hold no other."""
     sets = np.unique(sets, axis=0)
     sets = sets[np.argsort(sets.sum(axis=1), kind="stable")]

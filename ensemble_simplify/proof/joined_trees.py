@@ -14,8 +14,8 @@ from ensemble_simplify.grid import CodedTrees, overlay
 
 # Leaves times trees in a tree that stands for several.
 MAX_JOINED = 1 << 24
-# Leaves of a tree that stands for twins, if they are no more than so many times those of both.
-MAX_TWINS, MORE_LEAVES = 1 << 16, 16
+# Leaves of trees that stand for twins: of each, as a multiple of the nodes of both, and of all.
+MAX_TWINS, MORE_LEAVES, MAX_OF_TWINS = 1 << 16, 16, 1 << 22
 
 
 class JoinedTrees:
@@ -45,8 +45,10 @@ class JoinedTrees:
     def __init__(self, axes, parts, twins=None):
         self.axes = axes
         if twins:
-            pairs = zip(*parts, strict=True)
-            groups = [group for pair in pairs for group in self._twins(*pair, twins == "all")]
+            groups, room = [], MAX_OF_TWINS
+            for pair in zip(*parts, strict=True):
+                groups += self._twins(*pair, twins == "all", room)
+                room -= len(groups[-1][1])
         else:
             groups = _same_splits([trees[t] for trees in parts for t in range(len(trees))])
         self.n_members = sum(map(len, parts))
@@ -63,18 +65,18 @@ class JoinedTrees:
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
 
-    def _twins(self, one, two, always):
+    def _twins(self, one, two, always, room):
         """The groups of two trees: one, if they are joined."""
         groups = _same_splits([one, two])
         used = [set(nodes[nodes[:, 0] >= 0, 0].tolist()) for nodes in (one, two)]
         if len(groups) == 1 or (all(used) and not always and used[0].isdisjoint(used[1])):
             return groups
-        most = min(MAX_TWINS, MORE_LEAVES * (len(one) + len(two)))
+        most = min(MAX_TWINS, MORE_LEAVES * (len(one) + len(two)), room)
         joined = self._joined(groups, most)
         return groups if joined is None else [joined]
 
     def _joined(self, groups, max_leaves=MAX_JOINED):
-        """One tree of several; None if it had more leaves."""
+        """One tree of several; None if it has more leaves."""
         trees = [nodes for nodes, _ in groups]
         nodes, parts = overlay(trees, *self.axes.whole, max_leaves=max_leaves)
         if nodes is None:

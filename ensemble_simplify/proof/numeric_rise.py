@@ -57,6 +57,9 @@ class Rise(Closeness):
         First and last cells of where to look; None: everywhere.
     """
 
+    # whether rises are looked for that are the gap but for rounding
+    is_grey = False
+
     def __init__(self, forests, column, trees, axes, outside, answers, gap, boxes=None):
         sums, self.of_odds = zip(*(rising_sums(forest, column) for forest in forests), strict=True)
         self.of_odds = self.of_odds[0]
@@ -81,7 +84,7 @@ class Rise(Closeness):
 
     @cached_property
     def _forms(self):
-        """Forms of the leaves, where they start, and the search for them."""
+        """Forms of the leaves, and where they start."""
         one, two = self.leaves
         first, second = self.start
         forms, start = [one - two], [first - second]
@@ -89,13 +92,27 @@ class Rise(Closeness):
             forms, start = [one, -two, *forms], [first, -second, *start]
         elif self.atol == 0:
             forms, start = [*forms, self._rises()], [*start, np.zeros(1)]
-        nodes, offsets = self.trees.nodes, self.trees.offsets
-        nodes, offsets, numbers = without_equal_leaves(nodes, offsets, np.hstack(forms))
-        return numbers, np.concatenate(start), JointSearch(self.axes.shape, nodes, offsets)
+        return np.ascontiguousarray(np.hstack(forms)), np.concatenate(start)
+
+    @cached_property
+    def _fewer(self):
+        """Forms of the leaves of fewer nodes, and the search for them.
+
+        Where a tree takes no part in a rise, what it adds changes nothing but the rounding.
+        """
+        nodes, offsets, numbers = without_equal_leaves(
+            self.trees.nodes, self.trees.offsets, self._forms[0]
+        )
+        return numbers, JointSearch(self.axes.shape, nodes, offsets)
+
+    @cached_property
+    def _all(self):
+        """The same of all nodes: each point that it comes to has its own roundings."""
+        return self._forms[0], JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
 
     @property
     def search(self):
-        return self._forms[2]
+        return (self._all if self.is_grey else self._fewer)[1]
 
     def _rises(self):
         """In how many trees, or pairs of them, a leaf may be a rise, of shape (n_leaves, 1).
@@ -135,7 +152,7 @@ class Rise(Closeness):
         return (float(np.tanh(0.25 * top)) if self.of_odds else top) + self.margin
 
     def _cases(self, bar, rtol):
-        numbers, start, _ = self._forms
+        numbers, start = (self._all if self.is_grey else self._fewer)[0], self._forms[1]
         if self.are_odds:
             yield numbers, start, np.full(len(start), bar)
         elif self.atol > 0:
@@ -164,7 +181,7 @@ class Rise(Closeness):
             if level == last:
                 if self.atol == 0 and self._is_exact:
                     break
-                limit = max(GREY_BOXES, MORE_GREY * self.n_boxes)
+                limit, self.is_grey = max(GREY_BOXES, MORE_GREY * self.n_boxes), True
             below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
             if found.cell is not None:
                 found.outcome = False
@@ -181,7 +198,8 @@ class Rise(Closeness):
     @property
     def _is_exact(self):
         """Whether sums that differ do so by more than the margin."""
-        step = 2.0**-21 / self.forests[0].n_trees
+        vote = self.forests[0].vote
+        step = 2.0**-21 / max(vote.n_trees, vote.scale)
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
     def decide(self, rng, deadline=np.inf, max_boxes=maxsize):

@@ -9,7 +9,8 @@ calibrations do after. All answer with `trees`, in which `_category_splits` turn
 codes into thresholds.
 `level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
 step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
-`node_fields` has the fields of scikit-learn's nodes, by version.
+`node_fields` has the fields of scikit-learn's nodes, by version. `imported` is an ensemble that was
+written and read back.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
@@ -19,12 +20,15 @@ from ensemble_simplify.reading.catboost import saved_catboost
 from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.cut_offs import insides
 from ensemble_simplify.reading.decision import (
+    Cut,
+    Temperature,
     Vote,
     has_probabilities,
     labels_of_scores,
     link_margin,
 )
 from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
+from ensemble_simplify.reading.imported import ImportedEnsemble, imported
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.native import is_booster, library_of
@@ -57,5 +61,5 @@ from ensemble_simplify.reading.table import (
     column_indices,
     is_plain,
 )
-from ensemble_simplify.reading.trees import as_thresholds, name_of
+from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of
 from ensemble_simplify.reading.units import exact_rule, units_of

@@ -50,6 +50,7 @@ from ensemble_simplify.reading.cut_offs import (
     with_threshold,
 )
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
+from ensemble_simplify.reading.imported import ImportedEnsemble, read_imported
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
 from ensemble_simplify.reading.node_fields import (
     OF_HASH,
@@ -863,6 +864,7 @@ _FAMILIES = (
     ((CalibratedClassifierCV,), ("predict", "predict_proba"), _read_calibrated),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
+    ((ImportedEnsemble,), ("predict",), read_imported),
     ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
     ((LightGBMBooster,), ("predict", "predict_proba"), read_lightgbm),
 )

@@ -6,13 +6,13 @@ under other weights, with `boosters` for those of LightGBM and XGBoost, and `cat
 `named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
 all share. Of an ensemble, `named_ensemble` is what `named_tree` is of a tree, `program` says what
-it computes step by step, and `ensemble_in_sql`, `ensemble_in_c` and `ensemble_in_python` write
-that. `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its
-weakest links.
+it computes step by step, and `ensemble_in_sql`, `ensemble_in_c`, `ensemble_in_python` and
+`ensemble_in_json` write that. `words` shows names and numbers. The kernel `_cost_complexity` prunes
+a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
-from ensemble_simplify.writing.languages import export_model, export_tree, import_tree
+from ensemble_simplify.writing.languages import export_model, export_tree, import_model, import_tree
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, Span
 from ensemble_simplify.writing.named_tree import NamedTree

@@ -16,21 +16,27 @@ FORMAT, VERSION = "ensemble_simplify.tree", 1
 _UNKNOWN = ("refused", "code", "missing")
 
 
+def columns_in_json(named):
+    """What is written of the columns of a tree or an ensemble."""
+    columns = []
+    for j in range(named.n_features):
+        levels, of_text = (None, False) if named.levels(j) is None else named.literals(j)
+        for level in levels or ():
+            literal_kind(level, "level", "JSON")
+        column = {
+            "name": None if named.names is None else named.names[j],
+            "levels": levels,
+            "unknown": None if levels is None else named.unknown(j),
+        }
+        columns.append(column | {"of_text": True} if of_text else column)
+    return columns
+
+
 def tree_in_json(tree):
     nodes = tree.nodes
     for label in tree.classes or ():
         literal_kind(label, "label", "JSON")
-    columns = []
-    for j in range(tree.n_features):
-        levels, of_text = (None, False) if tree.levels(j) is None else tree.literals(j)
-        for level in levels or ():
-            literal_kind(level, "level", "JSON")
-        column = {
-            "name": None if tree.names is None else tree.names[j],
-            "levels": levels,
-            "unknown": None if levels is None else tree.unknown(j),
-        }
-        columns.append(column | {"of_text": True} if of_text else column)
+    columns = columns_in_json(tree)
     written = []
     for node in range(nodes.n_nodes):
         entry = {}
@@ -103,13 +109,7 @@ def read_tree(data):
         of_splits("column", -1),
         of_splits("threshold", 0.0, lambda t: np.inf if t is None else float(t)),
     )
-    names = [column["name"] for column in columns]
-    for column in columns:
-        if column["levels"] is not None and column["unknown"] not in _UNKNOWN:
-            raise ValueError(
-                f'text has "unknown": {column["unknown"]!r} in the column {column["name"]!r}. It '
-                f"is one of {', '.join(_UNKNOWN)}."
-            )
+    table = table_of_columns(columns)
 
     def of_all(key):
         return np.array([entry[key] for entry in entries])[order]
@@ -122,18 +122,29 @@ def read_tree(data):
         impurity=of_all("impurity"),
         n_features=len(columns),
         classes=classes,
-        feature_names=None if None in names else names,
+        feature_names=table.names,
         missing_go_to_left=np.array([way == "left" for way in ways])[order],
     )
-    if any(column["levels"] is not None for column in columns):
+    if not table.is_plain:
         # so that it can be written again in these words
-        tree._table = Table(
-            None if None in names else np.array(names, dtype=object),
-            tuple(
-                None if column["levels"] is None else _as_array(column["levels"])
-                for column in columns
-            ),
-            tuple(column["unknown"] or "refused" for column in columns),
-            as_text=tuple(j for j, column in enumerate(columns) if column.get("of_text")),
-        )
+        tree._table = table
     return tree
+
+
+def table_of_columns(columns):
+    """The table whose columns were written."""
+    names = [column["name"] for column in columns]
+    for column in columns:
+        if column["levels"] is not None and column["unknown"] not in _UNKNOWN:
+            raise ValueError(
+                f'text has "unknown": {column["unknown"]!r} in the column {column["name"]!r}. It '
+                f"is one of {', '.join(_UNKNOWN)}."
+            )
+    return Table(
+        None if None in names else np.array(names, dtype=object),
+        tuple(
+            None if column["levels"] is None else _as_array(column["levels"]) for column in columns
+        ),
+        tuple(column["unknown"] or "refused" for column in columns),
+        as_text=tuple(j for j, column in enumerate(columns) if column.get("of_text")),
+    )

@@ -13,11 +13,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify.reading import ImportedEnsemble
+from ensemble_simplify.writing import ensemble_in_json, in_json
 from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
 from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
 from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
 from ensemble_simplify.writing.in_c import tree_in_c
-from ensemble_simplify.writing.in_json import FORMAT, VERSION, read_tree, tree_in_json
 from ensemble_simplify.writing.in_python import tree_in_python
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.literals import checked_function
@@ -25,7 +26,7 @@ from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 from ensemble_simplify.writing.named_tree import NamedTree
 
 _LANGUAGES = ("rules", "sql", "c", "python", "json")
-_OF_ENSEMBLES = ("sql", "c", "python")
+_OF_ENSEMBLES = ("sql", "c", "python", "json")
 _OUTPUTS = ("label", "probabilities")
 
 
@@ -165,7 +166,7 @@ def export_tree(
     if language == "rules":
         return tree.rules(probabilities, decimals)
     if language == "json":
-        return tree_in_json(tree)
+        return in_json.tree_in_json(tree)
     if language == "sql":
         return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
     write = tree_in_c if language == "c" else tree_in_python
@@ -184,7 +185,7 @@ def export_model(
     keys: Sequence[str] = (),
     X: ArrayLike | None = None,
 ) -> str:
-    """Write a fitted tree ensemble as SQL, C or Python that gives its own labels.
+    """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
 
     The written code adds up what the trees say in the order, and with the roundings, of the
     ensemble's own ``predict``, so that labels are the same bit for bit, at thresholds and at ties,
@@ -198,7 +199,7 @@ def export_model(
     model : fitted estimator
         A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
         calibration of one model or a pipeline; or an estimator of this package that holds one.
-    language : {"sql", "c", "python"}
+    language : {"sql", "c", "python", "json"}
         - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
           are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
         - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
@@ -209,8 +210,9 @@ def export_model(
         - "python": a file with a function of a row that needs the standard library alone. A row is
           indexed by the names of the columns, or by their positions if there are no names. None
           and NaN are missing values.
+        - "json": nodes and vote, described in the User Guide; `import_model` reads it back.
     output : {"label", "probabilities"}, default="label"
-        As in :func:`export_tree`.
+        As in :func:`export_tree`. JSON holds what both take.
     feature_names, class_names : sequences, default=None
         As in :func:`export_tree`.
     name : str, default=None
@@ -241,6 +243,7 @@ def export_model(
 
     See Also
     --------
+    import_model : Reads "json".
     export_tree : Writes one tree, and more clearly.
     FaithfulPruner : Fewer trees to be written, with the same answers.
 
@@ -283,6 +286,8 @@ def export_model(
     for parameter, given in (("table", table), ("keys", keys or None)):
         if given is not None and language != "sql":
             raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
+    if name is not None and language == "json":
+        raise ValueError(f"name={name!r} means nothing in json. Leave it out.")
     if isinstance(keys, str):
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
     ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
@@ -292,6 +297,8 @@ def export_model(
             "output='probabilities', but what the model answers as probabilities is not known "
             "from its trees, or it is a regressor. Use output='label'."
         )
+    if language == "json":
+        return ensemble_in_json.ensemble_in_json(ensemble)
     if language == "sql":
         column = "prediction" if name is None else name
         return ensemble_in_sql(ensemble, probabilities, column, table, list(keys))
@@ -333,25 +340,70 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     >>> bool((again.predict_proba(X) == tree.predict_proba(X)).all())
     True
     """
+    return _imported(text, "tree", in_json, in_json.read_tree)
+
+
+def import_model(text: str) -> ImportedEnsemble:
+    """Read an ensemble that `export_model` wrote as JSON.
+
+    Parameters
+    ----------
+    text : str
+        What ``export_model(model, "json")`` returned; the format is described in the
+        :ref:`User Guide <export_ensembles>`.
+
+    Returns
+    -------
+    model : ImportedEnsemble
+        Fitted, with ``predict``, and ``predict_proba`` where probabilities are known. It gives the
+        same answers to rows of doubles, and is taken wherever a fitted ensemble is.
+
+    Raises
+    ------
+    ValueError
+        If the text is not JSON, or not an ensemble in a known version of the format.
+
+    See Also
+    --------
+    export_model : Writes it.
+    verify : Proves that it answers as the ensemble does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model, import_model, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> again = import_model(export_model(forest, "json"))
+    >>> bool(verify(forest, again))
+    True
+    """
+    return _imported(text, "model", ensemble_in_json, ensemble_in_json.read_ensemble)
+
+
+def _imported(text, kind, form, read):
+    """What a function reads of the JSON that ``export_tree`` or ``export_model`` wrote."""
     try:
         data = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"text is not JSON that can be read ({error}). Give what export_tree wrote as 'json'."
+            f"text is not JSON that can be read ({error}). Give what export_{kind} wrote as 'json'."
         ) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(
-            f'text has no "format": "{FORMAT}". Give what export_tree(model, "json") returned.'
-        )
-    if data.get("version") != VERSION:
+    if not isinstance(data, dict) or data.get("format") != form.FORMAT:
+        other = {"ensemble_simplify.tree": "tree", "ensemble_simplify.ensemble": "model"}
+        found = other.get(str(data.get("format"))) if isinstance(data, dict) else None
+        remedy = f"Use import_{found}." if found else f'Give what export_{kind}(..., "json") wrote.'
+        raise ValueError(f'text has no "format": "{form.FORMAT}". {remedy}')
+    if data.get("version") != form.VERSION:
         raise ValueError(
             f"text has version {data.get('version')!r} of the format; this package reads version "
-            f"{VERSION}. Use the version of the package that wrote it."
+            f"{form.VERSION}. Use the version of the package that wrote it."
         )
     try:
-        return read_tree(data)
+        return read(data)
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise ValueError(
-            f"text is not a whole tree: {type(error).__name__}: {str(error).rstrip('.')}. The keys "
-            "are listed in the documentation of export_tree. Export the tree again."
+            f"text is not a whole {kind}: {type(error).__name__}: {str(error).rstrip('.')}. The "
+            f"keys are listed in the documentation of export_{kind}. Export the {kind} again."
         ) from error

@@ -6,13 +6,24 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_shape, tree_grid
+from efforts import set_effort
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._number_trees import NumberTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 
+from ensemble_simplify import BornAgainClassifier, BornAgainRegressor
 from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
+from ensemble_simplify.born_again.near import _line_search
 from ensemble_simplify.born_again.near._cheapest_prunings import Prunings
 from ensemble_simplify.born_again.near._leaf_answers import (
     Windows,
@@ -21,7 +32,9 @@ from ensemble_simplify.born_again.near._leaf_answers import (
     n_windows,
 )
 from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.axes import children
+from ensemble_simplify.proof import near_rows
 from ensemble_simplify.proof.near_rows import Neighbourhood, NumberLines
 
 TINY = 1e-7
@@ -283,3 +296,258 @@ def test_windows_of_probabilities():
     np.testing.assert_array_equal(last, [1, 2, 2, 3, 5, 5, 6])
     last = last_alike(kinds, Tolerance(1.0, labelled=True))
     np.testing.assert_array_equal(last, [3, 3, 3, 3, 6, 6, 6])
+
+
+def small_table(seed, n_rows=24, n_features=3):
+    """Rows of a few features, a number and a class for each."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features)).round(1)
+    number = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + rng.normal(scale=0.1, size=n_rows)
+    return X, number, (number > np.median(number)).astype(int)
+
+
+def values_to_try(model, X):
+    """For every feature, float32 numbers at, just above and below the thresholds of trees."""
+    found = [set(X[:3, j].astype(np.float32).tolist()) for j in range(X.shape[1])]
+    for tree in np.ravel(model.estimators_):
+        inner = tree.tree_.children_left >= 0
+        for j, t in zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True):
+            at = np.float32(t)
+            sides = (np.nextafter(at, np.float32(side)) for side in (-np.inf, np.inf))
+            found[j] |= {float(at), *map(float, sides)}
+    return [np.array([*values, -1e9, 1e9], dtype=np.float32) for values in found]
+
+
+def points_near(model, X, max_changes):
+    """Each row, and if a change is allowed, with every choice of a value of one feature."""
+    parts = [X.astype(np.float32)]
+    for j, values in enumerate(values_to_try(model, X)) if max_changes else ():
+        changed = np.repeat(parts[0], len(values), axis=0)
+        changed[:, j] = np.tile(values, len(X))
+        parts.append(changed)
+    return np.concatenate(parts)
+
+
+REGRESSORS = {
+    "stumps": GradientBoostingRegressor(n_estimators=8, max_depth=1, random_state=0),
+    "boosting": GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=0),
+    "forest": RandomForestRegressor(6, max_depth=4, random_state=0),
+}
+
+
+@pytest.mark.parametrize("max_changes", [0, 1])
+@pytest.mark.parametrize("atol", [0, 0.1, "40%"])
+@pytest.mark.parametrize("name", sorted(REGRESSORS))
+def test_regressors(name, atol, max_changes):
+    X, y, _ = small_table(3)
+    model = BornAgainRegressor(REGRESSORS[name], atol=atol, max_changes=max_changes, random_state=0)
+    model.fit(X, y)
+    points = points_near(model.estimator_, X, max_changes)
+    apart = np.abs(model.predict(points) - model.estimator_.predict(points))
+    assert apart.max() <= model.atol_
+    assert model.path_.max_difference[-1] == apart.max()
+    assert model.n_exceptions_ == model.n_row_exceptions_ == 0
+    assert model.n_leaves_lower_bound_ <= model.n_leaves_ == model.decision_tree_.get_n_leaves()
+    assert model.covers(points).all()
+    outcome = model.verify()
+    assert outcome
+    if atol == "40%":
+        assert model.atol_ == pytest.approx(0.4 * model.estimator_.predict(X).std())
+
+
+def exceptions_of(model, X):
+    """Cells near rows in which a tree is further off than its tolerance, and the largest distance.
+
+    One point in every cell is asked, of the rows and of the others; each counts for every row.
+    """
+    axes = model._promise.axes
+    cells = np.unique(model._promise.training.cells, axis=0)
+    near = [tuple(cell) for cell in cells]
+    for cell in cells if model.max_changes else ():
+        for a, n in enumerate(axes.shape):
+            near += [(*cell[:a], p, *cell[a + 1 :]) for p in range(n) if p != cell[a]]
+    points = axes.points(np.array(near, dtype=np.int32))
+    apart = np.abs(model.predict(points) - model.estimator_.predict(points))
+    return int((apart > model.atol_).sum()), float(apart.max())
+
+
+@pytest.mark.parametrize("max_changes", [0, 1])
+def test_path_of_exceptions(max_changes):
+    X, y, _ = small_table(4, n_rows=40)
+    forest = FrozenEstimator(REGRESSORS["forest"].fit(X, y))
+    model = BornAgainRegressor(forest, atol="30%", max_changes=max_changes, random_state=0)
+    model.fit(X, y)
+    path = model.path_
+    assert path.n_leaves[0] == 1
+    assert path.n_leaves[-1] == model.n_leaves_
+    assert (np.diff(path.n_leaves) > 0).all()
+    assert (np.diff(path.weighted_share) < 0).all()
+    assert path.weighted_share[-1] == path.n_exceptions[-1] == path.n_row_exceptions[-1] == 0
+    for i in [0, 1, len(path.n_leaves) // 2, len(path.n_leaves) - 1]:
+        other = model.at(n_leaves=int(path.n_leaves[i]))
+        assert other.n_leaves_ == path.n_leaves[i] == other.decision_tree_.get_n_leaves()
+        wrong, apart = exceptions_of(other, X)
+        assert wrong == path.n_exceptions[i] == other.n_exceptions_
+        assert apart == path.max_difference[i]
+        rows = np.abs(other.predict(X) - other.estimator_.predict(X)) > other.atol_
+        assert rows.sum() == path.n_row_exceptions[i] == other.n_row_exceptions_
+        assert other.n_leaves_lower_bound_ <= other.n_leaves_
+        assert 0 <= path.agreement[i] <= 1
+        assert path.r2[i] <= 1
+    some = model.at(tolerance=0.2)
+    place = int(np.flatnonzero(path.weighted_share <= 0.2)[0])
+    assert some.n_leaves_ == path.n_leaves[place]
+    few = BornAgainRegressor(
+        forest, atol="30%", max_changes=max_changes, max_leaf_nodes=6, random_state=0
+    ).fit(X, y)
+    assert few.n_leaves_ == model.at(n_leaves=6).n_leaves_ <= 6
+
+
+def test_a_wider_tolerance():
+    X, y, _ = small_table(5, n_rows=30)
+    forest = FrozenEstimator(REGRESSORS["boosting"].fit(X, y))
+    model = BornAgainRegressor(forest, atol="10%", max_changes=1, random_state=0).fit(X, y)
+    points, leaves = points_near(forest, X, 1), []
+    for atol in ("10%", "20%", "40%", float(np.ptp(forest.predict(points)))):
+        other = model.at(atol=atol)
+        apart = np.abs(other.predict(points) - forest.predict(points)).max()
+        assert apart <= other.atol_
+        assert other.path_.max_difference == [apart]
+        assert other.verify()
+        assert other.atol == atol
+        assert other.n_leaves_ == other.decision_tree_.get_n_leaves() == other.path_.n_leaves[0]
+        assert other.n_leaves_lower_bound_ <= other.n_leaves_
+        leaves.append(other.n_leaves_)
+        again = BornAgainRegressor(forest, atol=atol, max_changes=1, random_state=0).fit(X, y)
+        assert again.atol_ == other.atol_
+    assert leaves[0] <= model.n_leaves_
+    assert leaves == sorted(leaves, reverse=True)
+    assert leaves[-1] == 1
+    # the given model is as it was
+    assert model.atol == "10%"
+    assert model.verify()
+    with pytest.raises(ValueError, match="less than atol_="):
+        model.at(atol="5%")
+    with pytest.raises(ValueError, match="Give atol alone"):
+        model.at(atol="20%", n_leaves=3)
+    with pytest.raises(ValueError, match="not a tolerance"):
+        model.at(atol="wide")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_smallest_on_small_grids(seed):
+    X, y, _ = small_table(seed, n_rows=9, n_features=3)
+    model = BornAgainRegressor(
+        GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=seed),
+        atol=[0, "20%", "60%"][seed % 3],
+        max_changes=1,
+        random_state=0,
+    )
+    model.fit(X[:, : 2 + seed % 2], y)
+    axes, cells = model._promise.axes, model._promise.training.cells
+    known = np.full(axes.shape, np.nan)
+    for cell in cells:
+        for a, n in enumerate(axes.shape):
+            line = np.repeat(cell[None], n, axis=0)
+            line[:, a] = np.arange(n)
+            known[tuple(line.T)] = model.estimator_.predict(axes.points(line))
+    # a little more, for the rounding of the middle
+    assert fewest_leaves(known, model.atol_ * (1 + 1e-12)) == model.n_leaves_
+    assert model.status_ == "optimal"
+
+
+def test_probabilities():
+    X, _, y = small_table(6, n_rows=40)
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0)
+    model = BornAgainClassifier(forest, atol=0.15, max_changes=1, random_state=0).fit(X, y)
+    points = points_near(model.estimator_, X, 1)
+    for atol, other in ((0.15, model), (0.3, model.at(atol=0.3))):
+        apart = np.abs(other.predict_proba(points) - other.estimator_.predict_proba(points))
+        assert apart.max() <= atol
+        np.testing.assert_array_equal(other.predict(points), other.estimator_.predict(points))
+        assert other.verify()
+        assert other.n_exceptions_ == 0
+    assert other.n_leaves_ < model.n_leaves_
+    classes = BornAgainClassifier(FrozenEstimator(model.estimator_), max_changes=1, random_state=0)
+    assert classes.fit(X, y).n_leaves_ < model.n_leaves_
+    with pytest.raises(ValueError, match="only classes were promised"):
+        classes.at(atol=0.2)
+    # exceptions: another class, or a probability too far away
+    few = model.at(n_leaves=4)
+    cells = np.unique(few._promise.training.cells, axis=0)
+    near = [tuple(cell) for cell in cells]
+    for cell in cells:
+        for a, n in enumerate(few._promise.axes.shape):
+            near += [(*cell[:a], p, *cell[a + 1 :]) for p in range(n) if p != cell[a]]
+    points = few._promise.axes.points(np.array(near, dtype=np.int32))
+    apart = np.abs(few.predict_proba(points) - few.estimator_.predict_proba(points)).max(axis=1)
+    wrong = (apart > 0.15) | (few.predict(points) != few.estimator_.predict(points))
+    # an answer can be near a point beside the window, of which the count knows nothing
+    assert wrong.sum() <= few.n_exceptions_
+    assert not {"r2", "max_difference"} & set(few.path_)
+
+
+def test_what_is_refused():
+    X, y, label = small_table(7)
+    with pytest.raises(ValueError, match=r"max_changes=2 does not go with atol"):
+        BornAgainRegressor(max_changes=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"max_changes=2 does not go with atol"):
+        BornAgainClassifier(atol=0.1, max_changes=2).fit(X, label)
+    three = label + (y > np.quantile(y, 0.8))
+    with pytest.raises(ValueError, match="two classes"):
+        BornAgainClassifier(atol=0.1, max_changes=1).fit(X, three)
+    with pytest.raises(ValueError, match="objective='depth' does not go with max_changes=1"):
+        BornAgainRegressor(max_changes=1, objective="depth").fit(X, y)
+    model = BornAgainRegressor(REGRESSORS["stumps"], atol="60%", objective="leaves").fit(X, y)
+    with pytest.raises(ValueError, match="there is a path of exceptions"):
+        model.at(n_leaves=3)
+
+
+def test_numbers_finer_than_float32():
+    rng = np.random.default_rng(0)
+    seconds = 1.7e9 + np.sort(rng.integers(0, 3000, 150)).astype(float)
+    X, y = seconds[:, None], np.sin((seconds - 1.7e9) / 200.0)
+    boosting = HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=5, random_state=0)
+    model = BornAgainRegressor(boosting, atol=0.05, max_changes=0, random_state=0)
+    with pytest.warns(UserWarning, match="float32"):
+        model.fit(X, y)
+    apart = np.abs(model.predict(X) - model.estimator_.predict(X))
+    assert model.n_row_exceptions_ == (apart > 0.05).sum() > 0
+    assert not model.covers(X)[apart > 0.05].any()
+    assert apart[model.covers(X)].max() <= 0.05
+
+
+def test_points_that_were_not_looked_at_count_as_exceptions(monkeypatch):
+    X, y, _ = small_table(8, n_rows=40)
+    done, plain = [], NumberLines.labels
+
+    def labels(self, cells, *args):
+        done.append(len(cells))
+        if len(done) > 2:
+            raise Stopped
+        return plain(self, cells, *args)
+
+    monkeypatch.setattr(NumberLines, "labels", labels)
+    monkeypatch.setattr(near_rows, "BATCH_CELLS", 400)
+    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=60)
+    with pytest.warns(ConvergenceWarning, match="not looked at"):
+        model.fit(X, y)
+    n_unseen = round((1 - model.seen_share_) * model.n_points_)
+    assert 0 < n_unseen <= model.n_exceptions_
+    for n_leaves in model.path_.n_leaves:
+        other = model.at(n_leaves=int(n_leaves))
+        assert max(exceptions_of(other, X)[0], n_unseen) <= other.n_exceptions_
+    with pytest.raises(ValueError, match="before all promised points"):
+        model.at(atol="50%")
+
+
+def test_a_tree_that_was_not_finished(monkeypatch):
+    X, y, _ = small_table(9, n_rows=40)
+    # all the time for the answers to points, and none for trees
+    set_effort(monkeypatch, _line_search, label_share=1e6, tree_share=-1e6)
+    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1)
+    with pytest.warns(ConvergenceWarning, match="ended the search"):
+        model.fit(X, y)
+    assert model.seen_share_ == 1
+    assert model.n_exceptions_ == exceptions_of(model, X)[0] > 0
+    assert model.status_ == "feasible"

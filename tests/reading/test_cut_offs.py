@@ -312,3 +312,67 @@ def test_boosting_under_a_cut_off_loses_trees_near_rows():
         pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, Y)
         assert pruner.n_trees_ < 8
         np.testing.assert_array_equal(pruner.predict(X), model.predict(X))
+
+
+# ------------------------------------------------------------------- ranges of numbers
+
+
+def assert_ranges(model, rows, column=None):
+    """What is below, in and above a range is what the model's own number says, at all ends."""
+    read = Model.of(model)
+    forest = read.finest if read.forest.in_doubles() is not None else read.forest
+    own = read.ask(rows) if column is None else read.ask(rows, "predict_proba")[:, column]
+    own = np.asarray(own, dtype=np.float64)
+    attained = np.unique(own)
+    low, high = attained[len(attained) // 3], attained[2 * len(attained) // 3]
+    beside = (np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
+    ranges = [(low, high), beside, (low, low), (-np.inf, low), (high, np.inf), (beside[1], high)]
+    for low, high in ranges:
+        if low > high:
+            continue
+        asked = forest.in_range(low, high, column)
+        wanted = np.where(own < low, 0, np.where(own > high, 2, 1))
+        np.testing.assert_array_equal(asked.classes[asked.predict_index(rows)], wanted)
+        sums = asked.sums
+        if sums is None:
+            continue
+        total = sums.folded[asked.apply(rows)].sum(axis=1)
+        first_two = np.partition(total, -2, axis=1)[:, -2:]
+        clear = first_two[:, 1] - first_two[:, 0] > sums.rounding
+        np.testing.assert_array_equal(asked.classes[total.argmax(axis=1)][clear], wanted[clear])
+        # only what is an end itself, up to rounding, is left to the model
+        near = np.minimum(np.abs(own - low), np.abs(own - high)) <= 1e-4 * np.abs(own).max()
+        assert (clear | near).all()
+
+
+@pytest.mark.parametrize("name", ["forest, missing", "adaboost of stumps", "gradient", "xgboost"])
+def test_ranges_of_probabilities(name):
+    model, target = inner(name)
+    rows = edges(model)
+    for column in (0, 1):
+        assert_ranges(model, rows, column)
+    assert_ranges(wrapped(model, target, 0.3, model.classes_[0]), rows, 1)
+    calibrated = CalibratedClassifierCV(model, method="sigmoid").fit(X, target)
+    assert_ranges(calibrated, rows, 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ranges_of_calibrated_probabilities(method):
+    model, target = inner("extra trees")
+    assert_ranges(CalibratedClassifierCV(model, method=method).fit(X, target), edges(model), 1)
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name.endswith("value")])
+def test_ranges_of_values(name):
+    model = READERS[name].model()
+    assert_ranges(model, edges(model))
+
+
+def test_a_probability_that_is_no_function_of_one_sum_is_refused():
+    rows, labels = data(3)
+    boosted = GradientBoostingClassifier(n_estimators=2).fit(rows, labels)
+    with pytest.raises(TypeError, match="no function of one sum"):
+        Model.of(boosted).forest.in_range(0.5, 1.0, 0)
+    votes = VotingClassifier([("a", DecisionTreeClassifier())]).fit(rows, labels)
+    with pytest.raises(TypeError, match="no function of one sum"):
+        Model.of(votes).forest.in_range(0.5, 1.0, 0)

@@ -23,7 +23,14 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import FaithfulPruner, export_model
+from ensemble_simplify import (
+    FaithfulPruner,
+    export_model,
+    export_tree,
+    import_model,
+    import_tree,
+    verify,
+)
 from ensemble_simplify.reading import Model
 
 GCC = shutil.which("gcc")
@@ -253,3 +260,77 @@ def test_labels_of_a_table_in_c(kind, tmp_path):
         codes[:, j] = [function(None) if pd.isna(v) else known[v] for v in column]
     found = read.forest.classes[by_c(text, codes, tmp_path)]
     np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+
+
+# ------------------------------------------------------------------- JSON, and back
+
+
+@each_model
+def test_json(name):
+    model, _, rows = model_of(name)
+    text = export_model(model, "json")
+    again = import_model(text)
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert again.n_features_in_ == rows.shape[1]
+    if name not in NO_PROBABILITIES:
+        tolerance = 1e-7 if "xgboost" in name else 1e-15
+        found = again.predict_proba(rows)
+        np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0, atol=tolerance)
+    # it is written, and read, as the model is
+    assert export_model(again, "json") == text
+
+
+@pytest.mark.parametrize("name", ["even_forest", "boosting", "histogram_of_numbers"])
+def test_what_was_read_back_is_proven_equal(name):
+    model = model_of(name)[0]
+    again = import_model(export_model(model, "json"))
+    found = verify(model, again, atol=1e-12) if name == "histogram_of_numbers" else None
+    assert found or verify(model, again)
+
+
+@each_kind
+def test_tables_in_json(kind):
+    model, X = fitted(kind)
+    read = Model.of(model, rows=X)
+    rows = many(kind, X, read.forest, 5_000)
+    again = import_model(export_model(model, "json", X=X))
+    np.testing.assert_array_equal(again.predict(rows), labels_of(kind, model, rows))
+
+
+# ------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"language": "java"}, "language='java'. Choose one of sql, c, python, json"),
+        ({"language": "sql"}, "Name the table to select from"),
+        ({"language": "c", "table": "rows"}, "table='rows' goes with language='sql' alone"),
+        ({"language": "c", "keys": ["id"]}, "goes with language='sql' alone"),
+        ({"language": "sql", "table": "rows", "keys": "id"}, "is one name. Give a list"),
+        ({"language": "python", "name": "for"}, "means something else in python"),
+        ({"language": "json", "name": "f"}, "means nothing in json"),
+        ({"language": "c", "output": "proba"}, "Choose label or probabilities"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        export_model(model_of("even_forest")[0], **options)
+
+
+def test_probabilities_of_a_regressor_are_refused():
+    with pytest.raises(ValueError, match="or it is a regressor"):
+        export_model(model_of("regression")[0], "c", output="probabilities")
+
+
+def test_each_form_is_read_by_its_own_function():
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*WINE(return_X_y=True))
+    with pytest.raises(ValueError, match="Use import_tree"):
+        import_model(export_tree(tree, "json"))
+    text = export_model(tree, "json")
+    with pytest.raises(ValueError, match="Use import_model"):
+        import_tree(text)
+    with pytest.raises(ValueError, match="is not a whole model"):
+        import_model(text.replace('"vote"', '"votes"'))
+    with pytest.raises(ValueError, match="reads version 1"):
+        import_model(text.replace('"version": 1', '"version": 2'))

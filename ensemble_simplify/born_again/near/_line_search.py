@@ -64,6 +64,7 @@ class Effort:
     proof_work: float = 5e8
     bound_looks: float = 1e8  # Points that are looked at for the lower bound,
     few_points: int = 200  # which is sought beside forced cuts if so few points need a leaf each.
+    of_numbers: float = 0.15  # Share of this work for numbers, of which trees are larger.
     n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
@@ -538,6 +539,7 @@ class LineSearch:
     def front(self, near, share, nodes):
         """The cheapest trees found for every number of leaves, prunings of `nodes` among them."""
         trees, total = self.trees(near), total_weight(near, self.row_share)
+        part = 1.0 if near.kinds is None else EFFORT.of_numbers
         front = Front()
         front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
         limited = np.isfinite(self.seconds)
@@ -546,12 +548,13 @@ class LineSearch:
             if price < 0.5 or monotonic() > end:
                 break
             limit = now + (end - now) * (k + 1) / EFFORT.n_prices if limited else np.inf
-            work = np.inf if limited else EFFORT.path_work
+            work = np.inf if limited else part * EFFORT.path_work
             half = monotonic() + (limit - monotonic()) / 2 if limited else np.inf
             before = trees.work_done
             _, found = trees.find(price, EFFORT.width, EFFORT.an_axis, deadline=half, work=work)
             if not limited:
                 work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
+                work *= part
             found = trees.improve(found, price, EFFORT.width, EFFORT.an_axis, work, limit)
             front.add(Prunings(found, *trees.leaf_errors(found)))
         return front

@@ -106,6 +106,11 @@ def check_promise(model):
                 "ensemble's answers on the training rows only. Use max_changes=0 for that, or "
                 f"{name}=False."
             )
+    if model.max_changes > 1 and model.atol is not None:
+        raise ValueError(
+            f"max_changes={model.max_changes} does not go with atol={model.atol!r}: a tolerance is "
+            "kept at every input, or at points that are listed. Use max_changes=None, 0 or 1."
+        )
     if model.max_changes > 1 and (model.tolerance or model.max_leaf_nodes is not None):
         name = "tolerance" if model.tolerance else "max_leaf_nodes"
         raise ValueError(

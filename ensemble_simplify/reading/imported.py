@@ -1,0 +1,131 @@
+"""An ensemble that was read back from its written form: arrays of nodes, and the vote over them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+
+from ensemble_simplify.reading.decision import has_probabilities, probabilities_of, scores_of
+from ensemble_simplify.reading.trees import Reading
+
+
+def _knows_probabilities(self):
+    return self._reading.classes is not None and has_probabilities(self._reading.vote)
+
+
+class ImportedEnsemble(BaseEstimator):
+    """A fitted ensemble that `import_model` read; it cannot be fitted again.
+
+    It is taken wherever a fitted ensemble is.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Only of classifiers.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Only if the columns have names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import export_model, import_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> again = import_model(export_model(forest, "json"))
+    >>> bool((again.predict(X) == forest.predict(X)).all())
+    True
+    """
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_reading")
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        if hasattr(self, "classes_"):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Do nothing: the ensemble was fitted before it was written.
+
+        Parameters
+        ----------
+        X : array-like
+            Not used.
+        y : array-like, default=None
+            Not used.
+
+        Returns
+        -------
+        ImportedEnsemble
+            Itself.
+        """
+        return self
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns of the ensemble that was written; values may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels; numbers for regression.
+        """
+        forest, rows = self._forest, self._rows(X)
+        found = forest.predict_index(rows)
+        return found if forest.classes is None else forest.classes[found]
+
+    @available_if(_knows_probabilities)
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            As for ``predict``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        forest = self._forest
+        sums = forest.sums_at(forest.apply(self._rows(X)).T)
+        return np.asarray(probabilities_of(forest.vote, scores_of(forest.vote, sums)))
+
+    def _rows(self, X):
+        return self._table.read(X, [np.float64, np.float32])
+
+
+def imported(reading, n_features):
+    """The ensemble that a `Reading` with a table describes; it must be told its `_forest`."""
+    found: Any = ImportedEnsemble()
+    found._reading, found._table, found.n_features_in_ = reading, reading.table, n_features
+    if reading.classes is not None:
+        found.classes_ = np.asarray(reading.classes)
+    if reading.table.names is not None:
+        found.feature_names_in_ = np.asarray(reading.table.names, dtype=object)
+    return found
+
+
+def read_imported(estimator, within):
+    """The reading that an imported ensemble holds."""
+    own = estimator._reading
+    return Reading(list(own.trees), own.vote, own.classes, own.table)
