@@ -23,6 +23,7 @@ from ensemble_simplify.base import (
     deadline_after,
     validate_params,
 )
+from ensemble_simplify.born_again._shared import leaves_near
 from ensemble_simplify.born_again.everywhere._grid import n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
@@ -36,6 +37,8 @@ from ensemble_simplify.grid import Domain, Stopped, distinct_rows, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
 LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
+NEAR = (1, 0)  # Numbers of changes for which trees near rows are forecast.
+NEAR_SHARE = 0.25  # Share of the time left that each of them gets.
 READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 
 
@@ -69,6 +72,10 @@ class Estimate:
         What ``fit`` will do, and what would help.
     atol : float or None
         How far from the ensemble's numbers the tree may be; None: the tree keeps classes.
+    n_leaves_near : dict or None
+        For ``max_changes`` of 1 and of 0, the leaves of a tree that answers so near the rows of
+        `X`, or None where that would take too long to find; ``fit`` finds smaller ones. None
+        without rows.
 
     Examples
     --------
@@ -91,6 +98,7 @@ class Estimate:
     exact: bool
     advice: list
     atol: float | None = None
+    n_leaves_near: dict | None = None
 
     def __repr__(self):
         within = "" if self.atol is None else f" within {self.atol:.4g}"
@@ -101,6 +109,9 @@ class Estimate:
         ]
         if self.n_occupied is not None:
             lines.append(f"cells with rows of X: {self.n_occupied}")
+        for max_changes, n_leaves in (self.n_leaves_near or {}).items():
+            if n_leaves is not None:
+                lines.append(f"leaves with max_changes={max_changes}: {n_leaves:,} or fewer")
         return "\n".join([*lines, *self.advice])
 
 
@@ -142,8 +153,8 @@ def estimate(
         As for :class:`BornAgainClassifier` or :class:`BornAgainRegressor`, fitted, with or without
         ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows, in order to count the cells in which they lie. Needed for `merge_thresholds`, and
-        where `atol` is a share.
+        Rows, in order to count the cells in which they lie, and the leaves of trees near them.
+        Needed for `merge_thresholds`, and where `atol` is a share.
     atol : float, str or None, default=None
         As for :class:`BornAgainRegressor`, where it is a share of the standard deviation of the
         answers to the rows `X`, and for :class:`BornAgainClassifier`. None: "10%" for regressors;
@@ -160,8 +171,9 @@ def estimate(
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
     time_limit : float or None, default=None
-        About how many seconds the forecast may take; None: an effort of about a second, counted in
-        operations, so that the result does not depend on the speed of the machine.
+        About how many seconds the forecast may take; None: an effort of about a second, and of
+        some more for trees near rows, counted in operations, so that the result does not depend on
+        the speed of the machine.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
@@ -213,17 +225,24 @@ def estimate(
         )
     allowed = available_memory() / 2 if max_memory is None else max_memory
     problem = read_problem(forest, inside, X if merge_thresholds else None, deadline, tolerance)
-    n_occupied = None
+    rng, n_occupied, n_near = check_random_state(random_state), None, None
+    seed = rng.randint(1 << 31)
     if X is not None:
+        n_near = dict.fromkeys(NEAR)
         with suppress(Stopped):
-            codes = problem.axes.encode_rows(X.astype(np.float32), deadline)
-            n_occupied = len(distinct_rows(codes.T)[0])
+            cells = problem.axes.encode_rows(X.astype(np.float32), deadline).T
+            cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]])
+            n_occupied = len(cells)
+            for max_changes in NEAR:
+                seconds = NEAR_SHARE * (deadline - monotonic())
+                if seconds > 0:
+                    n_near[max_changes] = leaves_near(problem, cells, max_changes, seconds, rng)
     seen = forecast(
         problem,
         objective,
         max_bytes=allowed,
         seconds=max(deadline - monotonic(), LEAST_SECONDS),
-        rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
+        rng=np.random.default_rng(seed),
     )
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
@@ -238,6 +257,7 @@ def estimate(
         exact,
         _advice(exact, seen, allowed, tolerance),
         None if tolerance is None else tolerance.atol,
+        n_near,
     )
 
 
