@@ -53,7 +53,7 @@ class Rise(Closeness):
         ``answers(cells)``: what the model answers to both rows, two arrays of shape (n, 1).
     gap : float
         Only larger rises count.
-    boxes : sequence of pairs of int32 arrays, or None
+    boxes : iterable of pairs of int32 arrays, or None
         First and last cells of where to look; None: everywhere.
     """
 
@@ -174,7 +174,7 @@ class Rise(Closeness):
         if self.atol == 0:
             bar, last = self.of_sums, -self.of_sums
         bars = []
-        if self.boxes == (None,) and 0 < bar < found.bound and self.atol > 0:
+        if self.boxes is Closeness.boxes and 0 < bar < found.bound and self.atol > 0:
             bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS)
         for level in [*bars, bar, last]:
             limit = maxsize
@@ -209,7 +209,7 @@ class Rise(Closeness):
         Random cells are moved to larger rises first, unless `rng` is None.
         """
         self.found.bound = self.furthest()
-        if rng is not None and self.boxes == (None,):
+        if rng is not None and self.boxes is Closeness.boxes:
             self.climb(rng, deadline)
         self._decide(deadline, max_boxes)
         return self.found

@@ -275,6 +275,10 @@ def test_limits():
     assert outcome.reason == "time"
     assert outcome.largest <= 1.02 * far < outcome.bound
     assert "undecided at the limit, no move is larger than " in repr(outcome)
+    # more boxes near the rows than could be held, or looked at
+    outcome = is_sensitive(model, [0], gap=0.99 * far, near=X, max_changes=5, time_limit=1e-9)
+    assert outcome.sensitive is None
+    assert outcome.reason == "time"
     outcome = is_sensitive(model, [0], gap=100 * far)
     assert outcome.sensitive is False
     assert "every input moves no further" in repr(outcome)
