@@ -505,7 +505,11 @@ def check_box(case, rng):
         which.gaps = np.array([pd.isna(own[0]) for own in i_values])
     if not which.inside([np.asarray(v) for v in i_values]).all():
         raise NotAsked("the row is outside of the domain")
-    outcome = said(sufficient_box, case.model, row, domain=which.domain)
+    options = {}
+    if not case.is_classifier:
+        _, _, other = everywhere(case, rng, which, fine=False, n=50)
+        options["within"] = float(rng.choice(np.abs(other - other[0])))
+    outcome = said(sufficient_box, case.model, row, domain=which.domain, **options)
     repr(outcome)
     own = ask(case.model, table)[0]
     if case.doubles:
@@ -529,6 +533,9 @@ def check_box(case, rng):
     values, table, answers = case.answered(values)
     inside = said(outcome.contains, table)
     label = np.full(int(inside.sum()), outcome.label, dtype=answers.dtype)
+    if outcome.within is not None:
+        low, high = outcome.within
+        label = np.clip(answers[inside], low, high)
     hold_alike(answers[inside], label, _taken(table, inside), "inside of the box")
     values = _columns_of(table)
     for j in [j for j, own in enumerate(values) if own.dtype != object]:
@@ -564,16 +571,34 @@ def check_flip(case, rng):
         which.gaps = np.array([pd.isna(own[0]) for own in values])
     if not which.inside(values).all():
         raise NotAsked("the row is outside of the domain")
-    outcome = said(nearest_flip, case.model, row, max_changes=k, domain=which.domain, scale=None)
-    repr(outcome)
     own = ask(case.model, table)[0]
+    options, reached = _to_reach(case, rng, which, own)
+    keys = [_key(case, j) for j in range(len(case.columns))]
+    frozen = [key for key in keys if rng.random() < 0.15]
+    numbers = [key for key, c in zip(keys, case.columns, strict=True) if c.levels is None]
+    sides = {key: str(rng.choice(["up", "down"])) for key in numbers if rng.random() < 0.15}
+    outcome = said(
+        nearest_flip,
+        case.model,
+        row,
+        max_changes=k,
+        domain=which.domain,
+        frozen=frozen,
+        direction=sides,
+        **options,
+    )
+    repr(outcome)
     found = outcome.max_changes
     if outcome:
         flipped = outcome.row
         flipped = _of_table(case, flipped)
         new = _columns_of(flipped)
         answer = ask(case.model, flipped)[0]
-        hold(bool(answer != own), f"the flip does not flip {own!r}", told(flipped, 0))
+        hold(bool(reached(answer)), f"the flip does not flip {own!r}", told(flipped, 0))
+        hold(not set(frozen) & set(outcome.changes), "frozen features", outcome.changes)
+        for key in set(sides) & set(outcome.changes):
+            before, after = outcome.changes[key]
+            hold((after > before) == (sides[key] == "up"), "direction", outcome.changes)
         hold(bool(answer == outcome.predictions[1]), "predictions", outcome.predictions)
         hold(which.inside(new).all(), "the flip is outside of the domain", told(flipped, 0))
         differing = {
@@ -591,7 +616,7 @@ def check_flip(case, rng):
         n_changes = len(set(outcome.changes) - of_group) + bool(of_group)
         hold(n_changes <= k, "too many changes", outcome.changes)
         found = n_changes - 1
-    if not outcome.proven or not found:
+    if not outcome.proven or found < 1:
         return
     unseen = not case.is_plain and case.takes("levels")
     trial = [
@@ -604,12 +629,31 @@ def check_flip(case, rng):
     for _ in range(found):
         at = rng.integers(len(trial), size=400)
         for j, column in enumerate(trial):
+            if keys[j] in frozen:
+                continue
             entries = case.entries(rng, j, int((at == j).sum()), which.gaps, unseen, case.doubles)
+            if keys[j] in sides:
+                further = np.greater if sides[keys[j]] == "up" else np.less
+                entries = np.where(further(entries, column[at == j]), entries, column[at == j])
             column[at == j] = entries
     trial = chosen(trial, which.inside(trial))
     trial, table, answers = case.answered(trial)
-    label = np.full(len(answers), outcome.predictions[0], dtype=answers.dtype)
-    hold_alike(answers, label, table, f"no flip of {found} changes")
+    flips = np.array([reached(answer) for answer in answers.tolist()], dtype=bool)
+    hold_alike(flips, np.zeros_like(flips), table, f"no flip of {found} changes")
+
+
+def _to_reach(case, rng, which, own):
+    """Options of `nearest_flip` that say what has to be reached, and whether an answer is that."""
+    if case.is_classifier:
+        if rng.random() < 0.6:
+            return {}, lambda answer: answer != own
+        target = rng.choice(case.model.classes_)
+        return {"target": target}, lambda answer: answer == target
+    _, _, other = everywhere(case, rng, which, fine=False, n=50)
+    low, high = np.sort(rng.choice(other, 2)).astype(np.float64).tolist()
+    low, high = [(low, high), (None, low), (high, None)][rng.integers(3)]
+    least, most = -np.inf if low is None else low, np.inf if high is None else high
+    return {"target": (low, high)}, lambda answer: least <= answer <= most
 
 
 # ------------------------------------------------------------------- estimators
@@ -1033,7 +1077,15 @@ CHECKS = {
     "simplify": (check_simplify, 0.1),
 }
 # Questions that take regressors, too; that take no text; no missing values either.
-_OF_VALUES = ("verify", "budget", "representer", "export_tree", "simplify")
+_OF_VALUES = (
+    "verify",
+    "sufficient_box",
+    "nearest_flip",
+    "budget",
+    "representer",
+    "export_tree",
+    "simplify",
+)
 _OF_NUMBERS = ("budget", "cultivated", "merge_trees")
 _OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model", "genesim")
 _EXCHANGE = ("treelite", "onnx")
