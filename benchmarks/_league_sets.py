@@ -68,6 +68,19 @@ def is_regression(name):
     return name.startswith("r_") or name in OF_VALUES
 
 
+def as_numbers(frame):
+    """The columns of a frame as float32 numbers: codes for text, the median for other gaps."""
+    X = pd.DataFrame(
+        {
+            column: values.astype(float)
+            if pd.api.types.is_numeric_dtype(values)
+            else pd.Categorical(values.astype("string")).codes
+            for column, values in frame.items()
+        }
+    ).to_numpy(dtype=float)
+    return np.where(np.isnan(X), np.nanmedian(X, axis=0), X).astype(np.float32).astype(float)
+
+
 def load(name, data):
     """Numbers and targets of a set: every contestant sees the same.
 
@@ -76,19 +89,11 @@ def load(name, data):
     """
     if name in NEW:
         X, y = read(NEW[name], MAX_ROWS)
-        X = pd.DataFrame(
-            {
-                column: values.astype(float)
-                if pd.api.types.is_numeric_dtype(values)
-                else pd.Categorical(values.astype("string")).codes
-                for column, values in X.items()
-            }
-        ).to_numpy(dtype=float)
     else:
         table = np.genfromtxt(Path(data) / f"{name}.csv", delimiter=",", skip_header=1)
         rows = np.random.default_rng(0).permutation(len(table))[:MAX_ROWS]
-        X, y = table[rows, :-1], table[rows, -1]
-    X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X).astype(np.float32).astype(float)
+        X, y = pd.DataFrame(table[rows, :-1]), table[rows, -1]
+    X = as_numbers(X)
     if is_regression(name):
         return X, np.asarray(y, dtype=float)
     _, y, counts = np.unique(y, return_inverse=True, return_counts=True)

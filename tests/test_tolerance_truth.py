@@ -107,7 +107,8 @@ def test_missing_values_are_cells_and_domains_leave_some_out():
     assert grid.shape[0] > grid_of(model, axis_values([model], gaps=(1,)), 0.5).shape[0]
     domain = dict(one_hot=[(0, 1)], integers=(2,), bounds={2: (0, 3)})
     X = np.column_stack([np.eye(2)[rng.integers(2, size=60)], rng.integers(4, size=60)])
-    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, X[:, 2] > X[:, 0])
+    model = RandomForestClassifier(9, max_depth=2, max_features=1, random_state=0)
+    model.fit(X, X[:, 2] > X[:, 0])
     values = axis_values([model], domain=domain)
     rows = all_rows(values)
     kept = inside(rows, domain)
@@ -168,7 +169,7 @@ def test_plans_by_hand():
         [1.0, 0.0], [[0.0, 1.0]] * 2, lambda rows: rows[:, 1] == 1,
         domain=dict(one_hot=[(0, 1)]), **options,
     )  # fmt: skip
-    assert found == {frozenset({(0, 1)}): 2.0}
+    assert found == {frozenset({(0, 1)}): 1.0}
 
 
 def test_changes_are_counted():

@@ -20,10 +20,11 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 # Which rows there are
 
 
-def axis_values(models, rows=(), domain=None, gaps=()):
-    """For each feature, float32 numbers of which some lie in each cell of some models, ascending.
+def axis_values(models, rows=(), domain=None, gaps=(), *, finer=False):
+    """For each feature, numbers of which some lie in each cell of some models, ascending.
 
-    Every threshold gives the number next to it and both neighbours; `rows` give their own values.
+    Every threshold gives the float32 number next to it and both neighbours, the same of float64 if
+    the models are `finer`; `rows` give their own values.
     `domain` are the statements of `oracles.in_domain`: whole numbers are added where it asks for
     them. Features of `gaps` may be missing: NaN comes last.
     """
@@ -37,6 +38,9 @@ def axis_values(models, rows=(), domain=None, gaps=()):
         bounds = dict(domain.get("bounds", ())).get(j, (-FLOAT32_MAX, FLOAT32_MAX))
         own = np.concatenate([near, *ends, bounds, [row[j] for row in rows]]).astype(np.float32)
         own = own[~np.isnan(own)].astype(np.float64)
+        if finer:
+            cuts = cuts[np.abs(cuts) < FLOAT32_MAX]
+            own = np.concatenate([own, cuts, *(np.nextafter(cuts, e) for e in (-np.inf, np.inf))])
         if j in ones:
             own = np.array([0.0, 1.0])
         elif j in domain.get("integers", ()):
@@ -110,8 +114,11 @@ def last_within(number, atol):
 
 def one_number_serves(numbers, atol):
     """Whether some double is within `atol` of all of these."""
-    numbers = np.asarray(numbers, dtype=np.float64)
-    return bool(numbers.max() - last_within(numbers.min(), atol) <= atol)
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    clear = 1e-9 * (abs(low) + abs(high) + atol)
+    if abs(high - low - 2.0 * atol) > clear:
+        return high - low < 2.0 * atol
+    return high - last_within(low, atol) <= atol
 
 
 # The smallest trees: `oracles.min_depth` and the like take a `Numbers` for a grid of labels
@@ -145,7 +152,7 @@ class Numbers:
         here = self.promised[cells]
         if not here.any():
             return True
-        if self.labels is not None and np.unique(self.labels[cells][here]).size > 1:
+        if self.labels is not None and np.ptp(self.labels[cells][here]) > 0:
             return False
         return all(one_number_serves(own, self.atol) for own in self.answers[cells][here].T)
 
@@ -153,28 +160,27 @@ class Numbers:
 def grid_of(model, values, atol, *, promised=None):
     """The cells of a model as a `Numbers`.
 
-    Neighbouring numbers of a feature are one cell where the model never tells them apart, and where
-    both or neither are promised.
+    Neighbouring numbers of a feature are one cell where the model never tells them apart. A cell is
+    promised if one of its rows is.
     """
     rows = all_rows(values)
     shape = tuple(len(own) for own in values)
-    answers = numbers_of(model, rows)
-    promised = np.ones(len(rows), dtype=bool) if promised is None else promised
-    parts = [answers, promised[:, None]]
+    parts = [numbers_of(model, rows)]
+    n_outputs = parts[0].shape[1]
     if hasattr(model, "classes_"):
         parts.append(np.searchsorted(model.classes_, ask(model, rows))[:, None])
-    # what is not promised is no matter of concern, and so is no reason for a cell of its own
-    known = np.where(promised[:, None], np.column_stack(parts), np.nan).reshape(*shape, -1)
+    answers = np.column_stack(parts).reshape(*shape, -1)
+    promised = np.ones(shape, dtype=bool) if promised is None else promised.reshape(shape)
     for j in range(len(shape)):
-        slices = np.moveaxis(known, j, 0)
-        kept = [0]
+        slices, asked = np.moveaxis(answers, j, 0), np.moveaxis(promised, j, 0)
+        first = [0]
         for k in range(1, len(slices)):
-            if not np.array_equal(slices[k], slices[kept[-1]], equal_nan=True):
-                kept.append(k)
-        known = np.take(known, kept, axis=j)
-    n_outputs = answers.shape[1]
-    labels = known[..., n_outputs + 1] if len(parts) == 3 else None
-    return Numbers(known[..., :n_outputs], ~np.isnan(known[..., n_outputs]), atol, labels)
+            if (slices[k] != slices[k - 1]).any():
+                first.append(k)
+        answers = np.take(answers, first, axis=j)
+        promised = np.moveaxis(np.logical_or.reduceat(asked, first, axis=0), 0, j)
+    labels = answers[..., n_outputs] if len(parts) == 2 else None
+    return Numbers(answers[..., :n_outputs], promised, atol, labels)
 
 
 def smallest_on_a_line(numbers, atol):
@@ -275,7 +281,7 @@ def plans(row, values, accepts, *, max_changes, scale, metric="l1", frozen=(), d
     """The nearest change of each set of features that is accepted: set -> distance.
 
     A one-hot group of the domain is one feature: the tuple of its features. Changes of numbers
-    count by their sizes over `scale`, of a group as the sizes of its features together.
+    count by their sizes over `scale`, those of a group 1.
     """
     row = np.asarray(row, dtype=np.float64)
     groups = [tuple(group) for group in (domain or {}).get("one_hot", ())]
@@ -300,6 +306,10 @@ def plans(row, values, accepts, *, max_changes, scale, metric="l1", frozen=(), d
             rows = rows[accepts(rows)] if len(rows) else rows
             if len(rows):
                 step = np.abs(rows - own) / scale
+                for group in groups:
+                    step[:, list(group)] /= np.maximum(step[:, group].sum(axis=1), 1.0)[:, None]
+                    step[:, group[0]] = step[:, list(group)].sum(axis=1)
+                    step[:, list(group[1:])] = 0.0
                 size = {
                     "l1": step.sum(axis=1),
                     "l2": np.sqrt((step**2).sum(axis=1)),

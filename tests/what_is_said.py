@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import ensemble_simplify
 from ensemble_simplify import (
     BornAgainClassifier,
+    BornAgainRegressor,
     BudgetForestClassifier,
     C45Tree,
     CultivatedForestClassifier,
@@ -45,6 +46,7 @@ from ensemble_simplify import (
     export_tree,
     import_tree,
     is_monotone,
+    is_sensitive,
     merge_trees,
     nearest_flip,
     simplify,
@@ -437,16 +439,37 @@ def _asked_row(case, rng):
     return values, table, (table if case.frame or rng.random() < 0.5 else table[0])
 
 
+def _other_numbers(case):
+    """A generator of what was asked later, so that seeds draw the same of what was asked before."""
+    return np.random.default_rng([case.seed, 3])
+
+
+def _response(case):
+    """What of the answers is asked about: options of the question, and the numbers of a table.
+
+    None for classes.
+    """
+    rng = _other_numbers(case)
+    if not case.is_classifier:
+        return {}, lambda table: ask(case.model, table).astype(np.float64)
+    if rng.random() < 0.7 or not hasattr(case.model, "predict_proba"):
+        return {}, None
+    column = int(rng.integers(len(case.model.classes_)))
+    options = dict(response="proba", positive=case.model.classes_[column])
+    return options, lambda table: ask(case.model, table, "predict_proba")[:, column].astype(float)
+
+
 def check_monotone(case, rng):
     numbers = [j for j, c in enumerate(case.columns) if c.levels is None and c.group != -1]
     if not numbers:
         raise NotAsked("no column of numbers")
     j = int(rng.choice(numbers))
     increasing = bool(rng.random() < 0.5)
-    classes = case.model.classes_.tolist() if case.is_classifier else [0, 1]
-    options = dict(increasing=increasing)
+    options, height = _response(case)
+    options["increasing"] = increasing
+    classes = case.model.classes_.tolist() if case.is_classifier else []
     rank = {label: i for i, label in enumerate(classes)}
-    if len(classes) > 2 or rng.random() < 0.3:
+    if height is None and (len(classes) > 2 or rng.random() < 0.3):
         if rng.random() < 0.5:
             order = [classes[i] for i in rng.permutation(len(classes))]
             options["class_order"] = order
@@ -454,6 +477,11 @@ def check_monotone(case, rng):
         else:
             options["positive"] = classes[rng.integers(len(classes))]
             rank = {label: int(label == options["positive"]) for label in classes}
+    if height is None:
+
+        def height(table):
+            return np.array([rank[label] for label in ask(case.model, table).tolist()])
+
     which = inputs(case, rng)
     feature = f"c{j}" if case.frame else j
     outcome = said(is_monotone, case.model, feature, domain=which.domain, **options)
@@ -462,16 +490,10 @@ def check_monotone(case, rng):
     if outcome.monotone is False:
         rows = outcome.counterexample
         rows = rows if hasattr(rows, "columns") or case.frame is False else _frame_of(case, rows)
-        values = _columns_of(rows)
-        hold(which.inside(values).all(), "witness outside of the domain", told(rows, 0))
-        for i, own in enumerate(values):
-            if i == j:
-                hold(own[0] < own[1], "witness does not rise")
-            else:
-                same = own[0] == own[1] or (pd.isna(own[0]) and pd.isna(own[1]))
-                hold(same, f"witness differs in column {i}")
-        low, high = ask(case.model, rows).tolist()
-        hold(sign * rank[low] > sign * rank[high], f"no witness: {low!r} then {high!r}")
+        values = _hold_pair(case, which, rows, [j])
+        hold(values[j][0] < values[j][1], "witness does not rise")
+        low, high = sign * height(rows)
+        hold(low > high, f"no witness: {low!r} then {high!r}")
         return
     pool = np.unique(case.pool(j, fine=case.doubles))
     if len(pool) > 60:
@@ -485,12 +507,93 @@ def check_monotone(case, rng):
     values = chosen([*values, line], kept)
     values, line = values[:-1], values[-1]
     try:
-        answers = ask(case.model, case.table(values)).tolist()
+        heights = sign * height(case.table(values))
     except ValueError:
         return  # numbers too far out for a scaler
-    ranks = np.array([sign * rank[answer] for answer in answers])
-    falls = (np.diff(ranks) < 0) & (np.diff(line) == 0)
-    hold(not falls.any(), "is_monotone says proven, but the class falls in column", j)
+    falls = (np.diff(heights) < 0) & (np.diff(line) == 0)
+    hold(not falls.any(), "is_monotone says proven, but the answer falls in column", j)
+
+
+def _hold_pair(case, which, rows, features):
+    """Two rows of the domain that differ in some columns alone; their values."""
+    values = _columns_of(rows)
+    hold(which.inside(values).all(), "witness outside of the domain", told(rows, 0), told(rows, 1))
+    for i, own in enumerate(values):
+        same = own[0] == own[1] or (pd.isna(own[0]) and pd.isna(own[1]))
+        hold(same or i in features, f"witness differs in column {i}")
+    return values
+
+
+def check_sensitive(case, rng):
+    features = sorted(rng.choice(len(case.columns), int(rng.integers(1, 3)), replace=False))
+    options, height = _response(case)
+    gap = 0.0
+    if height is not None:
+        spread = float(np.ptp(height(case.X)))
+        gap = float(rng.choice([0.0, 0.1, 0.5, 1.0, 1.5])) * spread
+    k = int(rng.integers(0, 2)) if rng.random() < 0.4 else None
+    which = inputs(case, rng, near=k is not None)
+    known = [case.rounded(j) for j in range(len(case.columns))]
+    if k is not None:
+        if not which.inside(known).all():
+            raise NotAsked("a row is outside of the domain")
+        options.update(near=case.X, max_changes=k)
+    names = [f"c{j}" if case.frame else int(j) for j in features]
+    outcome = said(is_sensitive, case.model, names, gap=gap, domain=which.domain, **options)
+    repr(outcome)
+
+    def far(table, line):
+        """Whether rows of a line answer otherwise, or further apart than the gap."""
+        found = ask(case.model, table) if height is None else height(table)
+        for number in np.unique(line):
+            own = found[line == number]
+            if len(np.unique(own)) > 1 and (height is None or own.max() - own.min() > gap):
+                return True
+        return False
+
+    if outcome.sensitive:
+        rows = outcome.counterexample
+        rows = rows if hasattr(rows, "columns") or case.frame is False else _frame_of(case, rows)
+        values = _hold_pair(case, which, rows, features)
+        hold(far(rows, np.zeros(2)), "no witness", told(rows, 0), told(rows, 1))
+        if k is not None:
+            besides = [own[:1] for own in values]
+            _hold_near_some(case, besides, k, features)
+        return
+    if outcome.sensitive is None:
+        return
+    unseen = not case.is_plain and case.takes("levels")
+    gaps = which.gaps
+    if k is None:
+        base = case.rows(rng, 40, gaps, unseen, fine=case.doubles)
+    else:
+        base = case.near(rng, 40, k, gaps, unseen, fine=case.doubles and not case.family.finer)
+    values = [np.repeat(own, 12) for own in base]
+    for j in features:
+        values[j] = case.entries(rng, j, len(values[j]), gaps, unseen, case.doubles)
+    line = np.repeat(np.arange(40), 12)
+    kept = which.inside(values)
+    values = chosen([*values, line], kept)
+    try:
+        hold(not far(case.table(values[:-1]), values[-1]), "is_sensitive says no, but it is")
+    except ValueError:
+        return  # numbers too far out for a scaler
+
+
+def _hold_near_some(case, values, k, besides):
+    """One row that differs from some training row in at most k columns, but for some of them."""
+    n = np.zeros(case.n_rows, dtype=int)
+    for j, own in enumerate(values):
+        if j not in besides:
+            known, given = case.rounded(j), own[0]
+            if known.dtype == object:
+                same = [a == given or (pd.isna(a) and pd.isna(given)) for a in known]
+            else:
+                with np.errstate(invalid="ignore"):
+                    same = np.float32(known) == np.float32(given)
+                same |= np.isnan(known) & pd.isna(given)
+            n += ~np.asarray(same)
+    hold(n.min() <= k, f"the witness differs from every row in {n.min()} columns")
 
 
 def _frame_of(case, rows):
@@ -571,31 +674,26 @@ def check_flip(case, rng):
         which.gaps = np.array([pd.isna(own[0]) for own in values])
     if not which.inside(values).all():
         raise NotAsked("the row is outside of the domain")
-    own = ask(case.model, table)[0]
-    options, reached = _to_reach(case, rng, which, own)
-    keys = [_key(case, j) for j in range(len(case.columns))]
-    frozen = [key for key in keys if rng.random() < 0.15]
-    numbers = [key for key, c in zip(keys, case.columns, strict=True) if c.levels is None]
-    sides = {key: str(rng.choice(["up", "down"])) for key in numbers if rng.random() < 0.15}
-    outcome = said(
-        nearest_flip,
-        case.model,
-        row,
-        max_changes=k,
-        domain=which.domain,
-        frozen=frozen,
-        direction=sides,
-        **options,
-    )
+    others = _other_numbers(case)
+    options, reached = _goal(case, others, table)
+    free = np.ones(len(case.columns), dtype=bool)
+    if others.random() < 0.3:
+        free = others.random(len(free)) < 0.6
+        options["frozen"] = [_key(case, j) for j in np.flatnonzero(~free)]
+    numbers = [_key(case, j) for j, c in enumerate(case.columns) if c.levels is None]
+    sides = {key: str(others.choice(["up", "down"])) for key in numbers if others.random() < 0.15}
+    options["direction"] = sides
+    outcome = said(nearest_flip, case.model, row, max_changes=k, domain=which.domain, **options)
     repr(outcome)
+    own = ask(case.model, table)[0]
     found = outcome.max_changes
     if outcome:
         flipped = outcome.row
         flipped = _of_table(case, flipped)
         new = _columns_of(flipped)
         answer = ask(case.model, flipped)[0]
-        hold(bool(reached(answer)), f"the flip does not flip {own!r}", told(flipped, 0))
-        hold(not set(frozen) & set(outcome.changes), "frozen features", outcome.changes)
+        hold(reached(flipped)[0], f"the flip does not flip {own!r}", told(flipped, 0))
+        hold(not set(options.get("frozen", ())) & set(outcome.changes), "frozen", outcome.changes)
         for key in set(sides) & set(outcome.changes):
             before, after = outcome.changes[key]
             hold((after > before) == (sides[key] == "up"), "direction", outcome.changes)
@@ -611,6 +709,8 @@ def check_flip(case, rng):
             )
         }
         hold(differing <= set(outcome.changes), "changes", differing, outcome.changes)
+        stays = set(options.get("frozen", ()))
+        hold(not differing & stays, "a frozen column changes", differing, stays)
         # the members of a group change together
         of_group = {_key(case, j) for j in which.group} & set(outcome.changes)
         n_changes = len(set(outcome.changes) - of_group) + bool(of_group)
@@ -626,34 +726,50 @@ def check_flip(case, rng):
         )
         for v in values
     ]
+    if not free.any():
+        return
     for _ in range(found):
         at = rng.integers(len(trial), size=400)
+        at = at if free.all() else rng.choice(np.flatnonzero(free), size=400)
         for j, column in enumerate(trial):
-            if keys[j] in frozen:
-                continue
             entries = case.entries(rng, j, int((at == j).sum()), which.gaps, unseen, case.doubles)
-            if keys[j] in sides:
-                further = np.greater if sides[keys[j]] == "up" else np.less
+            if _key(case, j) in sides:
+                further = np.greater if sides[_key(case, j)] == "up" else np.less
                 entries = np.where(further(entries, column[at == j]), entries, column[at == j])
             column[at == j] = entries
     trial = chosen(trial, which.inside(trial))
-    trial, table, answers = case.answered(trial)
-    flips = np.array([reached(answer) for answer in answers.tolist()], dtype=bool)
-    hold_alike(flips, np.zeros_like(flips), table, f"no flip of {found} changes")
+    _, table, _ = case.answered(trial)
+    there = np.flatnonzero(reached(table))
+    if there.size:
+        raise Broken(f"no flip of {found} changes, but {told(table, there[0])}")
 
 
-def _to_reach(case, rng, which, own):
-    """Options of `nearest_flip` that say what has to be reached, and whether an answer is that."""
-    if case.is_classifier:
-        if rng.random() < 0.6:
-            return {}, lambda answer: answer != own
-        target = rng.choice(case.model.classes_)
-        return {"target": target}, lambda answer: answer == target
-    _, _, other = everywhere(case, rng, which, fine=False, n=50)
-    low, high = np.sort(rng.choice(other, 2)).astype(np.float64).tolist()
-    low, high = [(low, high), (None, low), (high, None)][rng.integers(3)]
-    least, most = -np.inf if low is None else low, np.inf if high is None else high
-    return {"target": (low, high)}, lambda answer: least <= answer <= most
+def _goal(case, rng, table):
+    """What a flip has to reach: options of the question, and which rows of a table are there."""
+    own = ask(case.model, table)[0]
+    if not case.is_classifier:
+        answers = np.sort(ask(case.model, case.X).astype(np.float64))
+        low, high = answers[rng.integers(len(answers))], np.inf
+        if own >= low:
+            low, high = -np.inf, np.nextafter(float(own), -np.inf)
+
+        def within(table):
+            found = ask(case.model, table).astype(np.float64)
+            return (found >= low) & (found <= high)
+
+        target = tuple(None if np.isinf(end) else end for end in (low, high))
+        return dict(target=target), within
+    others = case.model.classes_[
+        unlike(case.model.classes_, np.full_like(case.model.classes_, own))
+    ]
+    if rng.random() < 0.7 or not len(others):
+        return {}, lambda table: unlike(ask(case.model, table), np.array([own] * len(table)))
+    label = others[rng.integers(len(others))]
+
+    def is_label(table):
+        return ~unlike(ask(case.model, table), np.array([label] * len(table)))
+
+    return dict(target=label), is_label
 
 
 # ------------------------------------------------------------------- estimators
@@ -683,15 +799,51 @@ def _hold_probabilities(fitted, table, answers=None):
         hold_alike(best, answers, table, "predict is not the most probable class")
 
 
-def _hold_promise(case, rng, fitted, which, k, weight, fine):
+def _tolerance(case):
+    """A tolerance in numbers; None for classes alone."""
+    rng = _other_numbers(case)
+    if case.is_classifier and (rng.random() < 0.75 or not hasattr(case.model, "predict_proba")):
+        return None
+    spread = float(np.std(ask(case.model, case.X))) if not case.is_classifier else 0.3
+    return [0.0, "10%", "60%", 0.3 * spread, 1.5 * spread][rng.integers(5)]
+
+
+def _otherwise(case, fitted, table, expected, atol, labels=True):
+    """Which rows are answered otherwise than `expected`, or by numbers off by more than `atol`.
+
+    With a tolerance, the `labels` of classifiers are promised too, or not.
+    """
+    apart = np.zeros(len(expected), dtype=bool)
+    if atol is None or (case.is_classifier and labels):
+        apart |= unlike(said(fitted.predict, table), expected)
+    if atol is not None:
+        method = "predict_proba" if case.is_classifier else "predict"
+        first = np.asarray(said(getattr(fitted, method), table), dtype=np.float64)
+        second = np.asarray(ask(case.model, table, method), dtype=np.float64)
+        far = np.abs(first - second) > atol
+        apart |= far if far.ndim == 1 else far.any(axis=1)
+    return apart
+
+
+def _hold_answers(case, fitted, table, expected, atol, what, labels=True):
+    apart = np.flatnonzero(_otherwise(case, fitted, table, expected, atol, labels))
+    if apart.size:
+        i = int(apart[0])
+        found = said(fitted.predict, table)[i]
+        raise Broken(
+            f"{what}, atol={atol}: {apart.size} of {len(expected)} rows, {found!r} against "
+            f"{expected[i]!r} at {told(table, i)}"
+        )
+
+
+def _hold_promise(case, rng, fitted, which, k, weight, fine, atol=None, labels=True):
     """Rows that a promise reaches are answered alike; with `fine`, it is about all doubles."""
     rows = np.arange(case.n_rows) if weight is None else np.flatnonzero(weight > 0)
     if k is None:
         _, table, expected = everywhere(case, rng, which, fine)
     else:
         _, table, expected = nearby(case, rng, which, k, fine, rows)
-    found = said(fitted.predict, table)
-    hold_alike(found, expected, table, f"max_changes={k}")
+    _hold_answers(case, fitted, table, expected, atol, f"max_changes={k}", labels)
     inside = said(fitted.covers, table)
     hold(inside.all(), "covers() leaves out a promised row", told(table, int(inside.argmin())))
     # other rows: refused, or answered; those that are covered alike
@@ -701,8 +853,8 @@ def _hold_promise(case, rng, fitted, which, k, weight, fine):
     covered = said(fitted.covers, table)
     table = _taken(table, covered)
     if covered.any():
-        found = said(fitted.predict, table)
-        hold_alike(found, expected[covered], table, "covers() says that it is promised")
+        what = "covers() says that it is promised"
+        _hold_answers(case, fitted, table, expected[covered], atol, what, labels)
 
 
 def check_born_again(case, rng):
@@ -712,48 +864,62 @@ def check_born_again(case, rng):
     if not which.inside([case.rounded(j) for j in range(len(values))]).all():
         which = inputs(case, rng, near=True, plain=1.0)
     weight = _weights(case, rng)
+    atol = _tolerance(case)
     options = dict(max_changes=k, domain=which.domain, random_state=0)
     options["method"] = str(rng.choice(["auto", "auto", "heuristic"]))
     if k is None:
         options["objective"] = str(rng.choice(["auto", "depth", "leaves", "depth_then_leaves"]))
-        if rng.random() < 0.15:
+        if rng.random() < 0.15 and case.is_classifier:
             options["post_prune"] = True
     elif k <= 1 and rng.random() < 0.4:
         options["tolerance"] = float(rng.choice([0.02, 0.2]))
         if rng.random() < 0.3:
             options["max_leaf_nodes"] = 3
-    if rng.random() < 0.1:
+    if rng.random() < 0.1 and case.is_classifier:
         options["merge_thresholds"] = True
-    voting = "hard" if rng.random() < 0.1 else "estimator"
-    estimator = BornAgainClassifier(FrozenEstimator(case.model), voting=voting, **options)
+    voting = "hard" if rng.random() < 0.1 and case.is_classifier else "estimator"
+    if atol is not None:
+        options["atol"] = atol
+    if case.is_classifier:
+        options["voting"] = voting
+    kind = BornAgainClassifier if case.is_classifier else BornAgainRegressor
+    estimator = kind(FrozenEstimator(case.model), **options)
     fitted = said(estimator.fit, case.X, case.y, weight)
     fitted = _stored(fitted, rng)
     repr(fitted)
     rows = case.X if weight is None else _taken(case.X, weight > 0)
     answers = said(fitted.predict, rows)
-    _hold_probabilities(fitted, rows, answers)
-    hold(fitted.n_leaves_lower_bound_ <= fitted.n_leaves_unpruned_, "leaves below their bound")
-    hold(fitted.depth_lower_bound_ <= fitted.depth_unpruned_, "depth below its bound")
+    if case.is_classifier:
+        _hold_probabilities(fitted, rows, answers)
+    if atol is not None:
+        hold(isinstance(atol, str) or fitted.atol_ == atol, "atol_", fitted.atol_, atol)
+        atol = fitted.atol_
+    leaves, depth = fitted.n_leaves_, fitted.depth_
+    if case.is_classifier:
+        leaves, depth = fitted.n_leaves_unpruned_, fitted.depth_unpruned_
+    hold(fitted.n_leaves_lower_bound_ <= leaves, "leaves below their bound")
+    hold(fitted.depth_lower_bound_ <= depth, "depth below its bound")
     hold(fitted.get_n_leaves() == fitted.n_leaves_, "n_leaves_")
     if voting == "hard":
         return
-    n, told_n = int(unlike(answers, ask(case.model, rows)).sum()), fitted.n_row_exceptions_
+    expected = ask(case.model, rows)
+    n, told_n = int(_otherwise(case, fitted, rows, expected, atol).sum()), fitted.n_row_exceptions_
     hold(told_n == n, f"n_row_exceptions_={told_n}, not {n}")
     hold(k is None or fitted.n_exceptions_ >= (n > 0), "n_exceptions_ below those of rows")
     if not options.get("tolerance") and not options.get("max_leaf_nodes"):
         hold(not n or not case.rounds, f"{n} training rows are answered otherwise")
     if options.get("post_prune") or options.get("merge_thresholds"):
         return
-    if k is None:
+    if k is None and atol is None:
         hold(fitted.fidelity_ == 1 - n / fitted.n_rows_, "fidelity_", fitted.fidelity_, n)
     if not options.get("tolerance"):
-        _hold_promise(case, rng, fitted, which, k, weight, case.rounds)
+        _hold_promise(case, rng, fitted, which, k, weight, case.rounds, atol)
         if not n and rng.random() < 0.5:
             outcome = said(fitted.verify)
             hold(outcome.equal is True, "its own verify says", outcome)
     if k in (0, 1) and rng.random() < 0.3:
         small = said(fitted.at, n_leaves=int(rng.integers(1, 6)))
-        n = int(unlike(said(small.predict, rows), ask(case.model, rows)).sum())
+        n = int(_otherwise(case, small, rows, expected, atol).sum())
         told_n = small.n_row_exceptions_
         hold(told_n == n, f"at(): n_row_exceptions_={told_n}, not {n}")
     if k == 0 and weight is None and case.rounds:
@@ -778,6 +944,9 @@ def check_faithful(case, rng):
     options["objective"] = str(rng.choice(["trees", "leaves"]))
     if k is not None and rng.random() < 0.3:
         options["tolerance"] = 0.1
+    atol = _tolerance(case)
+    if atol is not None:
+        options["atol"] = atol
     fitted = said(
         FaithfulPruner(FrozenEstimator(case.model), **options).fit, case.X, case.y, weight
     )
@@ -785,16 +954,17 @@ def check_faithful(case, rng):
     hold(fitted.n_trees_ >= fitted.n_trees_lower_bound_, "n_trees_ below its bound")
     hold(fitted.n_trees_ == np.count_nonzero(fitted.weights_), "n_trees_ and weights_")
     rows = case.X
+    atol = None if atol is None else fitted.atol_
     if hasattr(fitted.pruned_estimator_, "predict_proba"):
         _hold_probabilities(fitted, rows)
     hold_alike(
         said(fitted.predict, rows), ask(fitted.pruned_estimator_, rows), rows, "pruned_estimator_"
     )
     if not fitted.n_exceptions_:
-        _hold_promise(case, rng, fitted, which, k, weight, case.doubles)
+        _hold_promise(case, rng, fitted, which, k, weight, case.doubles, atol, labels=False)
         given = rows if weight is None else _taken(rows, weight > 0)
-        answers = said(fitted.predict, given), ask(case.model, given)
-        hold_alike(*answers, given, "training rows as given, without an exception")
+        what = "training rows as given, without an exception"
+        _hold_answers(case, fitted, given, ask(case.model, given), atol, what, labels=False)
         if rng.random() < 0.5 and (k is not None or case.n_cells < 500):
             outcome = said(fitted.verify)
             hold(outcome.equal is True, "its own verify says", outcome)
@@ -1075,17 +1245,13 @@ CHECKS = {
     "estimate": (check_estimate, 0.3),
     "export_tree": (check_export, 1.5),
     "simplify": (check_simplify, 0.1),
+    "is_sensitive": (check_sensitive, 3),
 }
 # Questions that take regressors, too; that take no text; no missing values either.
 _OF_VALUES = (
-    "verify",
-    "sufficient_box",
-    "nearest_flip",
-    "budget",
-    "representer",
-    "export_tree",
-    "simplify",
-)
+    "verify", "born_again", "faithful", "is_monotone", "is_sensitive", "nearest_flip",
+    "sufficient_box", "budget", "representer", "export_tree", "simplify",
+)  # fmt: skip
 _OF_NUMBERS = ("budget", "cultivated", "merge_trees")
 _OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model", "genesim")
 _EXCHANGE = ("treelite", "onnx")
@@ -1099,8 +1265,8 @@ def goes_with(case, name):
     kind = case.name.partition(",")[0]
     plain = case.is_plain and not any(column.has_gaps for column in case.columns)
     if kind.startswith(_EXCHANGE):
-        asked = "verify agreement is_monotone sufficient_box nearest_flip".split()
-        return name in asked and (case.is_classifier or name == "verify")
+        asked = "verify agreement is_monotone is_sensitive sufficient_box nearest_flip".split()
+        return name in asked and (case.is_classifier or name in _OF_VALUES)
     if not case.is_classifier and name not in _OF_VALUES:
         return False
     if (name in _OF_NUMBERS and not case.is_plain) or (name in _OF_KNOWN_NUMBERS and not plain):
@@ -1123,7 +1289,10 @@ class Outcome:
 
 
 def look(seed, questions=None, family=None):
-    """Ask about the model of a seed, of a family if it is given; what became of each question."""
+    """Ask about the model of a seed, of a family if it is given; what became of each question.
+
+    A few are drawn, unless `questions` are given.
+    """
     case = draw(seed, family)
     if isinstance(case, str):
         return [Outcome(case.partition(":")[0], "", "no model", case)]
@@ -1133,11 +1302,9 @@ def look(seed, questions=None, family=None):
     n = min(int(rng.integers(3, 5)), len(names))
     drawn = rng.choice(len(names), n, replace=False, p=share / share.sum())
     found = []
-    for name in [names[i] for i in drawn]:
+    for name in questions or [names[i] for i in drawn]:
         # each question has numbers of its own, so that one alone can be asked again
         own = np.random.default_rng([seed, 2, list(CHECKS).index(name)])
-        if questions is not None and name not in questions:
-            continue
         found.append(Outcome(case.name, name, *asked(name, case, own)))
     return found
 
