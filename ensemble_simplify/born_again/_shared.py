@@ -92,6 +92,40 @@ WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
 VOTE_SECONDS = 3e-8
 
 
+def lines_of(problem):
+    """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
+    forest, trees = problem.forest, problem.trees
+    if trees.tolerance is None:
+        return Lines(forest, problem.axes, trees.outside)
+    return NumberLines(
+        forest,
+        problem.axes,
+        trees.outside,
+        lambda nodes: trees.decide(forest.sums_at(nodes)),
+        partial(last_alike, closeness=trees.tolerance),
+    )
+
+
+def leaves_near(problem, cells, max_changes, seconds, rng):
+    """Leaves of a tree that is quickly found near rows; None: none in time, or too many points.
+
+    `seconds` is inf for no limit; `rng` is a RandomState.
+    """
+    shape, seed = problem.axes.shape, rng.randint(1 << 31)
+    most = ADVICE_POINTS / problem.forest.n_trees
+    if np.isinf(seconds) and n_near(len(cells), shape, max_changes) > most:
+        return None
+    return forecast_near(
+        lines_of(problem),
+        shape,
+        cells,
+        max_changes,
+        seconds=seconds,
+        rng=np.random.default_rng(seed),
+        closeness=problem.trees.tolerance,
+    )
+
+
 class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
 
@@ -284,7 +318,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
             search = LineSearch(
-                self._lines(problem),
+                lines_of(problem),
                 problem.axes.shape,
                 cells,
                 weight,
@@ -446,37 +480,13 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
-        limited, shape = self.time_limit is not None, problem.axes.shape
-        most = ADVICE_POINTS / problem.forest.n_trees
+        answer = "the same answer" if self._tolerance is None else "an answer within atol"
+        seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
-            n_leaves, seed = None, rng.randint(1 << 31)
-            if limited or n_near(len(cells), shape, max_changes) <= most:
-                n_leaves = forecast_near(
-                    self._lines(problem),
-                    shape,
-                    cells,
-                    max_changes,
-                    seconds=ADVICE_SECONDS if limited else np.inf,
-                    rng=np.random.default_rng(seed),
-                    closeness=self._tolerance,
-                )
+            n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
-            answer = "the same answer" if self._tolerance is None else "an answer that near"
             advice.append(f"max_changes={max_changes} promises {answer} {where}, by {size}")
         return f"{'; '.join(advice)}."
-
-    def _lines(self, problem):
-        """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
-        forest, outside = problem.forest, problem.trees.outside
-        if self._tolerance is None:
-            return Lines(forest, problem.axes, outside)
-        return NumberLines(
-            forest,
-            problem.axes,
-            outside,
-            lambda nodes: problem.trees.decide(forest.sums_at(nodes)),
-            partial(last_alike, closeness=self._tolerance),
-        )
 
     def _asked(self):
         """The ensemble, as it was read."""
@@ -689,7 +699,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         promise = self._promise
         problem = read_problem(self._asked().forest, self._inside, tolerance=self._tolerance)
         cells = promise.training.cells
-        rows = cells, self._lines(problem).answers_of(cells), promise.training.weight
+        rows = cells, lines_of(problem).answers_of(cells), promise.training.weight
         other, closeness = copy(self), replace(self._tolerance, atol=number)
         other.set_params(atol=atol, tolerance=0.0, max_leaf_nodes=None)
         other._tolerance, other.atol_ = closeness, number
