@@ -12,6 +12,7 @@ from ensemble_simplify.born_again.near._number_trees import NumberTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box
+from sklearn.base import clone
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -267,6 +268,27 @@ def test_prunings_by_another_tolerance(seed, max_changes, atol, more):
         assert (narrower is not None) == purest
 
 
+def test_work_ends_a_search():
+    rng = np.random.default_rng(0)
+    grid = rng.integers(8, size=(30, 30)) / 2.0
+    cells = np.column_stack(np.unravel_index(np.arange(0, 900, 3), grid.shape)).astype(np.int32)
+    near = Neighbourhood.of(GridNumbers(grid, 0.5), cells, 1)
+    for width in (0, 3):
+        for work in (10.0, 3e5, 1e6):
+            trees = kernel(grid, near, 0.5)
+            cost, nodes = trees.find(TINY, width, 2, work=work)
+            assert cost == pytest.approx(
+                trees.wrong_weight(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12
+            )
+            # as far as it went, it is better than no split at all
+            assert (cost < trees.leaf_errors(nodes)[0][0]) == (len(nodes) > 1)
+            assert (len(nodes) > 1) == (work > 10.0)
+    trees = kernel(grid, near, 0.5)
+    _, nodes = trees.find(TINY)
+    np.testing.assert_array_equal(trees.improve(nodes, TINY, 5, 2, 0.0), nodes)
+    assert trees.prove(20, 0.0) in [(None, None), (False, None)]
+
+
 @given(st.integers(0, 10**6), st.floats(0.0, 3.0))
 @settings(max_examples=60)
 def test_windows_of_doubles(seed, atol):
@@ -374,7 +396,7 @@ def exceptions_of(model, X):
 @pytest.mark.parametrize("max_changes", [0, 1])
 def test_path_of_exceptions(max_changes):
     X, y, _ = small_table(4, n_rows=40)
-    forest = FrozenEstimator(REGRESSORS["forest"].fit(X, y))
+    forest = FrozenEstimator(clone(REGRESSORS["forest"]).fit(X, y))
     model = BornAgainRegressor(forest, atol="30%", max_changes=max_changes, random_state=0)
     model.fit(X, y)
     path = model.path_
@@ -405,7 +427,7 @@ def test_path_of_exceptions(max_changes):
 
 def test_a_wider_tolerance():
     X, y, _ = small_table(5, n_rows=30)
-    forest = FrozenEstimator(REGRESSORS["boosting"].fit(X, y))
+    forest = FrozenEstimator(clone(REGRESSORS["boosting"]).fit(X, y))
     model = BornAgainRegressor(forest, atol="10%", max_changes=1, random_state=0).fit(X, y)
     points, leaves = points_near(forest, X, 1), []
     for atol in ("10%", "20%", "40%", float(np.ptp(forest.predict(points)))):
@@ -529,7 +551,7 @@ def test_points_that_were_not_looked_at_count_as_exceptions(monkeypatch):
 
     monkeypatch.setattr(NumberLines, "labels", labels)
     monkeypatch.setattr(near_rows, "BATCH_CELLS", 400)
-    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=60)
+    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1)
     with pytest.warns(ConvergenceWarning, match="not looked at"):
         model.fit(X, y)
     n_unseen = round((1 - model.seen_share_) * model.n_points_)
