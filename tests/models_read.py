@@ -33,6 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
     BornAgainClassifier,
+    BornAgainRegressor,
     FaithfulPruner,
     FeatureBudgetPruner,
     GenesimClassifier,
@@ -168,6 +169,12 @@ KINDS = {
         GenesimClassifier(n_iter=1, random_state=0),
         numbers,
     ),
+    ":class:`BornAgainRegressor` and other regression trees made here": (
+        BornAgainRegressor(
+            GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0), random_state=0
+        ),
+        numbers,
+    ),
     ":class:`FaithfulPruner`": (FaithfulPruner(_FOREST, max_changes=0), numbers),
     ":class:`TreeliteModel`": (_treelite, numbers),
     ":class:`OnnxModel`": (_onnx, numbers),
@@ -204,6 +211,11 @@ def _same(estimator, model, X):
     np.testing.assert_array_equal(estimator.predict(X), _answers(model, X))
 
 
+def _close(estimator, model, X):
+    """What an estimator answers is within its tolerance of what the model does."""
+    assert np.abs(estimator.predict(X) - _answers(model, X)).max() <= estimator.atol_
+
+
 def _is_regressor(model):
     return not hasattr(unwrap(model), "classes_")
 
@@ -216,6 +228,9 @@ def ask_verify(model, X, y):
 
 def ask_agreement(model, X, y):
     assert agreement(model, model, X).share == 1.0
+    if not hasattr(model, "predict_proba"):
+        return
+    assert agreement(model, model, X, atol=0.1).max_difference == 0.0
 
 
 def ask_audit(model, X, y):
@@ -232,15 +247,21 @@ def ask_audit(model, X, y):
 
 
 def ask_born_again(model, X, y):
-    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1).fit(X, _answers(model, X))
-    _same(tree, model, X)
+    if _is_regressor(model):
+        tree = BornAgainRegressor(FrozenEstimator(model), atol="20%", max_changes=1)
+        _close(tree.fit(X, _answers(model, X)), model, X)
+    else:
+        tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1).fit(X, _answers(model, X))
+        _same(tree, model, X)
     assert tree.verify()
     assert export_tree(tree, "sql")
 
 
 def ask_faithful(model, X, y):
-    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, _answers(model, X))
-    _same(pruner, model, X)
+    atol = "20%" if _is_regressor(model) else None
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, atol=atol)
+    pruner.fit(X, _answers(model, X))
+    (_same if atol is None else _close)(pruner, model, X)
     assert pruner.n_trees_ >= 1
 
 

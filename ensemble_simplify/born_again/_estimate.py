@@ -16,11 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.base import (
     Interval,
     StrOptions,
+    absolute_tolerance,
     available_memory,
+    check_atol,
     check_column_names,
     deadline_after,
     validate_params,
 )
+from ensemble_simplify.born_again._shared import leaves_near
 from ensemble_simplify.born_again.everywhere._grid import n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
@@ -29,10 +32,13 @@ from ensemble_simplify.born_again.everywhere._planner import (
     read_problem,
 )
 from ensemble_simplify.born_again.everywhere._search import regions_forecast
+from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
 from ensemble_simplify.grid import Domain, Stopped, distinct_rows, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
 LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
+NEAR = (1, 0)  # Numbers of changes for which trees near rows are forecast.
+NEAR_SHARE = 0.25  # Share of the time left that each of them gets.
 READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 
 
@@ -54,7 +60,8 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree that answers as the ensemble at every input, estimated.
+        Leaves of a tree that answers as the ensemble at every input, or within `atol` of it,
+        estimated.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -63,6 +70,12 @@ class Estimate:
         Whether the exact search fits into memory and an hour.
     advice : list of str
         What ``fit`` will do, and what would help.
+    atol : float or None
+        How far from the ensemble's numbers the tree may be; None: the tree keeps classes.
+    n_leaves_near : dict or None
+        For ``max_changes`` of 1 and of 0, the leaves of a tree that answers so near the rows of
+        `X`, or None where that would take too long to find; ``fit`` finds smaller ones. None
+        without rows.
 
     Examples
     --------
@@ -84,21 +97,28 @@ class Estimate:
     n_occupied: int | None
     exact: bool
     advice: list
+    atol: float | None = None
+    n_leaves_near: dict | None = None
 
     def __repr__(self):
+        within = "" if self.atol is None else f" within {self.atol:.4g}"
         lines = [
             f"{self.n_trees} trees, {self.n_cells:.3g} cells, {self.n_regions:.3g} regions",
             f"exact search: about {self.n_bytes / 1e6:.3g} MB and {self.seconds:.2g} s",
-            f"leaves: about {self.n_leaves:.3g}, at least {self.n_leaves_lower_bound}",
+            f"leaves{within}: about {self.n_leaves:.3g}, at least {self.n_leaves_lower_bound}",
         ]
         if self.n_occupied is not None:
             lines.append(f"cells with rows of X: {self.n_occupied}")
+        for max_changes, n_leaves in (self.n_leaves_near or {}).items():
+            if n_leaves is not None:
+                lines.append(f"leaves with max_changes={max_changes}: {n_leaves:,} or fewer")
         return "\n".join([*lines, *self.advice])
 
 
 @validate_params(
     {
         "X": ["array-like", None],
+        "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
         "voting": [StrOptions({"estimator", "hard"})],
         "domain": [Domain, dict, None],
@@ -113,6 +133,7 @@ def estimate(
     estimator: Any,
     X: ArrayLike | None = None,
     *,
+    atol: float | str | None = None,
     objective: str = "depth_then_leaves",
     voting: str = "estimator",
     domain: Domain | dict | None = None,
@@ -123,14 +144,21 @@ def estimate(
 ) -> Estimate:
     """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
 
-    Ask this before :class:`BornAgainClassifier` if the ensemble is large.
+    Ask this before :class:`BornAgainClassifier` or :class:`BornAgainRegressor` if the ensemble is
+    large.
 
     Parameters
     ----------
     estimator : fitted ensemble
-        As for :class:`BornAgainClassifier`, fitted, with or without ``FrozenEstimator``.
+        As for :class:`BornAgainClassifier` or :class:`BornAgainRegressor`, fitted, with or without
+        ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows, in order to count the cells in which they lie. Needed for `merge_thresholds`.
+        Rows, in order to count the cells in which they lie, and the leaves of trees near them.
+        Needed for `merge_thresholds`, and where `atol` is a share.
+    atol : float, str or None, default=None
+        As for :class:`BornAgainRegressor`, where it is a share of the standard deviation of the
+        answers to the rows `X`, and for :class:`BornAgainClassifier`. None: "10%" for regressors;
+        of classifiers, the class alone is kept.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is to be smallest.
     voting : {"estimator", "hard"}, default="estimator"
@@ -143,8 +171,9 @@ def estimate(
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
     time_limit : float or None, default=None
-        About how many seconds the forecast may take; None: an effort of about a second, counted in
-        operations, so that the result does not depend on the speed of the machine.
+        About how many seconds the forecast may take; None: an effort of about a second, and of
+        some more for trees near rows, counted in operations, so that the result does not depend on
+        the speed of the machine.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
@@ -152,6 +181,11 @@ def estimate(
     -------
     Estimate
         Its ``repr`` is a short report with advice.
+
+    Raises
+    ------
+    ValueError
+        If `merge_thresholds` or a share as `atol` needs rows, and there are none.
 
     Examples
     --------
@@ -167,11 +201,17 @@ def estimate(
     deadline = deadline_after(time_limit)
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    model = Model.of(fitted, voting=voting, classifier=True, rows=X)
+    model = Model.of(fitted, voting=voting, rows=X)
     forest, table = model.forest, model.table
+    given = X
     if X is not None:
         check_column_names([fitted], X)
         X = table.read(X, [np.float64, np.float32])
+    tolerance = _tolerance_of(model, atol, given, X)
+    if merge_thresholds and forest.classes is None:
+        raise ValueError(
+            "merge_thresholds=True, but BornAgainRegressor merges no thresholds. Leave it out."
+        )
     missing, codes = table.may_miss(X), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
     table.check_bounds(inside)
@@ -184,18 +224,25 @@ def estimate(
             "rows X, or merge_thresholds=False."
         )
     allowed = available_memory() / 2 if max_memory is None else max_memory
-    problem = read_problem(forest, inside, X if merge_thresholds else None, deadline)
-    n_occupied = None
+    problem = read_problem(forest, inside, X if merge_thresholds else None, deadline, tolerance)
+    rng, n_occupied, n_near = check_random_state(random_state), None, None
+    seed = rng.randint(1 << 31)
     if X is not None:
+        n_near = dict.fromkeys(NEAR)
         with suppress(Stopped):
-            codes = problem.axes.encode_rows(X.astype(np.float32), deadline)
-            n_occupied = len(distinct_rows(codes.T)[0])
+            cells = problem.axes.encode_rows(X.astype(np.float32), deadline).T
+            cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]])
+            n_occupied = len(cells)
+            for max_changes in NEAR:
+                seconds = NEAR_SHARE * (deadline - monotonic())
+                if seconds > 0:
+                    n_near[max_changes] = leaves_near(problem, cells, max_changes, seconds, rng)
     seen = forecast(
         problem,
         objective,
         max_bytes=allowed,
         seconds=max(deadline - monotonic(), LEAST_SECONDS),
-        rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
+        rng=np.random.default_rng(seed),
     )
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
@@ -208,11 +255,30 @@ def estimate(
         seen.leaves_bound,
         n_occupied,
         exact,
-        _advice(exact, seen, allowed),
+        _advice(exact, seen, allowed, tolerance),
+        None if tolerance is None else tolerance.atol,
+        n_near,
     )
 
 
-def _advice(exact, seen, allowed):
+def _tolerance_of(model, atol, given, rows):
+    """What leaves may answer, given rows as they came and as numbers; None: classes."""
+    is_classifier = model.forest.classes is not None
+    if atol is None and is_classifier:
+        return None
+    atol = "10%" if atol is None else atol
+    check_atol(atol, given is not None)
+    answers = None
+    if isinstance(atol, str):
+        method = "predict_proba" if is_classifier else "predict"
+        answers = model.ask_given(given, rows, method)
+    return Tolerance(absolute_tolerance(atol, answers), labelled=is_classifier)
+
+
+def _advice(exact, seen, allowed, tolerance):
+    promise, fewer = "the same answers", "Fewer"
+    if tolerance is not None:
+        promise, fewer = "answers within the tolerance", "A wider tolerance, fewer"
     advice = []
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
@@ -221,8 +287,8 @@ def _advice(exact, seen, allowed):
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(
-            f"The exact search takes too much {reason}: method='auto' will give a tree with the "
-            "same answers that is not proven smallest, and bounds. Set time_limit."
+            f"The exact search takes too much {reason}: method='auto' will give a tree with "
+            f"{promise} that is not proven smallest, and bounds. Set time_limit."
         )
         if seen.n_leaves > MAX_LEAVES:
             advice.append(
@@ -231,8 +297,8 @@ def _advice(exact, seen, allowed):
             )
     if not seen.n_leaves <= READABLE:
         advice.append(
-            "The tree will be too large to read. max_changes=1 asks for the same answers near the "
-            "training rows only, which takes far fewer leaves. Fewer or shallower trees, or binned "
-            "features (KBinsDiscretizer), make it smaller, too."
+            f"The tree will be too large to read. max_changes=1 asks for {promise} near the "
+            f"training rows only, which takes far fewer leaves. {fewer} or shallower trees, "
+            "or binned features (KBinsDiscretizer), make it smaller, too."
         )
     return advice

@@ -37,6 +37,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.born_again.everywhere._grid import (
     UNNAMED,
+    Tied,
     TooLarge,
     TooManyAnswers,
     n_cells,
@@ -91,10 +92,45 @@ WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
 VOTE_SECONDS = 3e-8
 
 
+def lines_of(problem):
+    """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
+    forest, trees = problem.forest, problem.trees
+    if trees.tolerance is None:
+        return Lines(forest, problem.axes, trees.outside)
+    return NumberLines(
+        forest,
+        problem.axes,
+        trees.outside,
+        lambda nodes: trees.decide(forest.sums_at(nodes)),
+        partial(last_alike, closeness=trees.tolerance),
+    )
+
+
+def leaves_near(problem, cells, max_changes, seconds, rng):
+    """Leaves of a tree that is quickly found near rows; None: none in time, or too many points.
+
+    `seconds` is inf for no limit; `rng` is a RandomState.
+    """
+    shape, seed = problem.axes.shape, rng.randint(1 << 31)
+    most = ADVICE_POINTS / problem.forest.n_trees
+    if np.isinf(seconds) and n_near(len(cells), shape, max_changes) > most:
+        return None
+    return forecast_near(
+        lines_of(problem),
+        shape,
+        cells,
+        max_changes,
+        seconds=seconds,
+        rng=np.random.default_rng(seed),
+        closeness=problem.trees.tolerance,
+    )
+
+
 class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
 
     estimator: Any
+    atol: float | str | None
     method: str
     max_changes: int | None
     domain: Any
@@ -268,7 +304,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
             search = LineSearch(
-                self._lines(problem),
+                lines_of(problem),
                 problem.axes.shape,
                 cells,
                 weight,
@@ -373,6 +409,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         allowed = self._memory()
         shape, forest = problem.trees.shape, problem.forest
         name = f"estimator={type(self.estimator_).__name__}(...)"
+        wanted = f"answers as {name}"
+        if self._tolerance is not None:
+            wanted = f"is within {self._tolerance.atol:.4g} of {name}"
         report(self, f"{forest.n_trees} trees, {_count(_cells(shape))} cells before merging")
         try:
             return find_tree(
@@ -385,13 +424,19 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 report=partial(report, self),
                 warn=partial(report, self) if self.verbose else warn,
             )
+        except Tied as error:
+            raise ValueError(
+                f"{self._tolerance.atol:.4g}, for which atol={self.atol!r} stands, is too little: "
+                f"for some input, {name} finds two classes so nearly as probable that no tree can "
+                "give the same class within it. Use an atol of 1e-5 or more."
+            ) from error
         except TooManyAnswers as error:
             raise ValueError(self._too_many_answers()) from error
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except TooManyLeaves as error:
             raise ValueError(
-                f"A tree that answers as {name} at every input is expected to have about "
+                f"A tree that {wanted} at every input is expected to have about "
                 f"{_count(error.n_leaves)} leaves ({forest.n_trees} trees, "
                 f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
                 f"not written out. {self._advice(problem, cells, rng)} For a small tree with "
@@ -408,7 +453,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 )
             raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"answers as {name} at every input ({_count(_cells(shape))} cells).{forecast} Set "
+                f"{wanted} at every input ({_count(_cells(shape))} cells).{forecast} Set "
                 "max_changes=1 or 0: the tree then answers alike near the training rows, and is "
                 "found for any ensemble. Or use fewer or shallower trees, or features of fewer "
                 "distinct values (for instance by KBinsDiscretizer), or raise time_limit."
@@ -421,36 +466,13 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
-        limited, shape = self.time_limit is not None, problem.axes.shape
-        most = ADVICE_POINTS / problem.forest.n_trees
+        answer = "the same answer" if self._tolerance is None else "an answer within atol"
+        seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
-            n_leaves, seed = None, rng.randint(1 << 31)
-            if limited or n_near(len(cells), shape, max_changes) <= most:
-                n_leaves = forecast_near(
-                    self._lines(problem),
-                    shape,
-                    cells,
-                    max_changes,
-                    seconds=ADVICE_SECONDS if limited else np.inf,
-                    rng=np.random.default_rng(seed),
-                    closeness=self._tolerance,
-                )
+            n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
-            advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
+            advice.append(f"max_changes={max_changes} promises {answer} {where}, by {size}")
         return f"{'; '.join(advice)}."
-
-    def _lines(self, problem):
-        """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
-        forest, outside = problem.forest, problem.trees.outside
-        if self._tolerance is None:
-            return Lines(forest, problem.axes, outside)
-        return NumberLines(
-            forest,
-            problem.axes,
-            outside,
-            lambda nodes: problem.trees.decide(forest.sums_at(nodes)),
-            partial(last_alike, closeness=self._tolerance),
-        )
 
     def _asked(self):
         """The ensemble, as it was read."""
@@ -663,7 +685,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         promise = self._promise
         problem = read_problem(self._asked().forest, self._inside, tolerance=self._tolerance)
         cells = promise.training.cells
-        rows = cells, self._lines(problem).answers_of(cells), promise.training.weight
+        rows = cells, lines_of(problem).answers_of(cells), promise.training.weight
         other, closeness = copy(self), replace(self._tolerance, atol=number)
         other.set_params(atol=atol, tolerance=0.0, max_leaf_nodes=None)
         other._tolerance, other.atol_ = closeness, number

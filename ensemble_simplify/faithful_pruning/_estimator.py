@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -40,6 +40,7 @@ from ensemble_simplify.base import (
     promised_rows,
     report,
     safe_indexing,
+    tags_of,
     unmoved_by_rounding,
     warn,
     warn_out_of_time,
@@ -331,7 +332,7 @@ classes_ : ndarray of shape (n_classes,)
     @property
     def _is_of_values(self):
         """Whether the ensemble is a regressor."""
-        return self.estimator is not None and is_regressor(unwrap(self.estimator))
+        return self.estimator is not None and tags_of(self.estimator).estimator_type == "regressor"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -341,7 +342,7 @@ classes_ : ndarray of shape (n_classes,)
             return tags
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         if self.estimator is not None:
-            own = get_tags(unwrap(self.estimator)).classifier_tags
+            own = tags_of(self.estimator).classifier_tags
             tags.classifier_tags.multi_class = own is None or own.multi_class
         return tags
 

@@ -130,6 +130,7 @@ def _simplified(told):
         methods=methods[0] if len(methods) == 1 else methods,
         scoring=told.scoring,
         class_weight=told.class_weight,
+        atol=told.atol,
         time_limit=told.time_limit,
         random_state=told.random_state,
         verbose=told.verbose,
@@ -273,9 +274,24 @@ def _add_simplify(parser):
     parser.add_argument(
         "--class-weight", choices=["balanced"], help="let all classes together count alike"
     )
+    parser.add_argument(
+        "--atol",
+        type=_tolerance,
+        default="10%",
+        help="in regression, how far from the model's value promises may be: a number, or a share "
+        "of the standard deviation of its answers (default: %(default)s)",
+    )
     parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
     parser.add_argument("--verbose", action="store_true", help="print the progress")
     _add_limit(parser)
+
+
+def _tolerance(text):
+    """A number, or the text of a share."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _add_limit(parser):

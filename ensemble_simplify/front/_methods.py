@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify.base import safe_indexing
-from ensemble_simplify.born_again import BornAgainClassifier, estimate
+from ensemble_simplify.born_again import BornAgainClassifier, BornAgainRegressor, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
@@ -68,9 +68,22 @@ class Task:
     max_leaves: int
     feature_costs: object
     seed: int
+    atol: float = 0.0  # within which values are promised, in regression
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
+
+    @property
+    def promised(self):
+        """What a promise is of, in words."""
+        if self.is_classifier:
+            return "the model's answer"
+        return f"a value within {self.atol:.6g} of the model's"
+
+    @property
+    def tolerance(self):
+        """The parameter of those that promise values."""
+        return {} if self.is_classifier else {"atol": self.atol}
 
     @cached_property
     def table(self):
@@ -239,20 +252,22 @@ def born_again(task, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
     limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
-    forecast = estimate(task.model, domain=task.domain, time_limit=limit, random_state=task.seed)
+    forecast = estimate(
+        task.model, domain=task.domain, time_limit=limit, random_state=task.seed, **task.tolerance
+    )
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
-            f"a tree that answers alike at every input is expected to have {_many(forecast)} "
-            "leaves, too many to read"
+            f"a tree that gives {task.promised} at every input is expected to have "
+            f"{_many(forecast)} leaves, too many to read"
         )
-    fitted = BornAgainClassifier(
-        FrozenEstimator(task.model),
+    fitted = _born_again_tree(
+        task,
         domain=task.domain,
         method="heuristic" if seconds is None and forecast.seconds > EXACT_SECONDS else "auto",
         time_limit=_left(begin, seconds),
         random_state=task.seed,
     ).fit(task.X, task.answers)
-    promise = "the model's answer at every input, proven"
+    promise = f"{task.promised} at every input, proven"
     if fitted.status_ == "optimal":
         promise += "; no tree of its depth has fewer leaves, and none is less deep"
     size = (int(fitted.n_leaves_), 1)
@@ -261,6 +276,11 @@ def born_again(task, seconds):
 
 def _left(begin, seconds):
     return None if seconds is None else max(seconds - (time.monotonic() - begin), 1e-3)
+
+
+def _born_again_tree(task, **options):
+    kind = BornAgainClassifier if task.is_classifier else BornAgainRegressor
+    return kind(FrozenEstimator(task.model), **task.tolerance, **options)
 
 
 def _many(forecast):
@@ -283,8 +303,8 @@ def born_again_0(task, seconds):
 
 
 def _near(task, X, answers, seconds, max_changes, where):
-    fitted = BornAgainClassifier(
-        FrozenEstimator(task.model),
+    fitted = _born_again_tree(
+        task,
         max_changes=max_changes,
         domain=task.domain,
         time_limit=seconds,
@@ -296,18 +316,16 @@ def _near(task, X, answers, seconds, max_changes, where):
             name,
             fitted,
             (int(fitted.n_leaves_), 1),
-            f"the model's answer {where} ({fitted.n_points_:,} points), proven",
+            f"{task.promised} {where} ({fitted.n_points_:,} points), proven",
             is_proven=max_changes > 0,
         )
     ]
     if fitted.n_leaves_ > task.max_leaves:
         small = fitted.at(n_leaves=task.max_leaves)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
-        promise = (
-            f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
-        )
+        promise = f"{task.promised} at {share} of the {small.n_points_:,} points {where}, counted"
         if max_changes == 0:
-            promise = f"the model's answer on {share} of the training rows, counted"
+            promise = f"{task.promised} on {share} of the training rows, counted"
         found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 
@@ -343,6 +361,7 @@ def faithful(task, seconds):
     X, answers, whose = (task.X, task.answers, "") if stumps else task.near()
     fitted = FaithfulPruner(
         FrozenEstimator(task.model),
+        **task.tolerance,
         max_changes=None if stumps else 1,
         domain=task.domain,
         method="heuristic" if seconds is None else "auto",
@@ -352,7 +371,7 @@ def faithful(task, seconds):
     where = "at every input"
     if not stumps:
         where = f"where one feature of {whose} is changed at will ({_points(fitted)} points)"
-    promise = f"the model's answer {where}, proven"
+    promise = f"{task.promised} {where}, proven"
     if fitted.n_trees_lower_bound_ > 1:
         promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
     size = (size_of(fitted.pruned_estimator_)[0], int(fitted.n_trees_))
@@ -392,12 +411,12 @@ METHODS = {
     "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
     "representer": Method(3.0, representer),
     "cultivated": Method(1.0, cultivated, "classes answers"),
-    "born_again": Method(4.0, born_again, "classes trees", judged="never", by_default="small"),
-    "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
+    "born_again": Method(4.0, born_again, "trees", judged="never", by_default="small"),
+    "faithful": Method(4.0, faithful, "trees many", judged="once", by_default="stumps"),
     "feature_budget": Method(3.0, feature_budget, "costs trees", judged="once"),
     "genesim": Method(3.0, genesim, "classes trees answers", judged="once", by_default="all"),
-    "born_again_1": Method(4.0, born_again_1, "classes trees", judged="once", by_default="all"),
-    "born_again_0": Method(2.0, born_again_0, "classes trees", judged="once", by_default="all"),
+    "born_again_1": Method(4.0, born_again_1, "trees", judged="once", by_default="all"),
+    "born_again_0": Method(2.0, born_again_0, "trees", judged="once", by_default="all"),
 }
 # They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")

@@ -17,6 +17,8 @@ from ensemble_simplify.base import (
     HasMethods,
     Interval,
     StrOptions,
+    absolute_tolerance,
+    check_atol,
     validate_params,
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
@@ -47,6 +49,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "methods": [str, list, tuple],
         "scoring": [str, callable, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "atol": [Interval(Real, 0, None, closed="left"), str],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "feature_costs": ["array-like", dict, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -66,6 +69,7 @@ def simplify(
     methods: str | list[str] = "auto",
     scoring: str | Callable | None = None,
     class_weight: dict | str | None = None,
+    atol: float | str = "10%",
     time_limit: float | None = None,
     feature_costs: ArrayLike | dict | None = None,
     validation_fraction: float = 0.2,
@@ -113,6 +117,10 @@ def simplify(
     class_weight : dict, "balanced" or None, default=None
         What a row of each of the model's classes counts in the agreement that decides; "balanced":
         all classes together count alike.
+    atol : float or str, default="10%"
+        In regression, how far from the model's value results may be that promise something
+        ("born_again", "faithful" and others): a number, or a share of the standard deviation of the
+        model's answers to the rows. Of classifiers, they keep the class.
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
         operations, so that the result depends neither on the speed of the machine nor on its
@@ -193,6 +201,7 @@ def simplify(
     if ...
     """
     begin = time.monotonic()
+    check_atol(atol)
     model = unwrap(model)
     names = _checked_methods(methods)
     given = checked_rows(model, X, y, X_more, random_state)
@@ -209,6 +218,7 @@ def simplify(
         max_leaves=SIZES[-1] if max_leaves is None else int(max_leaves),
         feature_costs=feature_costs,
         seed=int(rng.randint(1 << 31)),
+        atol=0.0 if by_class else _tolerance(atol, given.answers),
     )
     # on a forest's own rows, what learned its answers has learned their labels, too: trees that
     # saw these gave the out-of-bag answers to others. It has no accuracy that could be told there.
@@ -237,6 +247,12 @@ def _checked_methods(methods):
             f"{', '.join(METHODS)}."
         )
     return [name for name in METHODS if name in ALWAYS or name in methods]
+
+
+def _tolerance(atol, answers):
+    """Within which values are promised: a share comes to a number of few digits."""
+    number = absolute_tolerance(atol, answers)
+    return float(f"{number:.3g}") if isinstance(atol, str) else number
 
 
 def _sizes(max_leaves, answers, by_class):

@@ -118,14 +118,16 @@ def _candidate(task, result, parts):
 def _made(task, result, size, predicted, measured):
     n_leaves, n_trees = result.size
     is_tree = n_trees == 1 and hasattr(result.fitted, "decision_tree_")
+    # a promise near some rows is none at every input
+    everywhere = result.is_proven and result.name == "born_again"
     return Candidate(
         name=result.name,
         n_leaves=n_leaves,
         size=size,
         is_tree=is_tree,
         may_win=is_tree and result.name != "plain_tree_on_y",
-        # a promise near some rows is none at every input
-        is_proven=result.is_proven and result.name == "born_again",
+        is_proven=everywhere and task.is_classifier,
+        within=task.atol if everywhere and not task.is_classifier else None,
         predicted=predicted,
         measured=measured,
     )

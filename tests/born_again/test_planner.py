@@ -11,20 +11,27 @@ import pytest
 from cell_grids import labelled, random_grid
 from efforts import set_effort
 from oracles import FREE, min_depth, min_leaves, pareto_front
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
     BornAgainClassifier,
+    BornAgainRegressor,
     DepthLeavesDisplay,
     Estimate,
     estimate,
     verify,
 )
 from ensemble_simplify.base.limits import TimeLimitError
+from ensemble_simplify.born_again.everywhere import _heuristic
 from ensemble_simplify.born_again.everywhere import _planner as planner
 from ensemble_simplify.born_again.everywhere import _refinement as refinement
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -34,9 +41,11 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.born_again.everywhere._search import pareto_front as solved_front
+from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading.forest import read_forest
+from ensemble_simplify.reading.model import Model
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -355,13 +364,17 @@ def test_estimate():
     assert report.n_leaves_lower_bound <= model.n_leaves_ <= report.n_leaves
     assert 1 < report.n_occupied <= len(X)
     assert "will prove" in repr(report)
+    near = {k: BornAgainClassifier(forest, max_changes=k).fit(X, y).n_leaves_ for k in (1, 0)}
+    assert all(1 < near[k] <= report.n_leaves_near[k] for k in near)
+    assert f"max_changes=1: {report.n_leaves_near[1]} or fewer" in repr(report)
+    assert estimate(forest).n_leaves_near is None
 
     forest, X, _ = frozen(load_breast_cancer, 20)
     report = estimate(forest, time_limit=0.2)
     assert not report.exact
     assert report.n_cells > 1e12
     assert "binned" in repr(report)
-    assert report.n_leaves > 1e9
+    assert report.n_leaves > 1e8
     assert "refuse" in repr(report)
 
 
@@ -472,3 +485,81 @@ def test_grids_of_more_cells_than_floats_hold(n_features):
         ValueError, match=r"divides the feature space into .* cells \(more than 1e308 regions\)"
     ):
         BornAgainClassifier(FrozenEstimator(forest), method="exact").fit(X, y)
+
+
+def values(kind, share):
+    """A regressor, its rows, and the problem of a tree within a share of its deviation."""
+    X, y = load_diabetes(return_X_y=True)
+    options = {"stumps": (10, 1), "boosting": (15, 2), "deep": (30, 3)}
+    if kind == "forest":
+        model = RandomForestRegressor(15, random_state=0).fit(X, y)
+    else:
+        n, depth = options[kind]
+        model = GradientBoostingRegressor(n_estimators=n, max_depth=depth, random_state=0)
+        model.fit(X, y)
+    tolerance = Tolerance(share * model.predict(X).std())
+    return model, X, read_problem(Model.of(model).forest, tolerance=tolerance)
+
+
+def test_estimate_of_values():
+    model, X, problem = values("stumps", 0.2)
+    report = estimate(model, X, atol="20%")
+    tree = BornAgainRegressor(FrozenEstimator(model), atol="20%").fit(X, model.predict(X))
+    assert report.atol == tree.atol_ == problem.trees.tolerance.atol
+    assert report.exact
+    assert (report.n_cells, report.n_regions) == (tree.n_cells_, tree.n_regions_)
+    assert report.n_leaves_lower_bound <= tree.n_leaves_ <= report.n_leaves
+    assert f"leaves within {report.atol:.4g}: about" in repr(report)
+    near = BornAgainRegressor(FrozenEstimator(model), atol="20%", max_changes=1, random_state=0)
+    assert 1 < near.fit(X, model.predict(X)).n_leaves_ <= report.n_leaves_near[1]
+    assert estimate(model, X).atol == pytest.approx(report.atol / 2)
+    assert estimate(model, atol=2).atol == 2
+    with pytest.raises(ValueError, match="Give rows X, or atol as a number"):
+        estimate(model)
+    with pytest.raises(ValueError, match="merges no thresholds"):
+        estimate(model, X, merge_thresholds=True)
+
+
+def test_values_of_large_ensembles_are_forecast_and_refused():
+    model, X, _ = values("deep", 0.1)
+    narrow, wide = (estimate(model, X, atol=atol) for atol in ("10%", "100%"))
+    assert narrow.n_leaves > 1e5 > 1e4 > wide.n_leaves
+    assert wide.n_leaves_lower_bound <= wide.n_leaves
+    assert "A wider tolerance" in repr(narrow)
+    model, X, _ = values("forest", 0.1)
+    report = estimate(model, X, atol="10%")
+    assert report.n_leaves > 1e9
+    assert "will refuse" in repr(report)
+    tree = BornAgainRegressor(FrozenEstimator(model), atol="10%", random_state=0)
+    with pytest.raises(ValueError, match="is expected to have about"):
+        tree.fit(X[:20], model.predict(X[:20]))
+
+
+def test_probabilities_are_forecast():
+    forest, X, _ = frozen(load_iris, 3)
+    report = estimate(forest, X, atol=0.1)
+    assert report.n_leaves >= estimate(forest, X).n_leaves_lower_bound
+    assert report.atol == 0.1
+    assert "leaves within 0.1" in repr(report)
+
+
+def test_random_ways_down_forecast_what_is_built(monkeypatch):
+    monkeypatch.setattr(_heuristic, "TAIL_REGIONS", 1)
+    _, _, problem = values("boosting", 0.5)
+
+    def draft(seed):
+        rng = np.random.default_rng(seed)
+        return _heuristic.Draft(problem.trees, "leaves", max_bytes=1e9, deadline=np.inf, rng=rng)
+
+    whole = draft(0)
+    assert whole.root.trees is not None
+    whole.build()
+    found = [draft(seed).forecast(100) for seed in range(20)]
+    error = np.std(found) / np.sqrt(len(found))
+    assert whole.n_leaves > 20
+    assert abs(np.mean(found) - whole.n_leaves) < 3 * error < 0.5 * whole.n_leaves
+    # without time there is no forecast
+    late = _heuristic.Draft(
+        problem.trees, "leaves", max_bytes=1e9, deadline=-np.inf, rng=np.random.default_rng(0)
+    )
+    assert np.isnan(late.forecast(100))

@@ -9,6 +9,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -345,6 +346,53 @@ def test_regression(model):
     assert found.not_tried["cultivated"] == "for classification only"
     assert "R²" in found.report()
     assert r2_score(answers, found.predict(X[160:])) > 0.5
+
+
+@pytest.mark.parametrize(("atol", "number"), [("30%", None), (1.25, 1.25)])
+def test_values_are_promised_within_a_tolerance(atol, number):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, size=(120, 3)).astype(np.float64)
+    y = X[:, 0] - 2 * (X[:, 1] > 2) + rng.normal(scale=0.5, size=120)
+    model = GradientBoostingRegressor(max_depth=1, n_estimators=15, random_state=0).fit(X, y)
+    found = simplify(model, X, y, methods="all", atol=atol, **SMALL)
+    if number is None:
+        number = float(f"{0.3 * model.predict(X).std():.3g}")
+    for name, where in (
+        ("born_again", "at every input"),
+        ("faithful", "at every input"),
+        ("born_again_1", "where one feature of a training row is changed at will"),
+        ("born_again_0", "on the training rows"),
+    ):
+        promise = rows_of(found)[name].promise
+        assert promise.startswith(f"a value within {number:g} of the model's {where}")
+        assert "proven" in promise
+        assert found[name].fitted.atol_ == number
+    for name in ("born_again", "faithful"):
+        assert found[name].verify()
+        assert verify(model, found[name], atol=number)
+    assert found["born_again_1"].verify()
+    # that of the package checks near other rows, too
+    assert verify(
+        model, found["born_again_1"], X=found._task.without(0).X, max_changes=1, atol=number
+    )
+    assert np.abs(found["born_again_0"].predict(X) - model.predict(X)).max() <= number
+    # it is a tree among others, within what it promises of the model
+    assert "gives the model's answer to every input" not in found.verdict.text
+    if found.best == "born_again":
+        assert f"within {number:.3g} at every input, which is proven" in found.verdict.text
+
+
+def test_a_tree_that_would_be_too_large_for_a_tolerance_is_not_tried():
+    X, y = make_regression(200, 6, noise=5, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    found = simplify(model, X, methods=["born_again"], atol=1e-3, **SMALL)
+    assert "a tree that gives a value within 0.001 of the model's" in found.not_tried["born_again"]
+
+
+def test_tolerances_are_checked_before_any_work(classified):
+    model, X, y = classified
+    with pytest.raises(ValueError, match="atol='little' is not a tolerance"):
+        simplify(model, X[:3], y[:3], atol="little")
 
 
 def test_without_labels_there_is_no_accuracy(classified):

@@ -19,7 +19,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     grid_bytes,
     n_cells,
 )
-from ensemble_simplify.born_again.everywhere._heuristic import Draft
+from ensemble_simplify.born_again.everywhere._heuristic import Draft, forecast_leaves
 from ensemble_simplify.born_again.everywhere._refinement import (
     MOST_SAVED,
     Refinement,
@@ -77,6 +77,7 @@ class Effort:
     first_tree_share: float = 0.2
     leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
     answer_seconds: float = 6e-4  # The same for a leaf that answers a number.
+    draft_seconds: float = 3e-3  # Forecast of the seconds to find such a leaf.
     late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
@@ -376,6 +377,19 @@ class _TreeSearch:
 
     def divide_greedily(self):
         """A faithful tree without the help of a proof."""
+        if self.trees.tolerance is not None and self.method == "auto":
+            left = EFFORT.forecast_share * (self.deadline - monotonic())
+            n_leaves = forecast_leaves(self.trees, self.rng, self.max_bytes, monotonic() + left)
+            # a draft of numbers takes longer than what a proof grows
+            if n_leaves > (REFUSED_LEAVES if self.limited else MAX_LEAVES):
+                raise TooManyLeaves(n_leaves)
+            if not self.limited and n_leaves * EFFORT.draft_seconds >= EFFORT.patience:
+                self.warn(
+                    f"The search for a tree, of about {n_leaves:.2g} leaves, is expected to take "
+                    f"about {_duration(n_leaves * EFFORT.draft_seconds)}. Set time_limit for a "
+                    "tree within that time or an error, or use a larger atol, a smaller ensemble, "
+                    "or max_changes=1."
+                )
         draft = Draft(
             self.trees,
             self.objective,
@@ -613,6 +627,8 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
 def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
+    if problem.trees.tolerance is not None:
+        return forecast_leaves(problem.trees, rng, max_bytes, deadline)
     if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
         grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:

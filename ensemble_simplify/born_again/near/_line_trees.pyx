@@ -536,6 +536,7 @@ cdef class LineTrees:
         if error <= price:
             return self.put_leaf(label, error, price, out)
         if self.out_of_time():
+            # now the whole error counts
             error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         self.score_splits(part)
@@ -547,11 +548,11 @@ cdef class LineTrees:
         cost = self.grow(below, place + 1, price, out)
         below = self.side(part, split.axis, split.cut, True, place)
         cost += self.grow(below, place + 1, price, out)
+        if self.stopped and self.has_moments:
+            # it was enough so far that it is not zero
+            error = self.leaf_error(part, &label)
         if error + price <= min(cost, stump_cost):
             out.resize(here)
-            if self.stopped:
-                self.count(part)
-                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         if stump_cost < cost - TINY:
             out.resize(here)
@@ -642,10 +643,9 @@ cdef class LineTrees:
             if cost < greedy:
                 greedy = cost
                 tree.swap(left)
+        if self.stopped and self.has_moments:
+            error = self.leaf_error(part, &label)
         if error + price <= greedy:
-            if self.stopped:
-                self.count(part)
-                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         out.insert(out.end(), tree.begin(), tree.end())
         return greedy
