@@ -14,6 +14,7 @@ GUIDE = Path(__file__).resolve().parent.parent / "doc" / "user_guide"
 # Every block of Python on these runs in the order of the page; what it prints is the next block.
 PAGES = [
     "audit",
+    "born_again_regressor",
     "choosing_a_promise",
     "composing",
     "faithful_pruning",

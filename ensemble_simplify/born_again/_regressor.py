@@ -56,18 +56,36 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         share of the standard deviation of the ensemble's own answers to the training rows.
     objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
         What to minimise: the depth, the number of leaves, or the number of leaves among the
-        trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``.
+        trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``; with `max_changes` it is
+        ``"leaves"``, the only objective that is possible there.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
         ``"heuristic"`` finds a tree within the tolerance that is not proven smallest; bounds tell
         how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
         heuristic elsewhere, and refuses where far more than a million leaves are to be expected.
+    max_changes : {0, 1} or None, default=None
+        Where the tree is within the tolerance. None: at every finite input. 0: on the training
+        rows. 1: also where a single feature of a training row takes any other value. At other
+        points it may answer anything. 0 and 1 work for any ensemble, but a tree for single changes
+        of a large one has hundreds to thousands of leaves. Rows of weight zero do not count.
+    tolerance : float, default=0.0
+        With `max_changes`: largest share of the weight of the promised points on which the tree
+        may be further off than `atol_`. The tree with the fewest leaves within this share is taken,
+        and its exceptions are counted.
+    max_leaf_nodes : int or None, default=None
+        With `max_changes`: largest number of leaves. If a tree without exceptions has more, the
+        tree with the least weight of exceptions is taken; with `tolerance`, the smaller of the two.
+        None: no limit.
+    row_share : float, default=0.5
+        With ``max_changes=1``: share of the training rows in the weight of all promised points,
+        below 1; the other points share the rest equally. Among the rows, `sample_weight` counts.
     domain : Domain, dict or None, default=None
         Which inputs can occur: a :class:`Domain`, or a dict of its parameters. Inside the domain
         the tree is within the tolerance. Outside it may answer anything, and ``predict`` does not
         check; so the tree can be smaller. Training rows must be inside. None: every finite input.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
+        With `max_changes`, only what the points near the rows take is checked.
     time_limit : float or None, default=None
         Time in seconds; fitting the ensemble does not count, reading it and writing the tree do.
         When it is over, the best tree so far is returned with its bounds and a
@@ -103,9 +121,26 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         the tolerance, but a smaller one may exist.
     fidelity_ : float
         Share of the training rows on which the tree is within the tolerance: 1.0, unless there are
-        `n_row_exceptions_`.
-    n_points_, seen_share_, n_exceptions_, path_ : None
-        What is known of points near training rows.
+        `n_row_exceptions_`. With `max_changes`: the same share on a fifth of the training rows, of
+        a tree of this size that was found without them.
+    n_points_ : int, float or None
+        With `max_changes` (else None, like `seen_share_`, `n_exceptions_`, `path_`), the promised
+        points: distinct rows, and cells that differ from a row in at most so many features. A point
+        near several rows counts for each. A training row that the ensemble answers otherwise than
+        what float32 makes of it is one more point.
+    seen_share_ : float or None
+        The share of `n_points_` whose answers were looked at: 1 unless `time_limit` came first.
+        Points outside `domain` are among those that were not.
+    n_exceptions_ : int or None
+        With `max_changes`, at how many of the `n_points_` the tree is not within the tolerance.
+        Points that were not looked at count, too: there are no more exceptions than this.
+    path_ : Bunch or None
+        With `max_changes`, the trees from a single leaf to one without exceptions, as arrays:
+        ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``; ``weighted_share``, what
+        `tolerance` bounds; ``held_share``, the share of exceptions among points that are not rows,
+        each counted by the training rows that hold its changed value; ``agreement``, as
+        `fidelity_`, and ``r2`` of the ensemble's answers on the same held-out rows;
+        ``max_difference``, the largest difference at any point that was looked at. See :meth:`at`.
     n_rows_ : int
         The training rows of positive weight.
     n_row_exceptions_ : int
@@ -127,7 +162,8 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         tolerance is expected to have far more than a million leaves (``method="auto"``), or a
         parameter is out of range.
     TimeLimitError
-        If no tree within the tolerance was found within `time_limit`.
+        If no tree within the tolerance was found within `time_limit`. With `max_changes` the best
+        tree so far is returned instead, with its exceptions.
 
     See Also
     --------
@@ -138,6 +174,12 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     -----
     Differences are those of doubles, ``abs(a - b) <= atol_`` for the numbers that both models
     answer, as :func:`verify` compares them.
+
+    With `max_changes`, small trees are grown greedily on the lines of cells through the training
+    rows, following the consequences of each split, and parts are searched again. A leaf with
+    exceptions takes the window of numbers, of twice the tolerance, that holds the most weight. A
+    tree of few leaves is proven smallest by exhaustion; for others the bound is a set of points of
+    which no two can share a leaf.
 
     References
     ----------

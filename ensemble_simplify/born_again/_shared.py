@@ -37,6 +37,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.born_again.everywhere._grid import (
     UNNAMED,
+    Tied,
     TooLarge,
     TooManyAnswers,
     n_cells,
@@ -129,6 +130,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
 
     estimator: Any
+    atol: float | str | None
     method: str
     max_changes: int | None
     domain: Any
@@ -407,6 +409,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         allowed = self._memory()
         shape, forest = problem.trees.shape, problem.forest
         name = f"estimator={type(self.estimator_).__name__}(...)"
+        wanted = f"answers as {name}"
+        if self._tolerance is not None:
+            wanted = f"is within {self._tolerance.atol:.4g} of {name}"
         report(self, f"{forest.n_trees} trees, {_count(_cells(shape))} cells before merging")
         try:
             return find_tree(
@@ -419,13 +424,19 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 report=partial(report, self),
                 warn=partial(report, self) if self.verbose else warn,
             )
+        except Tied as error:
+            raise ValueError(
+                f"{self._tolerance.atol:.4g}, for which atol={self.atol!r} stands, is too little: "
+                f"for some input, {name} finds two classes so nearly as probable that no tree can "
+                "give the same class within it. Use an atol of 1e-5 or more."
+            ) from error
         except TooManyAnswers as error:
             raise ValueError(self._too_many_answers()) from error
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except TooManyLeaves as error:
             raise ValueError(
-                f"A tree that answers as {name} at every input is expected to have about "
+                f"A tree that {wanted} at every input is expected to have about "
                 f"{_count(error.n_leaves)} leaves ({forest.n_trees} trees, "
                 f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
                 f"not written out. {self._advice(problem, cells, rng)} For a small tree with "
@@ -442,7 +453,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 )
             raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"answers as {name} at every input ({_count(_cells(shape))} cells).{forecast} Set "
+                f"{wanted} at every input ({_count(_cells(shape))} cells).{forecast} Set "
                 "max_changes=1 or 0: the tree then answers alike near the training rows, and is "
                 "found for any ensemble. Or use fewer or shallower trees, or features of fewer "
                 "distinct values (for instance by KBinsDiscretizer), or raise time_limit."
@@ -455,7 +466,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
-        answer = "the same answer" if self._tolerance is None else "an answer within atol"
+        answer = "the same answer" if self._tolerance is None else "an answer that near"
         seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
             n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)

@@ -268,6 +268,27 @@ def test_prunings_by_another_tolerance(seed, max_changes, atol, more):
         assert (narrower is not None) == purest
 
 
+def test_work_ends_a_search():
+    rng = np.random.default_rng(0)
+    grid = rng.integers(8, size=(30, 30)) / 2.0
+    cells = np.column_stack(np.unravel_index(np.arange(0, 900, 3), grid.shape)).astype(np.int32)
+    near = Neighbourhood.of(GridNumbers(grid, 0.5), cells, 1)
+    for width in (0, 3):
+        for work in (10.0, 3e5, 1e6):
+            trees = kernel(grid, near, 0.5)
+            cost, nodes = trees.find(TINY, width, 2, work=work)
+            assert cost == pytest.approx(
+                trees.wrong_weight(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12
+            )
+            # as far as it went, it is better than no split at all
+            assert (cost < trees.leaf_errors(nodes)[0][0]) == (len(nodes) > 1)
+            assert (len(nodes) > 1) == (work > 10.0)
+    trees = kernel(grid, near, 0.5)
+    _, nodes = trees.find(TINY)
+    np.testing.assert_array_equal(trees.improve(nodes, TINY, 5, 2, 0.0), nodes)
+    assert trees.prove(20, 0.0) in [(None, None), (False, None)]
+
+
 @given(st.integers(0, 10**6), st.floats(0.0, 3.0))
 @settings(max_examples=60)
 def test_windows_of_doubles(seed, atol):

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import BornAgainClassifier, BornAgainRegressor, TimeLimitError, verify
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic
@@ -488,6 +488,49 @@ def test_what_does_not_go_is_refused():
     forest = RandomForestRegressor(10, max_depth=5, random_state=0)
     with pytest.raises(ValueError, match="exact search needs about"):
         BornAgainRegressor(forest, method="exact", max_memory=1e5).fit(X, y)
+
+
+def test_large_ensembles_are_refused_with_advice(monkeypatch):
+    X, y = data(4)
+    model = FrozenEstimator(clone(SHALLOW["boosting"]).set_params(n_estimators=10).fit(X, y))
+    set_effort(monkeypatch, planner, table_cells=10)
+    monkeypatch.setattr(planner, "MAX_LEAVES", 20)
+    with pytest.raises(ValueError, match=r"within 0\.0\d+ of .*to have about \d+ leaves") as caught:
+        BornAgainRegressor(model, atol="5%", random_state=0).fit(X, y)
+    assert "max_changes=1 promises an answer that near" in str(caught.value)
+    monkeypatch.undo()
+    set_effort(monkeypatch, planner, table_cells=10, patience=1e-3)
+    with pytest.warns(UserWarning, match="is expected to take about .*Set time_limit"):
+        tree = BornAgainRegressor(model, atol="20%", random_state=0).fit(X, y)
+    assert tree.verify()
+
+
+@pytest.mark.parametrize("kind", ["stumps", "boosting"])
+def test_forecast_of_leaves_is_of_their_size(kind, monkeypatch):
+    X, y = data(4)
+    model = clone(SHALLOW[kind]).set_params(n_estimators=10).fit(X, y)
+    monkeypatch.setattr(heuristic, "WAY_CELLS", 20)
+    monkeypatch.setattr(heuristic, "NUMBER_CELLS", 20)
+    problem = planner.read_problem(Model.of(model).forest, tolerance=Tolerance(0.1))
+    found = heuristic.forecast_leaves(problem.trees, np.random.default_rng(0), 1e9)
+    draft = heuristic.Draft(
+        problem.trees, "leaves", max_bytes=1e9, deadline=np.inf, rng=np.random.default_rng(0)
+    )
+    draft.build()
+    assert 0.5 * draft.n_leaves < found < 2 * draft.n_leaves
+
+
+def test_classes_that_are_all_but_tied_need_some_tolerance():
+    X, y = np.arange(4.0)[:, None], np.array([0, 1, 1, 1])
+    weight = np.array([1.0, 1.0 + 1e-9, 1.0, 1.0])
+    tree = DecisionTreeClassifier(max_leaf_nodes=2, random_state=0, min_samples_leaf=2)
+    model = FrozenEstimator(tree.fit(X, y, sample_weight=weight))
+    assert model.predict([[0.0]]) == 1
+    with pytest.raises(ValueError, match="so nearly as probable"):
+        BornAgainClassifier(model, atol=0.0).fit(X, y)
+    found = BornAgainClassifier(model, atol=1e-5).fit(X, y)
+    assert found.verify()
+    assert found.n_leaves_ == 2
 
 
 def test_a_limit_of_time_ends_with_a_tree_or_an_error():

@@ -36,6 +36,10 @@ class TooLarge(Exception):
         self.n_bytes = n_bytes
 
 
+class Tied(Exception):
+    """Of some answer, no leaf can give the class and be within the tolerance of probabilities."""
+
+
 class TooManyAnswers(TooLarge):
     """Cells have more different answers than labels tell apart."""
 
@@ -364,6 +368,8 @@ class CellTrees:
             raise TooManyAnswers(np.inf)
         kinds = np.empty((n_kinds, self.n_numbers))
         kinds[place] = answers[known]
+        if self.tolerance.labelled and not Kinds(self.tolerance, kinds).alone.all():
+            raise Tied
         labels = np.full(len(answers), FREE, dtype=np.uint16)
         labels[known] = place
         kinds = Kinds(self.tolerance, kinds)

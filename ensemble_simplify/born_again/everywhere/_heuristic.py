@@ -25,6 +25,8 @@ from ensemble_simplify.grid import FREE, Stopped, class_counts, with_sizes
 TABLE_CELLS = 1 << 17
 NUMBER_CELLS = UNNAMED  # The same where cells have numbers.
 SAMPLE = 512
+# Forecasts of leaves take so many random ways down, to boxes of so many cells.
+WAYS, WAY_CELLS = 16, 1 << 12
 MOST_LEVELS = 64  # Steps, at most, that numbers are told apart by where boxes are divided.
 TAIL_REGIONS = 1_000_000  # Regions of a box that is solved exactly at once.
 PROGRESS_SECONDS = 1.0
@@ -58,17 +60,16 @@ class Box:
     def divide(self, axis, cut):
         """Split the box on a local axis and cut."""
         self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
-        self.parts = tuple(self.half(axis, cut, upper=upper) for upper in (False, True))
+        self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
         self.trees = self.grid = None
 
-    def half(self, axis, cut, *, upper):
-        """One side of a local axis and cut."""
+    def _part(self, axis, cut, upper):
         lo, hi = self.lo.copy(), self.hi.copy()
         first, last = [0] * len(self.shape), [n - 1 for n in self.shape]
         if upper:
-            lo[self.axes[axis]], first[axis] = self.numbers[axis][cut] + 1, cut + 1
+            lo[self.axis], first[axis] = self.cut + 1, cut + 1
         else:
-            hi[self.axes[axis]], last[axis] = self.numbers[axis][cut], cut
+            hi[self.axis], last[axis] = self.cut, cut
         if self.grid is not None:
             grid = self.grid.sub_grid(first, last).simplified()
             return Box(lo, hi, grid.features, grid.cuts, None, grid)
@@ -119,54 +120,26 @@ class Draft:
             box = stack.pop()
             if monotonic() >= self.deadline:
                 raise Stopped
-            if self._finish(box):
+            only = None if box.trees is None else box.trees.only_class()
+            if only is not None:
+                box.tree, box.trees = CellTree.leaf(only), None
+                self.n_leaves += 1
+                self.share += self._share_of(box)
+                continue
+            if box.grid is None and n_cells(box.shape) <= self.table_cells:
+                box.tabulate(self.deadline)
+            if box.grid is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
                 self.n_leaves += box.tree.n_leaves
                 self.share += self._share_of(box)
                 continue
-            box.divide(*self._cut(box))
+            if box.grid is None:
+                box.divide(*sampled_cuts(box.trees, self.rng, 1)[0])
+            else:
+                box.divide(*_purest_cuts(*_table_counts(box.grid), 1)[0])
             stack.extend(box.parts)
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
                 self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
-
-    def forecast(self, n_divided):
-        """Leaves that `build` would come to, from random ways down that divide so many boxes.
-
-        The mean of the leaves at their ends, each times the number of as deep boxes; NaN if there
-        was no time for one.
-        """
-        found = []
-        while n_divided > 0 and (monotonic() < self.deadline or not found):
-            box, weight = self.root, 1.0
-            try:
-                while not self._finish(box):
-                    box = box.half(*self._cut(box), upper=bool(self.rng.integers(2)))
-                    weight, n_divided = 2.0 * weight, n_divided - 1
-            except Stopped:
-                break
-            found.append(weight * box.tree.n_leaves)
-            if box is self.root:
-                break
-        return float(np.mean(found)) if found else np.nan
-
-    def _finish(self, box):
-        """Give a box its tree if it is a leaf or small enough to be solved; else False."""
-        if box.tree is not None:
-            return True
-        only = None if box.trees is None else box.trees.only_class()
-        if only is not None:
-            box.tree, box.trees = CellTree.leaf(only), None
-            return True
-        if box.grid is None and n_cells(box.shape) <= self.table_cells:
-            box.tabulate(self.deadline)
-        small = box.grid is not None and n_regions(box.shape) <= TAIL_REGIONS
-        return small and self._solve(box)
-
-    def _cut(self, box):
-        """Where to divide a box."""
-        if box.grid is None:
-            return sampled_cuts(box.trees, self.rng, 1)[0]
-        return _purest_cuts(*_table_counts(box.grid), 1)[0]
 
     def _share_of(self, box):
         return n_cells(box.hi - box.lo + 1) / n_cells(self.trees.shape)
@@ -221,6 +194,38 @@ class Draft:
             else:
                 nodes.append(tree.nodes)
         return CellTree(with_sizes(np.concatenate(nodes))).without_free()
+
+
+def forecast_leaves(trees, rng, max_bytes, deadline=np.inf):
+    """Leaves that a draft over these trees would have, estimated; for numbers.
+
+    Of some random ways down the boxes that it would divide, each ends in a small box that is
+    drafted, and counts for two to the number of divisions: the mean is the number of leaves on
+    average [1]_. NaN where none ended before the deadline.
+
+    References
+    ----------
+    .. [1] D. E. Knuth (1975). Estimating the efficiency of backtrack programs. Mathematics of
+       Computation 29, 122-136.
+    """
+    found = []
+    for _ in range(WAYS):
+        here, factor = trees, 1.0
+        while (only := here.only_class()) is None and n_cells(here.shape) > WAY_CELLS:
+            if monotonic() >= deadline:
+                break
+            here = here.halves(*sampled_cuts(here, rng, 1)[0])[int(rng.integers(2))]
+            factor *= 2.0
+        if only is not None:
+            found.append(factor * (only != FREE))
+            continue
+        draft = Draft(here, "leaves", max_bytes=max_bytes, deadline=deadline, rng=rng)
+        try:
+            draft.build()
+        except Stopped:
+            break
+        found.append(factor * draft.n_leaves)
+    return float(np.mean(found)) if found else np.nan
 
 
 def _table_counts(grid):

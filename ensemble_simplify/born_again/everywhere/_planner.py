@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -19,7 +19,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     grid_bytes,
     n_cells,
 )
-from ensemble_simplify.born_again.everywhere._heuristic import Draft
+from ensemble_simplify.born_again.everywhere._heuristic import Draft, forecast_leaves
 from ensemble_simplify.born_again.everywhere._refinement import (
     MOST_SAVED,
     Refinement,
@@ -72,13 +72,12 @@ class Effort:
     forecast_seconds: float = 1.0
     forecast_grown: int = 50_000  # it grows a tree of at most so many leaves,
     forecast_cells: int = 1 << 18  # and divides grids of at most so many cells.
-    # Of numbers, it divides so many boxes, at random, on the ways to leaves.
-    forecast_divided: int = 300
     # Share of the time for the first tree where the domain has groups and implications: the proof
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
     leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
     answer_seconds: float = 6e-4  # The same for a leaf that answers a number.
+    draft_seconds: float = 3e-3  # Forecast of the seconds to find such a leaf.
     late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
@@ -337,27 +336,15 @@ class _TreeSearch:
     def grow_first_tree(self):
         """A faithful tree by the halvings of a proof, or none where there is no time for it.
 
-        Of numbers, that proof knows nothing: there is but a forecast.
+        Of numbers, that proof knows nothing.
         """
+        if self.trees.tolerance is not None:
+            return
         tied = self.trees.outside is not None
         # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
         may_refuse = self.method == "auto" and self.grid is None and not tied
-        left = self.deadline - monotonic()
-        if self.trees.tolerance is not None:
-            if self.method == "auto" and self.grid is None:
-                until = monotonic() + EFFORT.forecast_share * left
-                draft = Draft(
-                    self.trees,
-                    self.objective,
-                    max_bytes=self.max_bytes,
-                    deadline=until,
-                    rng=self.rng,
-                )
-                n_leaves = draft.forecast(EFFORT.forecast_divided)
-                if n_leaves > (REFUSED_LEAVES if self.limited else MAX_LEAVES):
-                    raise TooManyLeaves(n_leaves)
-            return
         space, n_leaves = self.problem.space, np.nan
+        left = self.deadline - monotonic()
         if may_refuse:
             n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
@@ -390,6 +377,19 @@ class _TreeSearch:
 
     def divide_greedily(self):
         """A faithful tree without the help of a proof."""
+        if self.trees.tolerance is not None and self.method == "auto":
+            left = EFFORT.forecast_share * (self.deadline - monotonic())
+            n_leaves = forecast_leaves(self.trees, self.rng, self.max_bytes, monotonic() + left)
+            # a draft of numbers takes longer than what a proof grows
+            if n_leaves > (REFUSED_LEAVES if self.limited else MAX_LEAVES):
+                raise TooManyLeaves(n_leaves)
+            if not self.limited and n_leaves * EFFORT.draft_seconds >= EFFORT.patience:
+                self.warn(
+                    f"The search for a tree, of about {n_leaves:.2g} leaves, is expected to take "
+                    f"about {_duration(n_leaves * EFFORT.draft_seconds)}. Set time_limit for a "
+                    "tree within that time or an error, or use a larger atol, a smaller ensemble, "
+                    "or max_changes=1."
+                )
         draft = Draft(
             self.trees,
             self.objective,
@@ -627,21 +627,18 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
 def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
-    of_classes = problem.trees.tolerance is None
-    draft = partial(Draft, problem.trees, objective, max_bytes=max_bytes, rng=rng)
-    if labels is not None and (limited or labels.size <= EFFORT.forecast_cells):
-        divided = draft(deadline=deadline)
-        with suppress(Stopped):
-            divided.build()
-            return divided.n_leaves
-    elif of_classes:
+    if problem.trees.tolerance is not None:
+        return forecast_leaves(problem.trees, rng, max_bytes, deadline)
+    if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
         grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
-    deadline = monotonic() + EFFORT.bound_share * seconds
-    if of_classes:
-        return problem.space.forecast_leaves(deadline, rng)
-    return draft(deadline=deadline).forecast(EFFORT.forecast_divided)
+    else:
+        draft = Draft(problem.trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+        with suppress(Stopped):
+            draft.build()
+            return draft.n_leaves
+    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
 
 
 def _labelled(problem, max_bytes, deadline):

@@ -325,10 +325,9 @@ cdef class LineTrees:
         cdef:
             intp_t i, a
             int32_t star, lo, hi, label
-            double weight
+            double weight, together = 0.0
             Run run
         self.total.assign(self.n_columns, 0.0)
-        self.weight = 0.0
         self.forget(part)
         for i in range(<intp_t> part.stars.size()):
             star = part.stars[i]
@@ -339,7 +338,7 @@ cdef class LineTrees:
                 hi = min(self.own_last[star, a], part.hi[a])
                 self.reach[a] = hi - lo
                 weight += hi - lo
-            self.weight += weight
+            together += weight
             self.add(self.total.data(), label, weight)
             for a in range(self.n_axes):
                 if self.reach[a] == 0.0:
@@ -355,13 +354,14 @@ cdef class LineTrees:
             run = self.run_of(part.runs[i])
             lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
             weight = hi - lo + 1
-            self.weight += weight
+            together += weight
             self.add(self.total.data(), run.label, weight)
             for a in range(self.n_axes):
                 if a == run.axis:
                     self.add_run(part, a, lo, hi, run.label)
                 else:
                     self.add_point(part, a, self.cells[run.star, a], run.label, weight)
+        self.weight = together
         self.work += <double> ((part.stars.size() + part.runs.size()) * self.n_axes) * 3.0
 
     cdef inline bint serves(self, int32_t leaf, int32_t label) noexcept nogil:
@@ -536,6 +536,7 @@ cdef class LineTrees:
         if error <= price:
             return self.put_leaf(label, error, price, out)
         if self.out_of_time():
+            # now the whole error counts
             error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         self.score_splits(part)
@@ -547,11 +548,11 @@ cdef class LineTrees:
         cost = self.grow(below, place + 1, price, out)
         below = self.side(part, split.axis, split.cut, True, place)
         cost += self.grow(below, place + 1, price, out)
+        if self.stopped and self.has_moments:
+            # it was enough so far that it is not zero
+            error = self.leaf_error(part, &label)
         if error + price <= min(cost, stump_cost):
             out.resize(here)
-            if self.stopped:
-                self.count(part)
-                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         if stump_cost < cost - TINY:
             out.resize(here)
@@ -642,10 +643,9 @@ cdef class LineTrees:
             if cost < greedy:
                 greedy = cost
                 tree.swap(left)
+        if self.stopped and self.has_moments:
+            error = self.leaf_error(part, &label)
         if error + price <= greedy:
-            if self.stopped:
-                self.count(part)
-                error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         out.insert(out.end(), tree.begin(), tree.end())
         return greedy
