@@ -191,6 +191,10 @@ TABLES = {
     "faithful.rows": Table(
         "faithful rows", "The training rows alone, beside trees chosen otherwise.", 5, DATA
     ),
+    "nearest_flip": Table(
+        "nearest_flip --sets breast_cancer diabetes friedman magic spambase steel_plates",
+        "A thousand rows asked about together, beside one at a time.", 1, DATA,
+    ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",

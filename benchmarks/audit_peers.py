@@ -725,7 +725,7 @@ def main():
     parser.add_argument("--only", nargs="+", default=[], help="parts of the models' names")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rows", type=int, default=20)
-    parser.add_argument("--changes", type=int, default=3)
+    parser.add_argument("--changes", type=int, default=6)
     parser.add_argument("--store", type=Path)
     parser.add_argument("--report", action="store_true", help="print what is stored, ask nothing")
     parser.add_argument("--quiet", action="store_true", help="print nothing")

@@ -80,9 +80,17 @@ each_simplifier = pytest.mark.parametrize("estimator", SIMPLIFIERS, ids=_name)
 
 
 NEAR = ensemble_simplify.BornAgainClassifier(FOREST, max_changes=1, random_state=0)
+VALUES = ensemble_simplify.FaithfulPruner(
+    RandomForestRegressor(5, max_depth=2, random_state=0),
+    max_changes=1,
+    atol="30%",
+    random_state=0,
+)
 
 
-@parametrize_with_checks([*ESTIMATORS.values(), NEAR], expected_failed_checks=_expected_failures)
+@parametrize_with_checks(
+    [*ESTIMATORS.values(), NEAR, VALUES], expected_failed_checks=_expected_failures
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

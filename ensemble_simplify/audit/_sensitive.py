@@ -30,7 +30,7 @@ class Sensitivity:
     ----------
     sensitive : bool or None
         True: there are two rows, see `counterexample`; False: it is proven that there are none;
-        None: a limit came first, see `reason`.
+        None: undecided, see `reason`.
     features : list of str or int
         The features that were changed, by name if the model knows names.
     response : {"class", "proba", "value"}
@@ -48,7 +48,7 @@ class Sensitivity:
     predictions : tuple or None
         What the model itself answers to the two: classes, probabilities or values.
     largest : float or None
-        Largest move of the probability or value that was seen, if one was.
+        Largest move of the probability or value that was seen; 0: none was. Of classes None.
     bound : float or None
         No move of the probability or value is larger. Of classes None.
     n_boxes : int
@@ -231,11 +231,12 @@ def is_sensitive(
     >>> from ensemble_simplify import is_sensitive
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
-    >>> bool(is_sensitive(model, ["sex", "age"], gap=20))
-    False
-    >>> outcome = is_sensitive(model, "bmi", gap=20, near=X)
+    >>> outcome = is_sensitive(model, "sex", gap=20)
+    >>> outcome.sensitive, round(outcome.bound, 2)
+    (False, 8.41)
+    >>> outcome = is_sensitive(model, ["sex", "age"], gap=20, near=X)
     >>> outcome.sensitive, list(outcome.changes)
-    (True, ['bmi'])
+    (True, ['age'])
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     if max_changes is not None and near is None:

@@ -7,6 +7,7 @@ classes (`_weights`), one for numbers (`_closest`).
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from enum import Enum
 
 import numpy as np
@@ -24,12 +25,8 @@ class Outcome(Enum):
     ENOUGH = "known trees keep it, and no cheaper ones can"
 
 
-class TreeChoice:
+class TreeChoice(ABC):
     """Trees that keep a promise at a low price.
-
-    Searches say what the promise asks for: ``_try(chosen)`` finds an `Outcome` and weights of some
-    trees, ``_is_ruled_out(chosen)`` whether these cannot keep it, and ``_clause(chosen)`` trees of
-    which one must be added to such.
 
     Attributes
     ----------
@@ -50,6 +47,21 @@ class TreeChoice:
         self.rng, self.deadline, self.tell = rng, deadline, tell
         self.bound = float(price[usable].min())
         self.sets = np.empty((0, len(price)), dtype=bool)
+
+    @abstractmethod
+    def _try(self, allowed):
+        """Outcome of a search among some trees, and weights for them."""
+
+    @abstractmethod
+    def _is_ruled_out(self, chosen):
+        """Whether some trees are known not to keep the promise."""
+
+    @abstractmethod
+    def _clause(self, chosen):
+        """Trees of which one must be added to some that cannot keep the promise, as 0 and 1.
+
+        None where these are not known to fail.
+        """
 
     @property
     def cost(self):

@@ -226,7 +226,7 @@ class NumbersNear:
             at = np.flatnonzero(top > tolerance)
             if not at.size:
                 continue
-            n += np.count_nonzero(apart[at] > tolerance)
+            n += int(np.count_nonzero(apart[at] > tolerance))
             n_lines += len(at)
             moved = walked[at]
             if axis is not None:

@@ -80,7 +80,8 @@ class Within:
                 for error, own in self.search.steps
                 if np.count_nonzero(own[:-1]) < n_kept
             ]
-            return [*found, self._step(weights, 0, self.numbers.atol)]
+            errors = [error for error, own in self.search.steps if np.array_equal(own, weights)]
+            return [*found, self._step(weights, 0, min([*errors, self.numbers.atol]))]
         path = find_path(self.search, weights, rng, deadline)
         found = [self._step(own, apart.n, apart.largest) for own, apart in path[:-1]]
         largest = path[-1][1].largest if path else self.numbers.atol

@@ -97,9 +97,15 @@ cdef class JointSearch(BoundedTrees):
         lowest = -log(second)
         if highest - lowest <= rise:
             return 1.0 / (1.0 + first) - 1.0 / (1.0 + second)
+        lowest += rise
+        if rise < 0.0:
+            # the steepest part is where it falls most
+            return max(
+                sigmoid(lowest) - sigmoid(lowest - rise), sigmoid(highest) - sigmoid(highest - rise)
+            )
         # one half is in the middle, where that can be
         at = 0.5 * rise
-        at = at if at > lowest + rise else lowest + rise
+        at = at if at > lowest else lowest
         at = at if at < highest else highest
         return sigmoid(at) - sigmoid(at - rise)
 

@@ -128,8 +128,11 @@ class _Splitting:
     def _below(self, vote, labels, factor):
         """Put trees that add up into `value`; return (unit, weight) of all other members.
 
-        None if a weight is negative, or a member calibrated: then nothing is bounded.
+        None if a weight is negative, a member calibrated, or there are none: then nothing is
+        bounded.
         """
+        if not vote.members:
+            return None
         weights = factor * vote.member_weights
         if any(member.calibrated is not None for member in vote.members):
             return None

@@ -32,11 +32,10 @@ SHARES = {
 }
 
 
-@pytest.fixture(params=["all", "no lines", "boxes"])
+@pytest.fixture(params=["trees", "boxes"])
 def stages(request, monkeypatch):
-    """Every stage of the search, without that of random lines, and that of boxes alone."""
-    if request.param != "all":
-        monkeypatch.setattr(_NumberSearch, "_probed", lambda _: None)
+    """The search without random lines, with and without a look at single trees first."""
+    monkeypatch.setattr(_NumberSearch, "_probed", lambda _: None)
     if request.param == "boxes":
         monkeypatch.setattr(_NumberSearch, "_falls", lambda search: search.pending)
 
@@ -162,6 +161,12 @@ def test_equal_but_for_rounding():
     for increasing in (True, False):
         outcome = is_monotone(model, 0, increasing=increasing)
         assert outcome.monotone == ((low <= high) if increasing else (low >= high))
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosting"])
+def test_random_lines_find_what_falls(kind):
+    X, y = rising_data(3)
+    assert False in check_features(EveryCell(REGRESSORS[kind](3).fit(X, y)))
 
 
 def test_several_features():

@@ -48,7 +48,7 @@ def catboost(seed):
 
 VALUES = {**REGRESSORS, "histogram": lambda s: histogram(s, HistGradientBoostingRegressor)}
 SHARES = {
-    **{name: CLASSIFIERS[name] for name in ("tree", "forest", "forest_even", "bagging_subsets")},
+    **{name: CLASSIFIERS[name] for name in ("tree", "forest", "bagging_subsets")},
     **{name: CLASSIFIERS[name] for name in ("voting_soft_weights", "boosting", "boosting_zero")},
     "adaboost": lambda s: AdaBoostClassifier(n_estimators=5, random_state=s),
     "histogram": histogram,
@@ -118,8 +118,7 @@ def check_gaps(truth, sets=SETS, **options):
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_values(kind, stages):
-    for seed in range(2):
-        check_gaps(EveryCell(fitted(VALUES[kind], seed)[0]))
+    check_gaps(EveryCell(fitted(VALUES[kind], 1)[0]))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -178,7 +177,7 @@ DOMAINS = {
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_domains(name, seed, stages):
     domain, rng = DOMAINS[name], np.random.default_rng(seed)
     X = np.column_stack([rng.integers(2, size=(60, 3)), rng.integers(5, size=60)]).astype(float)
@@ -265,16 +264,17 @@ def test_large_models_are_proven_or_refuted():
 
 def test_limits():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 12))
-    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + rng.normal(size=400)
-    model = RandomForestRegressor(60, random_state=0).fit(X, y)
+    X = rng.normal(size=(200, 12))
+    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + rng.normal(size=200)
+    model = RandomForestRegressor(30, random_state=0).fit(X, y)
     far = is_sensitive(model, [0, 2], gap=0).largest
-    outcome = is_sensitive(model, [0, 2], gap=1.15 * far, time_limit=0.5)
+    # ends at the first look at the clock
+    outcome = is_sensitive(model, [0, 2], gap=1.02 * far, time_limit=1e-9)
     assert outcome.sensitive is None
     assert not outcome
     assert outcome.reason == "time"
-    assert outcome.largest <= 1.15 * far < outcome.bound
-    assert "undecided at the limit" in repr(outcome)
+    assert outcome.largest <= 1.02 * far < outcome.bound
+    assert "undecided at the limit, no move is larger than " in repr(outcome)
     outcome = is_sensitive(model, [0], gap=100 * far)
     assert outcome.sensitive is False
     assert "every input moves no further" in repr(outcome)

@@ -596,3 +596,22 @@ def test_models_without_splits_differ_at_a_row_inside_the_domain():
     outcome = verify(one, two, domain=dict(one_hot=[[0]]))
     assert outcome.equal is False
     assert outcome.counterexample[0] == 1
+
+
+@pytest.mark.parametrize("features", [[1], [0, 3], [4, 2, 0]])
+def test_pairs_of_inputs_are_inputs_that_share_the_other_features(features):
+    statement = Domain(
+        one_hot=[[0, 1]], implies=[[2, 3]], integers=[4], bounds={4: (0, 2)}, missing=[4]
+    )
+    inside = read_domain(statement, 5)
+    both = inside.doubled(features)
+    values = [[0.0, 1.0, 0.5]] * 4 + [[0.0, 2.0, 3.0, np.nan]]
+    rows = np.array(list(product(*values)))
+    rng = np.random.default_rng(0)
+    first, second = rows[rng.integers(len(rows), size=(2, 4000))]
+    kept = np.setdiff1d(np.arange(5), features)
+    second[:, kept] = first[:, kept]
+    pairs = np.hstack([first, second[:, features]])
+    expected = inside.contains(first) & inside.contains(second)
+    np.testing.assert_array_equal(both.contains(pairs), expected)
+    assert expected.any()

@@ -124,3 +124,33 @@ def test_limits_and_what_a_judge_raises():
         search.find(forms, *tight, judge=broken)
     with pytest.raises(ValueError, match="2 forms"):
         search.find(forms, np.zeros(1), np.zeros(2))
+
+
+@pytest.mark.parametrize("n_others", [1, 2, 3])
+@given(seed=st.integers(0, 10**6))
+def test_log_odds_of_two_points(n_others, seed):
+    """Each cell stands for two points: a probability at the one, and at the other."""
+    _, shape, nodes, offsets, numbers, start, cells, leaves, sums = random_case(seed, 2 * n_others)
+    one, two = numbers[:, :n_others], numbers[:, n_others:]
+    first, second = start[:n_others], start[n_others:]
+    forms = np.ascontiguousarray(np.hstack([one, -two, one - two]))
+    rises = 1 / (1 + np.exp(-sums[:, :n_others]).sum(axis=1))
+    rises -= 1 / (1 + np.exp(-sums[:, n_others:]).sum(axis=1))
+    search = JointSearch(shape, nodes, offsets)
+    asked = forms, np.concatenate([first, -second, first - second])
+    for bar in (0.0, 0.1, 0.5, rises.max() - 1e-9, rises.max() + 1e-9):
+        need = np.full(forms.shape[1], bar)
+        found = search.find(*asked, need, are_odds=True)
+        assert len(found) == (rises >= bar).any()
+        if not len(found):
+            # what was left out falls short by at least that
+            assert rises.max() <= bar + search.highest + 1e-12
+        judge = Judge()
+        search.find(*asked, need, are_odds=True, judge=judge)
+        seen = {tuple(leaves[:, (cells == cell).all(axis=1)].ravel()) for cell in judge.seen}
+        assert seen >= {tuple(own) for own in leaves[:, rises >= bar].T}
+    # log-odds beyond all exponentials
+    huge = search.find(1e4 * forms, 1e4 * asked[1], np.full(forms.shape[1], 0.9), are_odds=True)
+    limits = [np.where(part.min(axis=1) > 0, 1.0, 0.0) for part in np.split(sums, 2, axis=1)]
+    unclear = (sums == 0).any(axis=1)
+    assert len(huge) >= (limits[0] - limits[1] > 0.9)[~unclear].any()

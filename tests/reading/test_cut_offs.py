@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,6 +33,8 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
+from ensemble_simplify.grid import Axes
+from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.reading import Model
 from ensemble_simplify.reading.decision import Cut
 
@@ -376,3 +379,17 @@ def test_a_probability_that_is_no_function_of_one_sum_is_refused():
     votes = VotingClassifier([("a", DecisionTreeClassifier())]).fit(rows, labels)
     with pytest.raises(TypeError, match="no function of one sum"):
         Model.of(votes).forest.in_range(0.5, 1.0, 0)
+
+
+def test_a_class_at_both_ends_of_a_number_is_no_proof_of_one_class():
+    """Two changes of the class leave no sum that leads: each cell is asked."""
+    model, _ = inner("extra trees")
+    forest = Model.of(model).forest
+    values = np.unique(model.predict_proba(edges(model))[:, 1])
+    cut = Cut((values[len(values) // 2], values[-1]), 0)
+    turned = replace(forest, vote=replace(forest.vote, cut=cut))
+    assert turned.sums is None
+    space = Space([turned, turned.constant(0)], Axes.of(turned))
+    held, found, _ = certify(space, *space.whole, np.inf, 10**6)
+    assert held is False
+    assert space.judge(0, found)[0] == 1
