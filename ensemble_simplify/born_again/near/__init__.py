@@ -2,5 +2,6 @@
 
 `_near_promise` lists the points that count, `_line_search` plans, `_line_trees` grows and improves
 trees of classes and `_number_trees` those of numbers; `_leaf_answers` says what their leaves
-answer. `_line_bounds` bounds trees from below, `_cheapest_prunings` makes the path of smaller trees.
+answer. `_line_bounds` bounds trees from below, and `_cheapest_prunings` makes the path of smaller
+trees.
 """
