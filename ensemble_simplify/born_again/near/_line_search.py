@@ -124,8 +124,13 @@ class PathTree:
 
     def answers_at(self, cells):
         """What it answers in some cells: classes, or numbers."""
-        place = CellTree(self.nodes).apply(cells)
-        return self.nodes[place, 1] if self.answers is None else self.answers[place]
+        return answers_at(cells, self.nodes, self.answers)
+
+
+def answers_at(cells, nodes, answers):
+    """What a tree answers in some cells: the classes of its leaves, or `answers` by node."""
+    place = CellTree(nodes).apply(cells)
+    return nodes[place, 1] if answers is None else answers[place]
 
     def within(self, closeness, cells, known, weights):
         """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
@@ -571,8 +576,8 @@ class LineSearch:
             return np.nan, np.nan
         near, weights = self.near, self.near.weights[self.aside]
         cells, truth = near.cells[self.aside], near.labels[self.aside]
-        tree = PathTree(nodes, *[0] * 6, np.nan, *self.told(nodes, trees, self.near_kept))
-        told, r2 = tree.answers_at(cells), np.nan
+        answers = self.told(nodes, trees, self.near_kept)[-1:]
+        told, r2 = answers_at(cells, nodes, answers[0] if answers else None), np.nan
         if near.kinds is not None:
             truth = near.kinds[truth]
             off, spread = (
