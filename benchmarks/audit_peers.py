@@ -385,8 +385,9 @@ def report_sensitive(options, done):
     print("|---" * 15 + "|")
     cells = defaultdict(dict)
     for text, answer in done.items():
-        kind, name, features, gap, near, method = json.loads(text)
+        kind, name, *rest = json.loads(text)
         if kind == "sensitive" and name in known:
+            features, gap, near, method = rest
             cells[name, tuple(features), gap, near][method] = answer
     for name, public in known.items():
         mine = {key: cell for key, cell in cells.items() if key[0] == name}

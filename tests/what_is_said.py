@@ -608,7 +608,11 @@ def check_box(case, rng):
         which.gaps = np.array([pd.isna(own[0]) for own in i_values])
     if not which.inside([np.asarray(v) for v in i_values]).all():
         raise NotAsked("the row is outside of the domain")
-    outcome = said(sufficient_box, case.model, row, domain=which.domain)
+    options = {}
+    if not case.is_classifier:
+        _, _, other = everywhere(case, rng, which, fine=False, n=50)
+        options["within"] = float(rng.choice(np.abs(other - other[0])))
+    outcome = said(sufficient_box, case.model, row, domain=which.domain, **options)
     repr(outcome)
     own = ask(case.model, table)[0]
     if case.doubles:
@@ -632,6 +636,9 @@ def check_box(case, rng):
     values, table, answers = case.answered(values)
     inside = said(outcome.contains, table)
     label = np.full(int(inside.sum()), outcome.label, dtype=answers.dtype)
+    if outcome.within is not None:
+        low, high = outcome.within
+        label = np.clip(answers[inside], low, high)
     hold_alike(answers[inside], label, _taken(table, inside), "inside of the box")
     values = _columns_of(table)
     for j in [j for j, own in enumerate(values) if own.dtype != object]:
@@ -673,6 +680,9 @@ def check_flip(case, rng):
     if others.random() < 0.3:
         free = others.random(len(free)) < 0.6
         options["frozen"] = [_key(case, j) for j in np.flatnonzero(~free)]
+    numbers = [_key(case, j) for j, c in enumerate(case.columns) if c.levels is None]
+    sides = {key: str(others.choice(["up", "down"])) for key in numbers if others.random() < 0.15}
+    options["direction"] = sides
     outcome = said(nearest_flip, case.model, row, max_changes=k, domain=which.domain, **options)
     repr(outcome)
     own = ask(case.model, table)[0]
@@ -683,6 +693,10 @@ def check_flip(case, rng):
         new = _columns_of(flipped)
         answer = ask(case.model, flipped)[0]
         hold(reached(flipped)[0], f"the flip does not flip {own!r}", told(flipped, 0))
+        hold(not set(options.get("frozen", ())) & set(outcome.changes), "frozen", outcome.changes)
+        for key in set(sides) & set(outcome.changes):
+            before, after = outcome.changes[key]
+            hold((after > before) == (sides[key] == "up"), "direction", outcome.changes)
         hold(bool(answer == outcome.predictions[1]), "predictions", outcome.predictions)
         hold(which.inside(new).all(), "the flip is outside of the domain", told(flipped, 0))
         differing = {
@@ -702,7 +716,7 @@ def check_flip(case, rng):
         n_changes = len(set(outcome.changes) - of_group) + bool(of_group)
         hold(n_changes <= k, "too many changes", outcome.changes)
         found = n_changes - 1
-    if not outcome.proven or not found:
+    if not outcome.proven or found < 1:
         return
     unseen = not case.is_plain and case.takes("levels")
     trial = [
@@ -719,6 +733,9 @@ def check_flip(case, rng):
         at = at if free.all() else rng.choice(np.flatnonzero(free), size=400)
         for j, column in enumerate(trial):
             entries = case.entries(rng, j, int((at == j).sum()), which.gaps, unseen, case.doubles)
+            if _key(case, j) in sides:
+                further = np.greater if sides[_key(case, j)] == "up" else np.less
+                entries = np.where(further(entries, column[at == j]), entries, column[at == j])
             column[at == j] = entries
     trial = chosen(trial, which.inside(trial))
     _, table, _ = case.answered(trial)
@@ -1232,8 +1249,8 @@ CHECKS = {
 }
 # Questions that take regressors, too; that take no text; no missing values either.
 _OF_VALUES = (
-    "verify", "born_again", "faithful", "is_monotone", "is_sensitive", "nearest_flip", "budget",
-    "representer", "export_tree", "simplify",
+    "verify", "born_again", "faithful", "is_monotone", "is_sensitive", "nearest_flip",
+    "sufficient_box", "budget", "representer", "export_tree", "simplify",
 )  # fmt: skip
 _OF_NUMBERS = ("budget", "cultivated", "merge_trees")
 _OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model", "genesim")

@@ -8,6 +8,7 @@ for any kind of vote, and `proof.Rise` of numbers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from sys import maxsize
@@ -109,9 +110,9 @@ class Monotonicity:
 
     def _what(self):
         """What was asked, in words."""
-        several = isinstance(self.feature, list)
-        pairs = zip(self.feature, self.increasing, strict=True) if several else ()
-        pairs = list(pairs) or [(self.feature, self.increasing)]
+        pairs = [(self.feature, self.increasing)]
+        if isinstance(self.feature, list) and isinstance(self.increasing, list):
+            pairs = list(zip(self.feature, self.increasing, strict=True))
         what = "; ".join(f"{key!r}, {'in' if rises else 'de'}creasing" for key, rises in pairs)
         if self.response == "proba":
             return f"probability of {self.positive!r} in {what}"
@@ -249,7 +250,9 @@ def is_monotone(
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, classifier=False)
-    asked = Response.of(audited, response, None if response in ("auto", "class") else positive)
+    # of classes, it says which of them is high
+    is_class = response in ("auto", "class") and audited.forest.classes is not None
+    asked = Response.of(audited, response, None if is_class else positive)
     features = audited.indices(feature, "feature")
     for j in features:
         if audited.table.categorical[j]:
@@ -258,8 +261,6 @@ def is_monotone(
                 "feature of numbers."
             )
     directions = _directions(increasing, features)
-    kind = _ClassSearch if asked.kind == "class" else _NumberSearch
-    given = (class_order, positive) if asked.kind == "class" else (asked,)
     if asked.kind != "class":
         positive = audited.forest.classes[asked.column] if asked.kind == "proba" else None
         if class_order is not None:
@@ -267,10 +268,13 @@ def is_monotone(
                 f"class_order={class_order!r} is one of classes, but the response is a number. "
                 "Leave it out."
             )
-    searches = [
-        kind(audited, j, rises, deadline, *given)
-        for j, rises in zip(features, directions, strict=True)
-    ]
+    searches: list[_PairSearch] = []
+    for j, rises in zip(features, directions, strict=True):
+        given = audited, j, rises, deadline
+        if asked.kind == "class":
+            searches.append(_ClassSearch(*given, class_order, positive))
+        else:
+            searches.append(_NumberSearch(*given, asked))
     rows, search = _refuted(searches, deadline)
     monotone, values, predictions = rows is None, None, None
     if rows is not None:
@@ -395,7 +399,7 @@ def _tree_falls(nodes, axis, k, score):
     return False, steps
 
 
-class _PairSearch:
+class _PairSearch(ABC):
     """The search for two rows that differ in feature j, the first of a lower value and too high.
 
     Attributes
@@ -424,6 +428,22 @@ class _PairSearch:
         self.others = Axes(by_feature, self.axes.row_dtype)
         self.n_boxes, self.reason = 0, "time"
         self.pending = list(range(self.n_cuts))
+
+    @abstractmethod
+    def falls(self, first, second):
+        """Whether the first of two answers is higher than the second."""
+
+    @abstractmethod
+    def _rising_scores(self):
+        """Leaf values with whose sum the answer rises; None where the vote is no such sum."""
+
+    @abstractmethod
+    def _at(self, k, limit):
+        """Whether the answer never falls at a cut point: (proven, a cell that refutes, reason)."""
+
+    @abstractmethod
+    def _wrong_on(self, cells, length):
+        """At which cut points of lines of cells the answer falls: bools of (n_lines, n_cuts)."""
 
     @property
     def n_proven(self):
@@ -542,21 +562,16 @@ class _ClassSearch(_PairSearch):
         self.wrong = self.rank[:, None] > self.rank
 
     def falls(self, first, second):
-        """Whether the first of two answers is higher than the second."""
         return self.wrong[self.place[first], self.place[second]]
 
     def _rising_scores(self):
-        """Leaf values whose sum grows with the lead of the higher one of two classes.
-
-        None where the vote is no such sum.
-        """
+        # the lead of the higher one of two classes
         if self.forest.sums is None or len(self.rank) != 2:
             return None
         sign = np.sign(self.rank[1] - self.rank[0])
         return self.forest.sums.value * np.array([-sign, sign])
 
     def _at(self, k, limit):
-        """Whether the class never falls at a cut point: (proven, a cell that refutes, reason)."""
         space = Space(
             [self._restricted(k), self._restricted(k + 1)],
             axes=self.others,
@@ -568,7 +583,6 @@ class _ClassSearch(_PairSearch):
         return proven, None if cells is None else cells[0], "time"
 
     def _wrong_on(self, cells, length):
-        """At which cut points of lines of cells the class falls, as bools of (n_lines, n_cuts)."""
         labels = Lines(self.forest, self.axes, self.outside).classes_of(cells)
         labels = labels.reshape(-1, length)
         free = labels == FREE
@@ -587,16 +601,13 @@ class _NumberSearch(_PairSearch):
         self.asked = asked
 
     def falls(self, first, second):
-        """Whether the first of two answers is higher than the second."""
         return first > second if self.increasing else first < second
 
     def _rising_scores(self):
-        """Terms of sums with which the number rises, or falls where it is to."""
         terms = rising_sums(self.forest, self.asked.column)[0].terms
         return terms if self.increasing else -terms
 
     def _at(self, k, limit):
-        """Whether the number never falls at a cut point: (proven, a cell that refutes, reason)."""
         forests = [self._restricted(k), self._restricted(k + 1)]
         order = slice(None) if self.increasing else slice(None, None, -1)
         trees = [self.others.encode_forest(forest) for forest in forests]
@@ -614,7 +625,6 @@ class _NumberSearch(_PairSearch):
         return found.outcome, found.cell, found.reason
 
     def _wrong_on(self, cells, length):
-        """At which cut points of lines of cells the number falls, of shape (n_lines, n_cuts)."""
         free = in_boxes(cells, self.outside)
         rows = points_in(self.axes, self.inside, cells[~free])
         numbers = np.full(len(cells), np.nan)

@@ -6,10 +6,9 @@ on their copies. So what `proof` knows of two models holds of one model and two 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from sys import maxsize
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +40,30 @@ class FoundPair(NamedTuple):
     bound: float | None = None
     n_boxes: int = 0
     reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NearBoxes:
+    """Boxes that hold the points near some rows: all but some of the `shared` axes are fixed.
+
+    They can be many, and come one after the other.
+    """
+
+    axes: Axes
+    cells: np.ndarray
+    shared: np.ndarray
+    max_changes: int
+
+    def __iter__(self):
+        lo, hi = self.axes.whole
+        n_free = min(self.max_changes, len(self.shared))
+        for free in combinations(self.shared.tolist(), n_free):
+            fixed = np.setdiff1d(self.shared, free)
+            kept = np.sort(distinct_rows(self.cells[:, fixed])[0]) if len(fixed) else [0]
+            for cell in self.cells[kept]:
+                first, last = lo.copy(), hi.copy()
+                first[fixed] = last[fixed] = cell[fixed]
+                yield first, last
 
 
 class Pairs:
@@ -159,20 +182,7 @@ class Pairs:
         rows = self.audited.near
         rows = np.hstack([rows, rows[:, self.features]])
         self.cells = np.ascontiguousarray(self.axes.encode_rows(rows, deadline).T)
-        shared = np.flatnonzero(self.shared)
-        first, last = self.axes.whole
-        boxes = []
-        for free in combinations(shared.tolist(), min(max_changes, len(shared))):
-            if monotonic() >= deadline:
-                raise Stopped
-            fixed = np.setdiff1d(shared, free)
-            kept = [0]
-            if len(fixed):
-                kept = np.sort(distinct_rows(self.cells[:, fixed])[0])
-            lo, hi = np.tile(first, (len(kept), 1)), np.tile(last, (len(kept), 1))
-            lo[:, fixed] = hi[:, fixed] = self.cells[np.ix_(kept, fixed)]
-            boxes += zip(lo, hi, strict=True)
-        return boxes
+        return NearBoxes(self.axes, self.cells, np.flatnonzero(self.shared), max_changes)
 
     def _like_near(self, cell, rows, response, gap):
         """The two rows of a cell, like one that they are near, but for the fewest features.

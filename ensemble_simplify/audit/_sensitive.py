@@ -251,6 +251,11 @@ def is_sensitive(
             f"gap={gap} is one of numbers, but the response is the class. Ask about "
             "response='proba', or leave it out."
         )
+    if asked.kind == "class" and positive is not None:
+        raise ValueError(
+            f"positive={plain(positive)!r} names the class whose probability counts, but the "
+            "response is the class. Ask about response='proba', or leave it out."
+        )
     chosen = audited.indices(features, "features")
     n_changes = None if near is None else int(max_changes or 0)
     found = Pairs(audited, chosen).search(asked, float(gap), n_changes, deadline)

@@ -129,15 +129,29 @@ def leaves_near(problem, cells, max_changes, seconds, rng):
 class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
 
+    # parameters
     estimator: Any
-    atol: float | str | None
+    atol: Any
+    objective: str
     method: str
-    max_changes: int | None
+    max_changes: Any
+    tolerance: float
+    max_leaf_nodes: Any
+    row_share: float
     domain: Any
     max_memory: float | None
     time_limit: float | None
     random_state: Any
     verbose: int
+    set_params: Any
+    # what `fit` keeps
+    atol_: Any
+    volume_fidelity_: float
+    _inside: Any
+    _table: Any
+    _missing_by_default: Any
+    _deviation: Any
+    _bounds: Any
     # what only the classifier can choose
     voting = "estimator"
     post_prune = merge_thresholds = False
@@ -466,7 +480,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
-        answer = "the same answer" if self._tolerance is None else "an answer within atol"
+        answer = "the same answer" if self._tolerance is None else "an answer that near"
         seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
             n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)
@@ -568,9 +582,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         elif len(self._finer_rows):
             places.insert(0, {"X": self._table.shown(self._finer_rows), "max_changes": 0})
         # with a tolerance, classes have to be the same as well
-        tolerances = [None] if self._tolerance is None else [self._tolerance.atol]
-        if self._is_labelled:
-            tolerances.insert(0, None)
+        tolerances = [] if self._tolerance is None else [self._tolerance.atol]
+        if self._tolerance is None or self._is_labelled:
+            tolerances = [None, *tolerances]
         for place in places:
             for atol in tolerances:
                 outcome = prove(atol=atol, **place)

@@ -60,12 +60,23 @@ class NumberSearch(TreeChoice):
         super().__init__(price, usable, weights, rng, deadline, tell)
         # what trees say is measured from here, which the offset makes up for
         self.middle = self.numbers.middle if self.is_free else np.zeros(n_trees)
-        self.rows, self.aim, self.room = np.empty((0, n_trees)), np.empty(0), np.empty(0)
+        self._forget()
         self.cells = promise.cells[:0]
         self.is_done = False
         # the best weights for each number of trees, where these are known
         self.steps = None
         self._build()
+
+    def _forget(self):
+        """No demands: rows, the sign of the offset in each, what they may come to, and the rest.
+
+        A row, times the weights, may come to its `most` and as many times its `room` as the
+        distance says; of the two demands of a point, one is for numbers that are too large.
+        """
+        self.rows = np.empty((0, len(self.price)))
+        self.sign, self.most, self.room = np.empty(0), np.empty(0), np.empty(0)
+        # the distance from which on no weights can keep the promise, with all rounding
+        self.limit = RULED_OUT
 
     # ------------------------------------------------------------------ programs
 
@@ -84,49 +95,42 @@ class NumberSearch(TreeChoice):
         bounds = {"row_lower": total, "row_upper": total}
         self.program = LazyProgram(self._costs(self.price), first[None], **bounds)
         cost = np.append(np.zeros(len(first)), 1.0)
-        # which demand each row of the second program is for
-        self.demand_of = np.empty(0, dtype=np.intp)
         self.centre = LazyProgram(cost, np.append(first, 0.0)[None], **bounds)
-        if len(self.rows):
-            self._ask(self.rows, self.aim, self.room)
 
     def _costs(self, price):
         return np.concatenate([price, price, [0.0, 0.0]]) if self.is_free else price
 
-    def _columns(self, rows):
-        """Columns of the programs: positive and negative parts of weights, and of the offset."""
-        if not self.is_free:
-            return rows
-        one = np.ones((len(rows), 1))
-        return np.hstack([rows, -rows, one, -one])
-
-    def _ask(self, rows, aim, room):
-        columns = self._columns(rows)
-        self.program.add_rows(columns, lower=aim - SPARSE * room, upper=aim + SPARSE * room)
-        self.centre.add_rows(np.column_stack([columns, -room]), lower=-np.inf, upper=aim)
-        self.centre.add_rows(np.column_stack([columns, room]), lower=aim)
-        new = np.arange(len(self.rows) - len(rows), len(self.rows))
-        self.demand_of = np.concatenate([self.demand_of, new, new])
-
     def add(self, cells):
-        """Ask for near numbers at some cells; how many demands that adds."""
+        """Ask for near numbers at some cells."""
         self.cells = np.concatenate([self.cells, cells])
+        numbers = self.numbers
         rows = self.promise.rows_of(cells)
-        sums = product(rows, np.ones(len(self.price))).reshape(len(cells), -1)
-        lower, upper = self.numbers.limits(sums + self.numbers.start)
-        lower = (lower - self.numbers.start).ravel() / self.unit
-        upper = (upper - self.numbers.start).ravel() / self.unit
+        sums = product(rows, np.ones(len(self.price))).reshape(len(cells), -1) + numbers.start
+        ends = np.array([(own - numbers.start).ravel() for own in numbers.limits(sums)])
+        beyond = numbers.limits(sums, 2.0 * numbers.margin)
+        beyond = np.array([(own - numbers.start).ravel() for own in beyond]) / self.unit
+        ends, rows = ends / self.unit, (rows - self.middle) / self.unit
         # where only one side is limited, the middle is a unit from there
-        lower = np.where(np.isinf(lower), upper - 2.0, lower)
-        upper = np.where(np.isinf(upper), lower + 2.0, upper)
-        some = np.isfinite(lower)
-        rows = (rows - self.middle) / self.unit
-        aim, room = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        rows, aim, room = rows[some], aim[some], room[some]
+        with np.errstate(invalid="ignore"):
+            room = 0.5 * (ends[1] - ends[0])
+        room[~np.isfinite(room)] = 1.0
+        for sign, end, far in zip((-1.0, 1.0), ends, beyond, strict=True):
+            some = np.isfinite(end)
+            most = sign * end[some] - room[some]
+            self._ask(sign * rows[some], np.full(len(most), sign), most, room[some])
+            wider = (sign * far[some] - most) / room[some]
+            self.limit = max(self.limit, float(wider.max(initial=0.0)))
+
+    def _ask(self, rows, sign, most, room):
         self.rows = np.concatenate([self.rows, rows])
-        self.aim, self.room = np.append(self.aim, aim), np.append(self.room, room)
-        self._ask(rows, aim, room)
-        return len(rows)
+        self.sign, self.most = np.append(self.sign, sign), np.append(self.most, most)
+        self.room = np.append(self.room, room)
+        columns = rows
+        if self.is_free:
+            # positive and negative parts of weights, and of the offset
+            columns = np.hstack([rows, -rows, sign[:, None], -sign[:, None]])
+        self.program.add_rows(columns, lower=-np.inf, upper=most + SPARSE * room)
+        self.centre.add_rows(np.column_stack([columns, -room]), lower=-np.inf, upper=most)
 
     def _weights(self, x):
         """Weights, and the offset, of a solution."""
@@ -305,7 +309,8 @@ class NumberSearch(TreeChoice):
 
     def _influence(self, weights):
         """By how much each tree moves the numbers at the demands."""
-        spread = np.std(self.rows, axis=0) if len(self.rows) else 1.0
+        rows = self.rows[self.sign > 0]
+        spread = np.std(rows, axis=0) if len(rows) else 1.0
         return np.abs(weights[:-1]) * spread
 
     def most_influential(self, weights, n_trees):
@@ -327,7 +332,7 @@ class NumberSearch(TreeChoice):
             for _, weights in near[:1]:
                 self._better(weights)
             return
-        self.rows, self.aim, self.room = self.rows[:0], self.aim[:0], self.room[:0]
+        self._forget()
         cells, self.cells = self.cells, self.cells[:0]
         self._build()
         with suppress(Stopped):
@@ -346,13 +351,7 @@ class NumberSearch(TreeChoice):
     def _is_ruled_out(self, chosen):
         """Whether some trees cannot keep the promise, by the demands found so far."""
         distance = self.nearest(chosen)[1]
-        return bool(np.isfinite(distance) and distance > self._limit)
-
-    @property
-    def _limit(self):
-        """The distance from which on no weights can keep the promise, with all rounding."""
-        numbers = self.numbers
-        return max(RULED_OUT, (numbers.atol + numbers.margin) / numbers.tolerance)
+        return bool(np.isfinite(distance) and distance > self.limit)
 
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
@@ -362,26 +361,27 @@ class NumberSearch(TreeChoice):
         """
         if not self._is_ruled_out(chosen):
             return None
-        passed = np.unique(self.demand_of[self.centre.passed])[-DEMANDS:]
-        rows, aim, room = self.rows[passed], self.aim[passed], self.room[passed]
+        passed = self.centre.passed[-DEMANDS:]
+        rows, sign, room = self.rows[passed], self.sign[passed], self.room[passed]
         others = np.flatnonzero(self.usable & ~chosen)
-        n, n_others = len(rows), len(others)
-        # at most `limit` rooms above the aim, and below it
-        most = np.concatenate([aim + self._limit * room, self._limit * room - aim])
-        both = np.hstack([rows.T, -rows.T])
-        none = np.zeros((np.count_nonzero(chosen), n_others))
-        A = [np.append(np.append(room, room), np.zeros(n_others))]
-        A.append(np.append(most, np.zeros(n_others)))
+        n, n_others, n_chosen = len(rows), len(others), np.count_nonzero(chosen)
+        # shares of demands; then what they come to in each of the other trees
+        heads = [room, self.most[passed] + self.limit * room]
         lower, upper = [1.0, -np.inf], [1.0, -MISSED]
         if self.is_free:
-            A.append(np.concatenate([np.ones(n), -np.ones(n), np.zeros(n_others)]))
+            heads.append(sign)
             lower.append(0.0)
             upper.append(0.0)
-        A = [np.array(A), np.hstack([both[chosen], none])]
-        A += [np.hstack([sign * both[others], np.eye(n_others)]) for sign in self._signs]
-        lower += [0.0] * (len(none) + len(self._signs) * n_others)
-        upper += [0.0 if self.is_free else np.inf] * len(none)
-        upper += [np.inf] * (len(self._signs) * n_others)
+        heads = np.array(heads)
+        A = [
+            np.hstack([heads, np.zeros((len(heads), n_others))]),
+            np.hstack([rows.T[chosen], np.zeros((n_chosen, n_others))]),
+        ]
+        signs = (1.0, -1.0) if self.is_free else (1.0,)
+        A += [np.hstack([sign * rows.T[others], np.eye(n_others)]) for sign in signs]
+        lower += [0.0] * (n_chosen + len(signs) * n_others)
+        upper += [0.0 if self.is_free else np.inf] * n_chosen
+        upper += [np.inf] * (len(signs) * n_others)
         A = np.concatenate(A)
         if not self.is_free:
             # the shares of the trees add up to the same, which counts in any number
@@ -389,7 +389,7 @@ class NumberSearch(TreeChoice):
             more = np.concatenate([[0.0, mass.sum()], mass[chosen], mass[others]])
             A = np.column_stack([A, more, -more])
         cost = np.zeros(A.shape[1])
-        cost[2 * n : 2 * n + n_others] = 1.0
+        cost[n : n + n_others] = 1.0
         program = LinearProgram(cost, A, row_lower=np.array(lower), row_upper=np.array(upper))
         solution = program.solve(self.deadline - monotonic())
         if solution.status == "time_limit":
@@ -397,7 +397,7 @@ class NumberSearch(TreeChoice):
         if solution.status != "optimal":
             return None
         changes = np.zeros(len(self.price))
-        changes[others] = solution.x[2 * n : 2 * n + n_others]
+        changes[others] = solution.x[n : n + n_others]
         clause = changes > MISSED / (LARGEST_WEIGHT * len(changes))
         return clause.astype(float) if clause.any() else None
 

@@ -152,15 +152,13 @@ class Numbers:
         """The promised numbers, for sums."""
         return expit(sums) if self.is_odds else sums
 
-    def limits(self, sums):
-        """Least and largest sums that are near enough to some."""
+    def limits(self, sums, more=0.0):
+        """Least and largest sums that are near enough to some; with `more` of a tolerance."""
+        near = self.tolerance + more
         if not self.is_odds:
-            return sums - self.tolerance, sums + self.tolerance
+            return sums - near, sums + near
         p = expit(sums)
-        return (
-            logit(np.maximum(p - self.tolerance, 0.0)),
-            logit(np.minimum(p + self.tolerance, 1.0)),
-        )
+        return logit(np.maximum(p - near, 0.0)), logit(np.minimum(p + near, 1.0))
 
     def offset_of(self, weights):
         """What is added to the raw sums of the trees, as `reweighted` takes it."""

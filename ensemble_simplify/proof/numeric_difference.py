@@ -10,6 +10,7 @@ decided, as far as it can be listed, by the models' own answers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from sys import maxsize
@@ -108,7 +109,7 @@ class Closeness:
 
     is_copy = False
     # where to look, as pairs of first and last cells; None is everywhere
-    boxes: tuple = (None,)
+    boxes: Iterable = (None,)
     are_odds = False
 
     def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol, twins=None):
@@ -441,7 +442,9 @@ class Closeness:
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
         for forms, start, need in self._cases(bar, rtol):
-            for part in self.boxes if box is None else (box,):
+            for i, part in enumerate(self.boxes if box is None else (box,)):
+                if i and monotonic() >= deadline:
+                    return np.inf, "time"
                 room = max_boxes - self.n_boxes
                 if room <= 0:
                     return np.inf, "boxes"

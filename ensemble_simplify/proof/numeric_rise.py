@@ -53,7 +53,7 @@ class Rise(Closeness):
         ``answers(cells)``: what the model answers to both rows, two arrays of shape (n, 1).
     gap : float
         Only larger rises count.
-    boxes : sequence of pairs of int32 arrays, or None
+    boxes : iterable of pairs of int32 arrays, or None
         First and last cells of where to look; None: everywhere.
     """
 
@@ -110,9 +110,9 @@ class Rise(Closeness):
         """The same of all nodes: each point that it comes to has its own roundings."""
         return self._forms[0], JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
 
-    @property
+    @cached_property
     def search(self):
-        return (self._all if self.is_grey else self._fewer)[1]
+        return self._fewer[1]
 
     def _rises(self):
         """In how many trees, or pairs of them, a leaf may be a rise, of shape (n_leaves, 1).
@@ -174,14 +174,15 @@ class Rise(Closeness):
         if self.atol == 0:
             bar, last = self.of_sums, -self.of_sums
         bars = []
-        if self.boxes == (None,) and 0 < bar < found.bound and self.atol > 0:
+        if self.boxes is Closeness.boxes and 0 < bar < found.bound and self.atol > 0:
             bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS)
         for level in [*bars, bar, last]:
             limit = maxsize
             if level == last:
                 if self.atol == 0 and self._is_exact:
                     break
-                limit, self.is_grey = max(GREY_BOXES, MORE_GREY * self.n_boxes), True
+                limit = max(GREY_BOXES, MORE_GREY * self.n_boxes)
+                self.search, self.is_grey = self._all[1], True
             below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
             if found.cell is not None:
                 found.outcome = False
@@ -208,7 +209,7 @@ class Rise(Closeness):
         Random cells are moved to larger rises first, unless `rng` is None.
         """
         self.found.bound = self.furthest()
-        if rng is not None and self.boxes == (None,):
+        if rng is not None and self.boxes is Closeness.boxes:
             self.climb(rng, deadline)
         self._decide(deadline, max_boxes)
         return self.found

@@ -48,7 +48,7 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
     max_boxes : int
     near_ties : bool
         Whether to look for a difference near ties first, which can take seconds.
-    boxes : sequence of pairs of int32 arrays of shape (n_axes,), or None
+    boxes : iterable of pairs of int32 arrays of shape (n_axes,), or None
         First and last cells of where to look; None: everywhere.
 
     Returns
@@ -79,7 +79,7 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
             if equal is not None or space.pair is None:
                 break
             box, left = None, max_boxes - n_boxes
-            if stack[0] is not space.whole:
+            if boxes is not None or space.changed is not None:
                 # subtrees that are equal tell more there, if the two are alike in most of the box
                 box, left = (lo, hi), min(left, first)
             equal, cells = space.pair.refute(box, deadline, left)

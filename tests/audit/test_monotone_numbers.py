@@ -285,8 +285,9 @@ def test_bad_input():
     ]:
         with pytest.raises(ValueError, match=message):
             is_monotone(model, 0, **wrong)
-    with pytest.raises(ValueError, match="names a class"):
-        is_monotone(values, 0, positive=1, response="value")
+    for response in ("auto", "value"):
+        with pytest.raises(ValueError, match="names a class"):
+            is_monotone(values, 0, positive=1, response=response)
     with pytest.raises(TypeError, match="which is a regressor"):
         is_monotone(values, 0, response="proba")
     with pytest.raises(TypeError, match="is a regressor"):

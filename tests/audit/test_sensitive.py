@@ -275,6 +275,10 @@ def test_limits():
     assert outcome.reason == "time"
     assert outcome.largest <= 1.02 * far < outcome.bound
     assert "undecided at the limit, no move is larger than " in repr(outcome)
+    # more boxes near the rows than could be held, or looked at
+    outcome = is_sensitive(model, [0], gap=0.99 * far, near=X, max_changes=5, time_limit=1e-9)
+    assert outcome.sensitive is None
+    assert outcome.reason == "time"
     outcome = is_sensitive(model, [0], gap=100 * far)
     assert outcome.sensitive is False
     assert "every input moves no further" in repr(outcome)
@@ -300,6 +304,7 @@ def test_bad_input():
     values = REGRESSORS["forest"](0).fit(X, X[:, 0])
     for wrong, message in [
         (dict(gap=0.1), "gap=0.1 is one of numbers"),
+        (dict(positive="ant"), "but the response is the class"),
         (dict(max_changes=1), "near=None gives none"),
         (dict(response="proba"), "Name the one whose probability"),
         (dict(response="proba", positive="none"), "not one of the classes"),

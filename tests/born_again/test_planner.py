@@ -31,7 +31,6 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.base.limits import TimeLimitError
-from ensemble_simplify.born_again.everywhere import _heuristic
 from ensemble_simplify.born_again.everywhere import _planner as planner
 from ensemble_simplify.born_again.everywhere import _refinement as refinement
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -541,25 +540,3 @@ def test_probabilities_are_forecast():
     assert report.n_leaves >= estimate(forest, X).n_leaves_lower_bound
     assert report.atol == 0.1
     assert "leaves within 0.1" in repr(report)
-
-
-def test_random_ways_down_forecast_what_is_built(monkeypatch):
-    monkeypatch.setattr(_heuristic, "TAIL_REGIONS", 1)
-    _, _, problem = values("boosting", 0.5)
-
-    def draft(seed):
-        rng = np.random.default_rng(seed)
-        return _heuristic.Draft(problem.trees, "leaves", max_bytes=1e9, deadline=np.inf, rng=rng)
-
-    whole = draft(0)
-    assert whole.root.trees is not None
-    whole.build()
-    found = [draft(seed).forecast(100) for seed in range(20)]
-    error = np.std(found) / np.sqrt(len(found))
-    assert whole.n_leaves > 20
-    assert abs(np.mean(found) - whole.n_leaves) < 3 * error < 0.5 * whole.n_leaves
-    # without time there is no forecast
-    late = _heuristic.Draft(
-        problem.trees, "leaves", max_bytes=1e9, deadline=-np.inf, rng=np.random.default_rng(0)
-    )
-    assert np.isnan(late.forecast(100))

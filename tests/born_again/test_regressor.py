@@ -497,7 +497,7 @@ def test_large_ensembles_are_refused_with_advice(monkeypatch):
     monkeypatch.setattr(planner, "MAX_LEAVES", 20)
     with pytest.raises(ValueError, match=r"within 0\.0\d+ of .*to have about \d+ leaves") as caught:
         BornAgainRegressor(model, atol="5%", random_state=0).fit(X, y)
-    assert "max_changes=1 promises an answer that near" in str(caught.value)
+    assert "max_changes=1 promises an answer within atol" in str(caught.value)
     monkeypatch.undo()
     set_effort(monkeypatch, planner, table_cells=10, patience=1e-3)
     with pytest.warns(UserWarning, match="is expected to take about .*Set time_limit"):

@@ -8,6 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import logit
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import (
@@ -380,6 +381,35 @@ def test_exact_finds_the_fewest_votes_near_rows():
         ).fit(X, y)
         assert (pruner.n_trees_, pruner.status_) == (1 + np.argmax(least <= atol), "optimal")
         assert differences(pruner, rows).max() <= atol
+
+
+def test_exact_finds_the_fewest_trees_for_probabilities_with_one_limit():
+    X, y = cancer(25)
+    model = GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0).fit(X, y)
+    rows = one_change(X, [ends(own) for own in splits(model, 3)])
+    said = said_by_stages(model, rows)
+    p = model.predict_proba(rows)[:, 1]
+    start = model.decision_function(rows) - said.sum(axis=1)
+
+    def can(chosen, atol):
+        columns = np.column_stack([said[:, list(chosen)], np.ones(len(rows))])
+        above, below = p + atol < 1.0, p - atol > 0.0
+        A = np.vstack([columns[above], -columns[below]])
+        b = np.append((logit(p + atol) - start)[above], -(logit(p - atol) - start)[below])
+        free = [(None, None)] * columns.shape[1]
+        return linprog(np.zeros(columns.shape[1]), A, b, bounds=free, method="highs").status == 0
+
+    assert p.min() < 0.1 < 0.5 < p.max()
+    with np.errstate(invalid="ignore"):
+        for atol in (0.1, 0.3):
+            fewest = next(
+                k for k in range(1, 7) if any(can(c, atol) for c in combinations(range(6), k))
+            )
+            pruner = FaithfulPruner(
+                FrozenEstimator(model), max_changes=1, atol=atol, method="exact", random_state=0
+            ).fit(X, y)
+            assert (pruner.n_trees_, pruner.status_) == (fewest, "optimal")
+            assert differences(pruner, rows).max() <= atol
 
 
 def test_stumps_of_one_feature_are_cut_into_runs_of_least_width():
