@@ -15,7 +15,6 @@ import numpy as np
 
 from libc.math cimport log
 from libcpp.algorithm cimport sort
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport (
