@@ -124,13 +124,7 @@ class PathTree:
 
     def answers_at(self, cells):
         """What it answers in some cells: classes, or numbers."""
-        return answers_at(cells, self.nodes, self.answers)
-
-
-def answers_at(cells, nodes, answers):
-    """What a tree answers in some cells: the classes of its leaves, or `answers` by node."""
-    place = CellTree(nodes).apply(cells)
-    return nodes[place, 1] if answers is None else answers[place]
+        return answers_at(self.nodes, self.answers, cells)
 
     def within(self, closeness, cells, known, weights):
         """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
@@ -276,8 +270,6 @@ class LineSearch:
 
         Cells that are not promised are free. Where that takes too long, nothing is found.
         """
-        if self.closeness is not None and self.closeness.labelled:
-            return  # with free cells, its leaves can hold probabilities that are too far apart
         numbers = [np.arange(n - 1) for n in self.shape]
         deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
@@ -530,10 +522,11 @@ class LineSearch:
     def told(self, nodes, trees, near):
         """Largest difference, `Windows` and answers of a tree, by the points of its kernel.
 
+        None of classes.
         Where answers are labelled, its leaves get their classes as numbers.
         """
         if near.kinds is None:
-            return ()
+            return np.nan, None, None
         windows = Windows.of(trees, nodes, near.kinds, self.closeness)
         known = near.labels >= 0
         rows = near.cells[known], near.kinds[near.labels[known]], near.weights[known]
@@ -578,8 +571,8 @@ class LineSearch:
             return np.nan, np.nan
         near, weights = self.near, self.near.weights[self.aside]
         cells, truth = near.cells[self.aside], near.labels[self.aside]
-        answers = self.told(nodes, trees, self.near_kept)[-1:]
-        told, r2 = answers_at(cells, nodes, answers[0] if answers else None), np.nan
+        answers = self.told(nodes, trees, self.near_kept)[-1]
+        told, r2 = answers_at(nodes, answers, cells), np.nan
         if near.kinds is not None:
             truth = near.kinds[truth]
             off, spread = (
@@ -643,6 +636,12 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=N
         return n_leaves(nodes)
     except NoTreeInTime:
         return None
+
+
+def answers_at(nodes, answers, cells):
+    """What a tree answers in some cells, given the answers of its nodes; None: its numbers."""
+    place = CellTree(nodes).apply(cells)
+    return nodes[place, 1] if answers is None else answers[place]
 
 
 def n_leaves(nodes):
