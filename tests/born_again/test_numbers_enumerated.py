@@ -321,3 +321,18 @@ def test_classes_and_probabilities(name, max_changes, n_classes):
         np.testing.assert_array_equal(tree.predict(rows[promised]), model.predict(rows[promised]))
         hold_within(tree, model, rows[promised], atol)
         assert tree.verify().equal is True
+
+
+@pytest.mark.parametrize("seed", [4, 8, 16])
+def test_probabilities_of_rows_leave_no_exceptions(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((80, 3)).round(2)
+    y = X[:, 0] * 3 + np.sin(7 * X[:, 1]) + rng.normal(0, 0.2, 80) > 2
+    model = RandomForestClassifier(3, max_depth=4, random_state=seed).fit(X, y)
+    for atol in (0.05, 0.1):
+        tree = BornAgainClassifier(
+            FrozenEstimator(model), atol=atol, max_changes=0, random_state=0
+        ).fit(X, y)
+        assert tree.n_exceptions_ == tree.n_row_exceptions_ == 0
+        np.testing.assert_array_equal(tree.predict(X), model.predict(X))
+        hold_within(tree, model, X, atol)

@@ -26,7 +26,7 @@ def last_alike(kinds, closeness):
         last = np.searchsorted(lower[:, 0], upper[:, 0], side="right") - 1
         return last.astype(np.int32)
     # the ends that 1, 2, 4, ... answers from each on have in common
-    spans, n = [(lower, upper)], len(kinds)
+    spans, n = [(lower.copy(), upper.copy())], len(kinds)  # both are narrowed below
     while 2 ** len(spans) < n:
         half, (low, high) = 2 ** (len(spans) - 1), spans[-1]
         spans.append((np.maximum(low[:-half], low[half:]), np.minimum(high[:-half], high[half:])))
