@@ -271,8 +271,6 @@ class LineSearch:
 
         Cells that are not promised are free. Where that takes too long, nothing is found.
         """
-        if self.closeness is not None and self.closeness.labelled:
-            return  # with free cells, its leaves can hold probabilities that are too far apart
         numbers = [np.arange(n - 1) for n in self.shape]
         deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
