@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -45,6 +46,11 @@ class Audited:
     near : rows of the user's or None
         Only without `rows`.
     """
+
+    given: np.ndarray
+    row: np.ndarray
+    cell: np.ndarray
+    answer: Any
 
     def __init__(
         self, model, domain, rows=None, *, name="row", classifier=True, with_ties=False, near=None

@@ -480,7 +480,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             0: "on the training rows",
         }
         advice = []
-        answer = "the same answer" if self._tolerance is None else "an answer that near"
+        answer = "the same answer" if self._tolerance is None else "an answer within atol"
         seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
             n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)

@@ -349,8 +349,32 @@ def _added(terms, init):
 class StepWriter:
     """Writes the steps of a program in a language, each number in a variable.
 
-    A language says how it writes what is named here; ``variable(kind, value)`` notes a step.
+    A language says how it writes what raises an error here.
     """
+
+    def literal(self, value):
+        """A number as it stands in the language."""
+        raise NotImplementedError
+
+    def tree_sum(self, own):
+        """The variable for a `TreeSum`."""
+        raise NotImplementedError
+
+    def operation(self, sign, one, two, single):
+        """The variable for an `Operation` on two variables."""
+        raise NotImplementedError
+
+    def chosen(self, own):
+        """The variable for a `Chosen`."""
+        raise NotImplementedError
+
+    def above(self, label, number, target):
+        """Write the steps of an `Above`."""
+        raise NotImplementedError
+
+    def largest(self, label, numbers, target):
+        """Write the steps of a `Largest`."""
+        raise NotImplementedError
 
     def number(self, number):
         """The variable, or literal, that holds a number; what it takes is written before."""

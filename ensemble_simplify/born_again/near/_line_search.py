@@ -124,8 +124,7 @@ class PathTree:
 
     def answers_at(self, cells):
         """What it answers in some cells: classes, or numbers."""
-        place = CellTree(self.nodes).apply(cells)
-        return self.nodes[place, 1] if self.answers is None else self.answers[place]
+        return answers_at(self.nodes, self.answers, cells)
 
     def within(self, closeness, cells, known, weights):
         """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
@@ -523,10 +522,11 @@ class LineSearch:
     def told(self, nodes, trees, near):
         """Largest difference, `Windows` and answers of a tree, by the points of its kernel.
 
+        None of classes.
         Where answers are labelled, its leaves get their classes as numbers.
         """
         if near.kinds is None:
-            return ()
+            return np.nan, None, None
         windows = Windows.of(trees, nodes, near.kinds, self.closeness)
         known = near.labels >= 0
         rows = near.cells[known], near.kinds[near.labels[known]], near.weights[known]
@@ -571,8 +571,8 @@ class LineSearch:
             return np.nan, np.nan
         near, weights = self.near, self.near.weights[self.aside]
         cells, truth = near.cells[self.aside], near.labels[self.aside]
-        tree = PathTree(nodes, *[0] * 6, np.nan, *self.told(nodes, trees, self.near_kept))
-        told, r2 = tree.answers_at(cells), np.nan
+        answers = self.told(nodes, trees, self.near_kept)[-1]
+        told, r2 = answers_at(nodes, answers, cells), np.nan
         if near.kinds is not None:
             truth = near.kinds[truth]
             off, spread = (
@@ -636,6 +636,12 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=N
         return n_leaves(nodes)
     except NoTreeInTime:
         return None
+
+
+def answers_at(nodes, answers, cells):
+    """What a tree answers in some cells, given the answers of its nodes; None: its numbers."""
+    place = CellTree(nodes).apply(cells)
+    return nodes[place, 1] if answers is None else answers[place]
 
 
 def n_leaves(nodes):

@@ -87,59 +87,81 @@ cdef class LineTrees:
         double n_known
 
     cdef void set_limits(self, double work, double deadline) noexcept
+
     @cython.final
     cdef Subset *room(self, intp_t i) noexcept nogil
+
     @cython.final
     cdef Subset *everything(self) noexcept nogil
+
     @cython.final
     cdef Run run_of(self, int32_t number) noexcept nogil
+
     @cython.final
     cdef Subset *side(
         self, const Subset *whole, int32_t axis, int32_t cut, bint right, intp_t place
     ) noexcept nogil
+
     @cython.final
     cdef void add(
         self, float64_t *columns, int32_t label, double weight
     ) noexcept nogil
+
     @cython.final
     cdef void add_moments(self, float64_t *columns, int32_t label, double weight) noexcept nogil
+
     @cython.final
     cdef void add_point(
         self, const Subset *part, intp_t axis, int32_t at, int32_t label, double weight
     ) noexcept nogil
+
     @cython.final
     cdef void add_run(
         self, const Subset *part, intp_t axis, int32_t lo, int32_t hi, int32_t label
     ) noexcept nogil
+
     @cython.final
     cdef void mark(self, const Subset *part, intp_t axis, int32_t at) noexcept nogil
+
     @cython.final
     cdef void forget(self, const Subset *part) noexcept nogil
+
     @cython.final
     cdef void sort_marks(self, const Subset *part, intp_t a) noexcept nogil
+
     @cython.final
     cdef void begin_axis(self) noexcept nogil
+
     @cython.final
     cdef void count(self, const Subset *part) noexcept nogil
+
     @cython.final
     cdef bint serves(self, int32_t leaf, int32_t label) noexcept nogil
     cdef double leaf_error(self, const Subset *part, int32_t *label) noexcept nogil
+
     @cython.final
     cdef void score_splits(self, const Subset *part) noexcept nogil
+
     @cython.final
     cdef bint rate(self, double *score, double *error) noexcept nogil
+
     @cython.final
     cdef bint rate_moments(self, double *score, double *error) noexcept nogil
+
     @cython.final
     cdef double impurity(self) noexcept nogil
+
     @cython.final
     cdef bint best_split(self, ScoredCut *split) noexcept nogil
+
     @cython.final
     cdef bint out_of_time(self) except -1 nogil
+
     @cython.final
     cdef double put_leaf(
         self, int32_t label, double error, double price, vector[Node] &out
     ) noexcept nogil
+
     @cython.final
     cdef void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil
     cdef double grow(
@@ -151,6 +173,7 @@ cdef class LineTrees:
         vector[Node] &out,
     ) except -1.0 nogil
     cdef double wrong_in(self, const Subset *part, int32_t leaf) noexcept nogil
+
     @cython.final
     cdef double weight_of(self, const Subset *part, int32_t star) noexcept nogil
     cdef double cost_of(
@@ -172,11 +195,13 @@ cdef class LineTrees:
         const intp_t *counts, const float64_t *before, double *wrong,
     ) noexcept nogil
     cdef intp_t n_forced(self, const Subset *part) noexcept nogil
+
     @cython.final
     cdef intp_t stamped(self, intp_t axis, int32_t at) noexcept nogil
     cdef void pure_ends(
         self, const Subset *part, intp_t a, int32_t *low, int32_t *high
     ) noexcept nogil
+
     @cython.final
     cdef void note_ends(self, int32_t p, int32_t *low, int32_t *high) noexcept nogil
     cdef uint64_t canonical(self, const Subset *part, vector[int32_t] &box) noexcept nogil

@@ -15,7 +15,6 @@ import numpy as np
 
 from libc.math cimport log
 from libcpp.algorithm cimport sort
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport (
@@ -81,8 +80,8 @@ cdef class LineTrees:
     in units of about a nanosecond, trees are int32 arrays of shape (n_nodes, 3), over axes; the
     numbers of their leaves are classes.
 
-    A class more general, `NumberTrees`, is for labels of which a leaf is right for several: those
-    from its own to the last one that is `alike`; `numbers` are what they stand for.
+    `alike` and `numbers` are for `NumberTrees`: a leaf is right for all labels from its own to the
+    last one that is alike, and the numbers are what labels stand for.
     """
 
     def __cinit__(
