@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_simplify.grid import last_number
+from ensemble_simplify.grid import last_within
 from ensemble_simplify.proof import rising_sums
 from ensemble_simplify.writing import number, plain
 
@@ -165,6 +165,5 @@ def range_of(given, parameter):
 
 def range_around(answer, within):
     """The range of the doubles whose difference from an answer is at most a number."""
-    high = last_number(lambda y: y - answer <= within, 1, "float64")[0]
-    low = -last_number(lambda y: answer + y <= within, 1, "float64")[0]
+    low, high = -last_within(-answer, within), last_within(answer, within)
     return float(low), float(high)

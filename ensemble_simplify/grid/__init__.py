@@ -41,6 +41,7 @@ from ensemble_simplify.grid.thresholds import (
     last_double,
     last_float32,
     last_number,
+    last_within,
     merged_thresholds,
     next_after,
     number_at,

@@ -104,6 +104,37 @@ def number_at(place, dtype):
     return np.where(place < 0, -size, size).astype(np.float64)
 
 
+@np.errstate(over="ignore")
+def last_within(numbers, atol):
+    """The last double v with ``v - number <= atol``, in doubles, for every number."""
+    if atol == 0:
+        return numbers + 0.0
+    # the number itself fits; what is twice as far as the tolerance does not
+    flat, largest = np.asarray(numbers, dtype=np.float64).ravel(), np.finfo(np.float64).max
+    good = place_of(flat, "float64")
+    start, bad = (
+        place_of(np.minimum(flat + part, largest), "float64") for part in (atol, 2 * atol)
+    )
+    bad = np.minimum(bad + 1, _last_place("float64")) + 1
+
+    def fits(place, at):
+        return number_at(place, "float64") - flat[at] <= atol
+
+    everywhere = np.arange(len(flat))
+    for near in (start - 2, start + 2):
+        inside = (near > good) & (near < bad)
+        is_good = inside & fits(np.where(inside, near, good), everywhere)
+        good, bad = np.where(is_good, near, good), np.where(inside & ~is_good, near, bad)
+    wide = everywhere
+    while (wide := wide[bad[wide] != good[wide] + 1]).size:
+        # half of their sum, which can overflow
+        one, two = good[wide], bad[wide]
+        middle = (one >> 1) + (two >> 1) + (one & two & 1)
+        is_good = fits(middle, wide)
+        good[wide], bad[wide] = np.where(is_good, middle, one), np.where(is_good, two, middle)
+    return number_at(good, "float64").reshape(np.shape(numbers))
+
+
 _INTEGERS = {"float32": np.int32, "float64": np.int64}
 
 

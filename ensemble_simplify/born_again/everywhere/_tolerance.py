@@ -14,6 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.grid import last_within
+
 # How far a sum of probabilities may be from one: less than would be scaled when a tree is written.
 SUM_MARGIN = 5e-13
 # Of two classes that are as probable, scikit-learn answers the first: an earlier class than that of
@@ -24,8 +26,6 @@ ROOM = 1e-6
 # Numbers are certainly close, or far, if they are by this share of their size.
 SLACK = 1e-12
 BISECTIONS = 60  # Of an interval of doubles between 0 and 1.
-_LARGEST = float(np.finfo(np.float64).max)
-_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Tolerance:
         """The first and the last double that stand for each answer, of shape (n, n_outputs)."""
         answers = np.asarray(answers, dtype=np.float64)
         numbers = answers[..., 1:] if self.labelled else answers
-        lower, upper = -_last_within(-numbers, self.atol), _last_within(numbers, self.atol)
+        lower, upper = -last_within(-numbers, self.atol), last_within(numbers, self.atol)
         if self.labelled:
             label = answers[..., :1]
             lower, upper = (np.concatenate([label, e], axis=-1) for e in (lower, upper))
@@ -163,48 +163,6 @@ class Tolerance:
         chosen = np.clip(wish + last[:, None], low, high)
         chosen[:, label] = share
         return chosen
-
-
-@np.errstate(over="ignore")
-def _last_within(numbers, atol):
-    """The last double v with ``v - number <= atol``, for every number."""
-    if atol == 0:
-        return numbers + 0.0
-    # the number itself fits; what is twice as far as the tolerance does not
-    good = _place(numbers).ravel()
-    start, bad = (_place(np.minimum(numbers + part, _LARGEST)).ravel() for part in (atol, 2 * atol))
-    bad = np.minimum(bad + 1, _place(_LARGEST)) + 1
-    flat = np.asarray(numbers).ravel()
-
-    def fits(place, at):
-        return _double(place) - flat[at] <= atol
-
-    everywhere = np.arange(len(flat))
-    for near in (start - 2, start + 2):
-        inside = (near > good) & (near < bad)
-        is_good = inside & fits(np.where(inside, near, good), everywhere)
-        good, bad = np.where(is_good, near, good), np.where(inside & ~is_good, near, bad)
-    wide = everywhere
-    while (wide := wide[bad[wide] != good[wide] + 1]).size:
-        # half of their sum, which can overflow
-        one, two = good[wide], bad[wide]
-        middle = (one >> 1) + (two >> 1) + (one & two & 1)
-        is_good = fits(middle, wide)
-        good[wide], bad[wide] = np.where(is_good, middle, one), np.where(is_good, two, middle)
-    return _double(good).reshape(np.shape(numbers))
-
-
-def _place(numbers):
-    """Where doubles stand in their order, as int64."""
-    bits = np.asarray(numbers, dtype=np.float64).view(np.int64)
-    return np.where(bits < 0, -(bits & _SIGN), bits)
-
-
-def _double(place):
-    """The doubles at some places of their order."""
-    place = np.asarray(place, dtype=np.int64)
-    bits = np.where(place < 0, -place | ~_SIGN, place)
-    return bits.view(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
