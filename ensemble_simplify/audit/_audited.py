@@ -118,7 +118,7 @@ class Audited:
             inside.check_rows(rounded, i)
         if known is None:
             check_missing(inside, self.model)
-            forest = self.question.forest(self.model.finest)
+            forest = self.question.forest(self.model)
             forest = forest if inside is None else inside.read(forest)
             axes = Axes.of(forest)
             if self.with_ties and inside is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ensemble_simplify.grid import last_within
 from ensemble_simplify.proof import rising_sums
+from ensemble_simplify.reading import OnnxModel
 from ensemble_simplify.writing import number, plain
 
 # Classes of a number: below a range, in it, above it.
@@ -130,13 +131,20 @@ class Question(NamedTuple):
             low, high = (-np.inf if low <= 0.0 else low), (np.inf if high >= 1.0 else high)
         return cls(response, (low, high))
 
-    def forest(self, forest):
+    def forest(self, model):
         """The forest of classes that are asked about."""
+        forest = model.finest
         if self.range is None:
             return forest
-        return forest.in_range(
-            *self.range, self.response.column if self.response.kind == "proba" else None
-        )
+        if self.response.kind == "value":
+            return forest.in_range(*self.range)
+        if isinstance(model.estimator, OnnxModel) and forest.vote.link is not None:
+            raise TypeError(
+                f"The probabilities of {model.name}(...) are rounded by onnxruntime in its own "
+                "way, so where they enter a range is not known. Ask the model that was converted, "
+                "or about the class."
+            )
+        return forest.in_range(*self.range, self.response.column)
 
     def labels(self, answers):
         """The classes that are asked about, of classes or numbers that were answered."""

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from ensemble_simplify import Domain, nearest_flip
+from ensemble_simplify import Domain, OnnxModel, nearest_flip
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.reading import Model
 
@@ -434,3 +434,16 @@ def test_what_is_said_of_numbers():
     assert far.target == (y.max() * 9, np.inf)
     near = nearest_flip(model, X[0], target=(None, model.predict(X[:1])[0]))
     assert "no change is needed" in repr(near)
+
+
+def test_probabilities_that_onnxruntime_rounds_are_refused():
+    pytest.importorskip("onnxruntime")
+    skl2onnx = pytest.importorskip("skl2onnx")
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3)).astype(np.float32)
+    model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, X[:, 0] > 0.5)
+    written = skl2onnx.to_onnx(model, X[:1], options={"zipmap": False})
+    converted = OnnxModel(written)
+    assert nearest_flip(converted, X[0])
+    with pytest.raises(TypeError, match="rounded by onnxruntime in its own way"):
+        nearest_flip(converted, X[0], min_proba=0.7)
