@@ -46,7 +46,7 @@ for _name in ensemble_simplify.__all__:
     _public = getattr(ensemble_simplify, _name)
     if isinstance(_public, type) and issubclass(_public, BaseEstimator):
         # what is made of a fitted model is none to be fitted
-        if _public is not ensemble_simplify.SimplifiedModel:
+        if _public not in (ensemble_simplify.ImportedEnsemble, ensemble_simplify.SimplifiedModel):
             ESTIMATORS.setdefault(_name, _public())
 
 #: Those that take an ensemble as `estimator`.

@@ -111,6 +111,12 @@ class ImportedEnsemble(BaseEstimator):
         return np.asarray(probabilities_of(forest.vote, scores_of(forest.vote, sums)))
 
     def _rows(self, X):
+        known, given = self._table.names, getattr(X, "columns", None)
+        if known is not None and given is not None and list(given) != list(known):
+            raise ValueError(
+                f"X has the columns {list(given)}, but the ensemble was fitted on {list(known)}. "
+                "Give these, in this order."
+            )
         return self._table.read(X, [np.float64, np.float32])
 
 

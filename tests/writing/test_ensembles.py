@@ -288,6 +288,15 @@ def test_what_was_read_back_is_proven_equal(name):
     assert found or verify(model, again)
 
 
+def test_columns_in_another_order_are_refused():
+    X, y = WINE(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    again = import_model(export_model(model, "json"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="Give these, in this order"):
+        again.predict(X[X.columns[::-1]])
+
+
 @each_kind
 def test_tables_in_json(kind):
     model, X = fitted(kind)
