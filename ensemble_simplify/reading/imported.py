@@ -28,7 +28,7 @@ class ImportedEnsemble(BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Only of classifiers.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Only if the columns have names.
 
     Examples
