@@ -533,7 +533,7 @@ class _Asked:
         """The outcome for a changed row, and what the model answers to it."""
         both = np.stack([audited.given, row])
         shown = audited.table.shown(both)
-        changes = _changes(audited, both, shown)
+        changes = changes_between(audited, both, shown)
         before, probabilities = self._before(audited)
         if probabilities:
             probabilities += (float(answer),)
@@ -573,7 +573,7 @@ class _Asked:
         return plain(labels[audited.place]), (float(audited.answer),)
 
 
-def _changes(audited, both, shown):
+def changes_between(audited, both, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
     same = (both[0] == both[1]) | np.isnan(both).all(axis=0)

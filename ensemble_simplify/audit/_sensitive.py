@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.audit._flip import _changes
+from ensemble_simplify.audit._flip import changes_between
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
@@ -268,7 +268,7 @@ def is_sensitive(
             raise audited.disagrees(rows)
         predictions = plain(first), plain(second)
         shown = audited.table.shown(rows)
-        changes = _changes(audited, rows, shown)
+        changes = changes_between(audited, rows, shown)
         rows = shown
     return Sensitivity(
         sensitive=found.exists,

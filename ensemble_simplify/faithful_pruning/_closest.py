@@ -401,10 +401,6 @@ class NumberSearch(TreeChoice):
         clause = changes > MISSED / (LARGEST_WEIGHT * len(changes))
         return clause.astype(float) if clause.any() else None
 
-    @property
-    def _signs(self):
-        return (1.0, -1.0) if self.is_free else (1.0,)
-
 
 def find_path(search, weights, rng, deadline=np.inf):
     """Weights for fewer and fewer trees, from the fewest to those found.
