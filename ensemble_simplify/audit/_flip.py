@@ -147,7 +147,7 @@ class NearestFlip:
             text = f"{self._answer(0)} {verb} {self._answer(1)}{self._shares()} by "
             text += ", ".join(parts)
             if not parts:
-                text = f"{self._answer(0)} is the target{self._shares()}, no change is needed"
+                text = f"{self._answer(0)} meets the target{self._shares()}; no change is needed"
             text += f"; {'nearest' if self.proven else 'not proven nearest'}"
             text += f", distance {self.distance:.4g}"
             if self.others:
