@@ -90,7 +90,8 @@ class Verification:
         return self.equal is True
 
     def __repr__(self):
-        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        boxes = "box" if self.n_boxes == 1 else "boxes"
+        effort = f"{self.n_boxes} {boxes} in {self.seconds:.3g} s"
         if self.max_changes is not None:
             effort = f"{self.seconds:.3g} s"
         if self.tolerance is not None:
