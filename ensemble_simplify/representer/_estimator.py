@@ -54,7 +54,6 @@ from ensemble_simplify.reading import (
     out_of_bag,
     table_of,
 )
-from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
     agreement,
@@ -74,17 +73,17 @@ from ensemble_simplify.representer._folds import (
     unseen_agreement,
     unseen_answers,
 )
-from ensemble_simplify.representer._grower import (
-    LEAST_SHARE,
-    Grower,
-    Sample,
-    grow_trees,
-    some_rows,
-    worth_its_leaves,
-)
+from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
-from ensemble_simplify.representer._predictor import Predictor, one_hot
-from ensemble_simplify.representer._samplers import make_law
+from ensemble_simplify.sampling import (
+    LEAST_SHARE,
+    Coordinates,
+    Predictor,
+    Sample,
+    make_law,
+    one_hot,
+    some_rows,
+)
 
 # One sample for the whole tree has so many times the training rows,
 _ONE_SHOT = 40

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.representer._fidelity import agreement
-from ensemble_simplify.representer._grower import Sample, grow_trees
+from ensemble_simplify.representer._grower import grow_trees
 from ensemble_simplify.representer._grown_tree import ExactPrunings
+from ensemble_simplify.sampling import Sample
 
 # The smallest tree that folds are asked about.
 _SMALLEST = 4

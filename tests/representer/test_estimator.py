@@ -47,13 +47,16 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer import _estimator
-from ensemble_simplify.representer._coordinates import Coordinates
-from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._grower import Grower, Sample, grow_trees, worth_its_leaves
+from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import GrownTree
-from ensemble_simplify.representer._law import ColumnSplit
-from ensemble_simplify.representer._predictor import Predictor
-from ensemble_simplify.representer._samplers import make_law
+from ensemble_simplify.sampling import (
+    ColumnSplit,
+    Coordinates,
+    CopulaLaw,
+    Predictor,
+    Sample,
+    make_law,
+)
 from ensemble_simplify.writing.sklearn_tree import apply_nodes
 
 
