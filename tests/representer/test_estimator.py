@@ -55,6 +55,7 @@ from ensemble_simplify.sampling import (
     CopulaLaw,
     Predictor,
     Sample,
+    learner,
     make_law,
 )
 from ensemble_simplify.writing.sklearn_tree import apply_nodes
@@ -1365,7 +1366,7 @@ def test_no_time_for_many_rows(iris, monkeypatch):
         return manufacture(law, region, n, seed)
 
     monkeypatch.setattr(CopulaLaw, "manufacture", counted)
-    monkeypatch.setattr(_estimator, "_LAW_SECONDS", 1e9)
+    monkeypatch.setattr(learner, "_LAW_SECONDS", 1e9)
     monkeypatch.setattr(_estimator, "_NEW_SHARE", 0.0)
     tree = RepresenterTree(FrozenEstimator(forest), time_limit=1e6, n_samples=50, random_state=0)
     tree.fit(X, y)

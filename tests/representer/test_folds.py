@@ -13,8 +13,16 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
 from ensemble_simplify.reading import Model, out_of_bag
-from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
-from ensemble_simplify.sampling import Coordinates, CopulaLaw, Predictor, Sample
+from ensemble_simplify.representer._folds import sizes
+from ensemble_simplify.sampling import (
+    LAWS,
+    Coordinates,
+    CopulaLaw,
+    Predictor,
+    Sample,
+    clearly_best,
+    draw_folds,
+)
 
 
 class Counting:
