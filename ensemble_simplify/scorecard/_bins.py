@@ -28,7 +28,7 @@ _RIDGE = 1.0
 # A change must lower the loss of a row on average by this.
 _ENOUGH = 1e-6
 
-# At each size so many of the weakest cuts are tried for exchange, and so many are exchanged at most.
+# At each size, weakest cuts that are tried for exchange, and exchanges at most.
 _WEAKEST, _MOST_EXCHANGED = 3, 20
 
 # Newton steps while cuts are chosen, and for the points that are handed out.
@@ -285,7 +285,7 @@ class _Search:
         is_narrow = np.zeros(self.column.size, dtype=bool)
         if self.min_samples <= 0:
             return is_narrow
-        for j, (begin, gap) in enumerate(zip(self.start, self.gap, strict=True)):
+        for begin, gap in zip(self.start, self.gap, strict=True):
             own = sorted(cut for cut in cuts if begin < cut < gap)
             places = np.arange(begin, gap)
             nearest = np.searchsorted(own, places, side="left")
