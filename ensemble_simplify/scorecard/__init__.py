@@ -1,8 +1,11 @@
 """Scorecards: points a bin, from any predictor or from an additive model.
 
 `_card` is what a scorecard computes: a sum of terms, each of which one column decides, or a pair.
+`_points` makes whole numbers of its points and says what that changes. `_additive` writes additive
+models as cards.
 """
 
+from ensemble_simplify.scorecard._additive import AdditiveScorecard, scorecard
 from ensemble_simplify.scorecard._card import Card, Term
 
-__all__ = ["Card", "Term"]
+__all__ = ["AdditiveScorecard", "Card", "Term", "scorecard"]
