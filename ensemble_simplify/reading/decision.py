@@ -146,7 +146,7 @@ class Vote:
         ``"samme"``, the sums are the leads of the upper class; of ``"mean"`` and ``"soft"``, what
         they say of the upper class is what goes into the sigmoid.
     slope, shift : float
-        What a sum is multiplied by before the sigmoid, and what is added then.
+        What a sum is multiplied by before the sigmoid or softmax, and what is added then.
     calibrated : object or None
         Of a member: its ``predict_proba(scores)`` answers the probabilities that count.
     by_probability : bool
@@ -465,7 +465,7 @@ def probabilities_of(vote, scores):
             return softmax(np.vstack([-lead, lead]).T / 2)
         return softmax(lead / (vote.n_scores - 1))
     if vote.n_scores > 1:
-        return _softmax(scores) if vote.by_probability else softmax(scores)
+        return _softmax(scores) if vote.by_probability else softmax(vote.slope * scores)
     scores = scores[:, 0]
     upper = sigmoid(scores, vote.slope) if vote.by_probability else expit(vote.slope * scores)
     return np.column_stack([1 - upper, upper])

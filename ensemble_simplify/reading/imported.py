@@ -1,4 +1,7 @@
-"""An ensemble that was read back from its written form: arrays of nodes, and the vote over them."""
+"""Estimators that hold their `Reading`: arrays of nodes, and the vote over them.
+
+So do ensembles that were read back from their written form, and scorecards.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,12 @@ def imported(reading, n_features):
     return found
 
 
-def read_imported(estimator, within):
-    """The reading that an imported ensemble holds."""
+def holds_reading(estimator):
+    """Whether an estimator of this package says itself what it computes, in a `Reading`."""
+    return isinstance(getattr(estimator, "_reading", None), Reading)
+
+
+def read_held(estimator, within):
+    """The reading that an estimator holds."""
     own = estimator._reading
     return Reading(list(own.trees), own.vote, own.classes, own.table)

@@ -292,6 +292,7 @@ def lead_sums(forest, column):
     if vote.link != "softmax" or vote.members or vote.rule not in ("additive", "samme"):
         return None
     shared = vote.divisor if vote.rule == "additive" else vote.scale * (vote.n_scores - 1)
+    shared = shared / vote.slope
     others = np.delete(np.arange(vote.n_scores), column)
     terms = forest.value[:, [column]] - forest.value[:, others]
     moved = vote.moved_by

@@ -326,12 +326,11 @@ class _Writer:
                 return [Probability("sigmoid", tuple(numbers), k, single) for k in range(2)]
             divided = [Operation("/", own, Constant(n - 1.0)) for own in scores]
             return [Probability("softmax", tuple(divided), k, single) for k in range(n)]
-        if vote.n_scores > 1:
-            return [Probability("softmax", tuple(scores), k, single) for k in range(n)]
-        number = scores[0]
         if vote.slope != 1.0:
-            number = Operation("*", Constant(float(vote.slope)), number, single)
-        return [Probability("sigmoid", (number,), k, single) for k in range(2)]
+            slope = Constant(float(vote.slope))
+            scores = [Operation("*", slope, own, single) for own in scores]
+        link = "softmax" if vote.n_scores > 1 else "sigmoid"
+        return [Probability(link, tuple(scores), k, single) for k in range(n)]
 
 
 def _added(terms, init):
