@@ -267,9 +267,8 @@ def _content(found, level):
     best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
     names = ["method", *(head for head, _, _ in heads)]
     parts += [heading("All methods"), _table(cells, names, best, left=("agreement by class",))]
-    parts.append(
-        f'<p class="small faint">{in_html(how_judged(found))} {in_html(what_columns_say(found))}</p>'
-    )
+    told = f"{how_judged(found)} {what_columns_say(found)}"
+    parts.append(f'<p class="small faint">{in_html(told)}</p>')
     for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
         if told:
             lines = "".join(

@@ -154,7 +154,8 @@ def test_totals_have_the_chances_of_the_card():
     lines = Held(card).export_text().splitlines()
     (at,) = [i for i, line in enumerate(lines) if line.startswith("total ")]
     totals = np.array([float(cell) for cell in lines[at].split()[1:]])
-    assert totals.min() >= -6 and totals.max() <= 9
+    assert totals.min() >= -6
+    assert totals.max() <= 9
     told = [float(cell) for cell in re.findall(r"(\d+) %", lines[at + 1])]
     assert np.allclose(told, 100 * card.probabilities(totals[:, None])[:, 1], atol=0.5)
 
