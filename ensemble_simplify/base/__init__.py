@@ -73,6 +73,7 @@ from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,
+    KeepsBoosters,
     LearnsFromTables,
     TakesWhatItsEstimatorTakes,
 )

@@ -33,7 +33,6 @@ from ensemble_simplify.base import (
 from ensemble_simplify.representer._fidelity import (
     infidelity,
     stability,
-    warn_of_lost_classes,
 )
 from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
 from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
@@ -46,6 +45,7 @@ from ensemble_simplify.sampling import (
     share_of_time,
     unseen_agreement,
     unseen_answers,
+    warn_of_lost_classes,
 )
 
 # Rows a node, at most.
@@ -512,7 +512,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         self._known = self._gather(law, training, aside, seeds[2])
         on_rows = self._set_size(which, is_split)
         if target != "value":
-            warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
+            warn_of_lost_classes(
+                self._known["training"].decisions,
+                on_rows,
+                self.classes_,
+                "tree",
+                "Allow more leaves (max_leaf_nodes, max_depth), or set select=None to keep the "
+                "tree as it is grown.",
+            )
         self.folds_ = self._ask_folds(sample, found)
         self.stability_ = None
         if self.n_stability:
@@ -561,7 +568,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             given, default = getattr(self, name), defaults[name]
             yield given is not default and not (np.isscalar(given) and given == default)
 
-    def _trial(self, training, seed):
+    def _trial(self, training, columns, seed, deadline):
         n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
         how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
         return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch
 
-from ensemble_simplify.base import warn
-
 # Two splits are the same if they send this part of a node's training rows the same way.
 _SAME = 0.95
 
@@ -21,27 +19,6 @@ def infidelity(tree, aside, class_weight=None):
     if class_weight is not None:
         weight = weight * class_weight[aside.encoded.argmax(axis=1)]
     return tree.errors(aside.X, aside.encoded, weight, "label")
-
-
-def warn_of_lost_classes(decisions, answers, classes):
-    """Say so if the tree never gives some class that the predictor gives to training rows."""
-    given = np.isin(classes, decisions)
-    lost = given & ~np.isin(classes, answers)
-    if not lost.any():
-        return
-    names = ", ".join(repr(c) for c in classes[lost].tolist()[:8])
-    counts = [int(np.count_nonzero(decisions == c)) for c in classes[lost]]
-    only = np.unique(answers)
-    what = (
-        f"the tree answers {only.tolist()[0]!r} everywhere"
-        if only.size == 1
-        else "the tree has lost classes"
-    )
-    warn(
-        f"{what}: it never answers {names}, which the predictor gives to {sum(counts)} of "
-        f"{len(decisions)} training rows. Allow more leaves (max_leaf_nodes, max_depth), or set "
-        "select=None to keep the tree as it is grown."
-    )
 
 
 def stability(trees, X):

@@ -10,7 +10,12 @@ what estimators share that learn from a predictor: rows, tables, rows set aside,
 
 from ensemble_simplify.sampling.coordinates import Coordinates
 from ensemble_simplify.sampling.copula import CopulaLaw
-from ensemble_simplify.sampling.fidelity import RowsAside, agreement, agreement_by_class
+from ensemble_simplify.sampling.fidelity import (
+    RowsAside,
+    agreement,
+    agreement_by_class,
+    warn_of_lost_classes,
+)
 from ensemble_simplify.sampling.folds import (
     LAWS,
     clearly_best,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
+from ensemble_simplify.base import warn
+
 
 @dataclass(eq=False)
 class RowsAside:
@@ -61,3 +63,19 @@ def agreement_by_class(decisions, answers, classes, sample_weight=None):
         if mine.any():
             shares[k] = weight[mine] @ (answers[mine] == c) / weight[mine].sum()
     return shares
+
+
+def warn_of_lost_classes(decisions, answers, classes, what, remedy):
+    """Say so if what was learned never gives a class that the predictor gives to training rows."""
+    given = np.isin(classes, decisions)
+    lost = given & ~np.isin(classes, answers)
+    if not lost.any():
+        return
+    names = ", ".join(repr(c) for c in classes[lost].tolist()[:8])
+    counts = [int(np.count_nonzero(decisions == c)) for c in classes[lost]]
+    only = np.unique(answers)
+    how = f"answers {only.tolist()[0]!r} everywhere" if only.size == 1 else "has lost classes"
+    warn(
+        f"the {what} {how}: it never answers {names}, which the predictor gives to {sum(counts)} "
+        f"of {len(decisions)} training rows. {remedy}"
+    )

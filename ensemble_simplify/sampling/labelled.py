@@ -41,7 +41,7 @@ class Sample:
             self.made = Bunch(answers=answers, **made)
 
     def rows(self, without=None, most=np.inf):
-        """The rows that a tree is grown on, at most so many, those of a fold left out."""
+        """Rows to learn from, at most so many, those of a fold left out; training rows first."""
         parts = []
         for part, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
             if share > 0.0:
@@ -67,6 +67,7 @@ class Sample:
         # one on average: scikit-learn's limits are in such units
         return Bunch(
             X=X,
+            n_real=sum(places.size for part, _, places in parts if part is self.training),
             answers=answers,
             weight=weight * len(X),
             gaps=self.gaps,

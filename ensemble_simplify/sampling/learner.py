@@ -102,8 +102,9 @@ class LearnsFromPredictor:
 
     An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
     `random_state`; others are as below unless it has them, too. Two methods say what is learned:
-    ``_trial(training, seed)`` returns the sizes at which a law is judged and how to learn from its
-    rows (see `folds`), and ``_answers_to(X)`` answers rows of numbers by labels or values.
+    ``_trial(training, columns, seed, deadline)`` returns the sizes at which a law is judged and how
+    to learn from its rows (see `folds`), and ``_answers_to(X)`` answers rows of numbers by labels
+    or values.
     """
 
     estimator: Any
@@ -466,7 +467,7 @@ class LearnsFromPredictor:
             name: self._make_law(own, rows, columns, gaps, seed, deadline)
             for name, own in options.items()
         }
-        sizes, learn = self._trial(training, seed)
+        sizes, learn = self._trial(training, columns, seed, deadline)
         trial = choose_law(
             {name: (law, base) for name, (law, base, _) in made.items()},
             rows,

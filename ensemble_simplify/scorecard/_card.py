@@ -84,8 +84,9 @@ class Card:
     link : {"logistic", "softmax", "identity"}
         What the sums are: one that is above zero in the second of two classes, one for each class,
         of which the largest wins (the first of equals), or a number.
-    slope : float
-        What scores are multiplied by before the sigmoid or softmax makes probabilities of them.
+    slope, shift : float
+        What scores are multiplied by before the sigmoid or softmax makes probabilities of them,
+        and what is added then.
     tie_upper : bool
         Whether a score of zero is for the second of two classes.
     """
@@ -94,6 +95,7 @@ class Card:
     base: np.ndarray
     link: str
     slope: float = 1.0
+    shift: float = 0.0
     tie_upper: bool = False
 
     def __post_init__(self):
@@ -164,6 +166,7 @@ class Card:
             tie_upper=self.tie_upper,
             link=links[self.link],
             slope=self.slope,
+            shift=self.shift,
         )
 
     def reading(self, classes, table):
