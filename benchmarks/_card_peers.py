@@ -95,11 +95,8 @@ def ebm(given, size):
     model = ExplainableBoostingClassifier(interactions=0, n_jobs=1, random_state=seed)
     model.fit(given["X"], given["target"])
     # neighbours with the same score are one; the first and last entries are for gaps and new levels
-    scores = [each[1:-1] for each in model.term_scores_]
-    n_bins = sum(
-        1 + int(np.any(np.diff(each, axis=0).reshape(len(each) - 1, -1), 1).sum())
-        for each in scores
-    )
+    scores = [each[1:-1].reshape(len(each) - 2, -1) for each in model.term_scores_]
+    n_bins = sum(1 + int(np.any(np.diff(each, axis=0), axis=1).sum()) for each in scores)
     return model.predict_proba(given["X_test"]), n_bins
 
 

@@ -8,7 +8,19 @@ picture by `_display`, as a page by `_page`, and with the reasons for answers by
 
 from ensemble_simplify.scorecard._card import Card, Term
 from ensemble_simplify.scorecard._display import ScorecardDisplay
-from ensemble_simplify.scorecard._page import card_fragment
+from ensemble_simplify.scorecard._page import CARD_STYLE, card_content, card_fragment
 from ensemble_simplify.scorecard._reasons import Reason
+from ensemble_simplify.scorecard._shown import ShowsCard
+from ensemble_simplify.scorecard._text import NamedCard
 
-__all__ = ["Card", "Reason", "ScorecardDisplay", "Term", "card_fragment"]
+__all__ = [
+    "CARD_STYLE",
+    "Card",
+    "NamedCard",
+    "Reason",
+    "ScorecardDisplay",
+    "ShowsCard",
+    "Term",
+    "card_content",
+    "card_fragment",
+]

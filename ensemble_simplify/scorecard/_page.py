@@ -10,7 +10,7 @@ from ensemble_simplify.base import fragment, in_html, page
 from ensemble_simplify.scorecard._text import chance_in_words, quoted
 from ensemble_simplify.writing import one_line, percent
 
-_STYLE = """
+CARD_STYLE = """
 .es.es .card{width:auto;min-width:min(100%,34em)}
 .es.es .card td,.es.es .card th{padding:.28em .8em}
 .es.es .card tbody{border-top:2px solid rgba(128,128,128,.6)}
@@ -21,8 +21,8 @@ overflow-wrap:break-word}
 .es.es .card tfoot{border-top:2px solid;border-bottom:2px solid}
 .es.es .card tfoot td{font-weight:650}
 .es.es .card .points{font-weight:650;white-space:nowrap}
-.es.es .card .bar{width:7em;padding:0;vertical-align:middle}
-.es .bar i{display:block;height:.8em;border-radius:1px}
+.es.es .card .far{width:7em;padding:0;vertical-align:middle}
+.es .far i{display:block;height:.8em;border-radius:1px}
 .es.es .card .own{min-width:6em;border:1px solid rgba(128,128,128,.6);text-align:center}
 .es.es .card thead .own{border-top:0}
 .es.es .grid{width:auto;margin:0;font-size:1em}
@@ -31,7 +31,7 @@ overflow-wrap:break-word}
 .es.es .card .grid td,.es.es .card .grid th{padding:.2em .7em;border:0}
 .es.es .card .grid td{border:1px solid rgba(128,128,128,.35);text-align:center;font-weight:650}
 .es.es .chances{width:auto}.es.es .chances td{text-align:center}
-@container (max-width:560px){.es.es .card .bar,.es.es .card .share,.es.es .card .own{display:none}
+@container (max-width:560px){.es.es .card .far,.es.es .card .share,.es.es .card .own{display:none}
 .es.es .card td,.es.es .card th{padding:.25em .4em}}
 @media print{body{font-size:11pt}.es .box{overflow:visible}.es.es .card tbody{break-inside:avoid}}
 """
@@ -49,7 +49,7 @@ def _bar(value, most):
     start = 50.0 if value >= 0 else 50.0 - length
     color = _MORE if value >= 0 else _LESS
     return (
-        f'<td class="bar" aria-hidden="true"><i style="margin-left:{start:.1f}%;'
+        f'<td class="far" aria-hidden="true"><i style="margin-left:{start:.1f}%;'
         f'width:{length:.1f}%;background:rgb({color})"></i></td>'
     )
 
@@ -109,7 +109,7 @@ def _grid(named, part, most, decimals):
     return f'<table class="grid"><tbody>{"".join(rows)}</tbody></table>'
 
 
-def content(named, *, with_room=False, decimals=None):
+def card_content(named, *, with_room=False, decimals=None):
     """The card as HTML; `with_room`: with a column to write the points of a case in."""
     parts, single = named.parts(), len(named.heads) == 1
     with_room = with_room and single
@@ -118,13 +118,13 @@ def content(named, *, with_room=False, decimals=None):
     most = float(np.abs(told).max()) if told else 0.0
     own = '<td class="own"></td>' if with_room else ""
     heads = [f'<th scope="col">{in_html(head)}</th>' for head in named.heads]
-    heads += ['<th class="bar"></th>'] * single
+    heads += ['<th class="far"></th>'] * single
     heads += ['<th scope="col" class="share">rows</th>'] * (named.rows is not None)
     heads += ['<th scope="col" class="own">this case</th>'] * with_room
     start = [_signed(named.in_points(value, decimals)) for value in named.card.base]
     begin = "".join(f'<td class="points">{value}</td>' for value in start)
     rest = 1 * single + (named.rows is not None)
-    empty = '<td class="bar"></td>' * single + '<td class="share"></td>' * (named.rows is not None)
+    empty = '<td class="far"></td>' * single + '<td class="share"></td>' * (named.rows is not None)
     written = f'<td class="own">{start[0]}</td>'
     first = (
         f'<tbody><tr><th scope="row">start</th><td></td>{begin}{empty}'
@@ -160,9 +160,10 @@ def content(named, *, with_room=False, decimals=None):
 def card_fragment(named, title="", about=""):
     """The card for notebooks and in other pages; `about` is a sentence below the title."""
     about = f"<p>{escape(one_line(about))}</p>" if about else ""
-    return fragment(title or named.title, about + content(named), _STYLE)
+    return fragment(title or named.title, about + card_content(named), CARD_STYLE)
 
 
 def card_page(named, title="", decimals=None):
     """The card as a page to print, with room for the points of a case."""
-    return page(title or named.title, content(named, with_room=True, decimals=decimals), _STYLE)
+    told = card_content(named, with_room=True, decimals=decimals)
+    return page(title or named.title, told, CARD_STYLE)

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class ShowsCard(SharesDocs):
     """What an estimator shows of the card in its ``card_``.
 
-    Beside it, it looks at ``_table``, the columns; ``classes_``; ``_card_rows``, the weight of the
-    training rows in each bin of each term, if they were counted (see `counted`); and ``_chances``,
-    totals and the probabilities from each on, if they do not follow from the card itself.
+    Beside it, it looks at ``_table``, the columns; ``classes_``; and ``_card_rows``, the weight of
+    the training rows in each bin of each term, if they were counted: see `counted`.
     """
 
     card_: Card
@@ -47,6 +46,8 @@ decimals : int or None, default=None
         names = table.names if table.names is not None else getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
         told = np.zeros(len(table), dtype=bool) if table.gaps is None else table.gaps.seen
+        may_miss = getattr(self, "_may_miss", None)
+        can_lack = np.zeros(len(table), dtype=bool) if may_miss is None else may_miss
         return NamedCard(
             n_features=len(table),
             names=None if names is None else [str(name) for name in names],
@@ -54,13 +55,13 @@ decimals : int or None, default=None
             card=self.card_,
             classes=None if classes is None else [plain(label) for label in classes],
             told=told,
+            can_lack=can_lack | told | table.may_miss(),
             rows=getattr(self, "_card_rows", None),
-            chances=getattr(self, "_chances", None),
         )
 
     def _numbers_of(self, X):
         """Rows as the numbers that the card compares."""
-        return fitted_rows(self, X, any_missing=True, dtype="float64")
+        return fitted_rows(self, X, dtype="float64")
 
     def to_frame(self) -> pandas.DataFrame:
         """The card as a data frame.

@@ -82,7 +82,7 @@ class Part:
 
     def line_of(self):
         """The number of the line of every bin, in the shape of the points without scores."""
-        found = np.empty(self.term.points.shape[:-1], dtype=np.intp)
+        found = np.zeros(self.term.points.shape[:-1], dtype=np.intp)
         for number_, line in enumerate(self.lines):
             cells = [sides[k].places for sides, k in zip(self.sides, line.sides, strict=True)]
             found[np.ix_(*cells)] = number_
@@ -100,18 +100,17 @@ class NamedCard(NamedColumns):
         Labels as Python's own objects; None for regression.
     told : ndarray of bool, shape (n_features,)
         Columns in which some rows lacked something.
+    can_lack : ndarray of bool, shape (n_features,)
+        Columns in which new rows can lack something, or have a level that nobody knows.
     rows : list of ndarray or None
         The weight of the rows in each bin of each term; None: nobody counted.
-    chances : tuple of two ndarrays, or None
-        Totals, ascending, and the probability of the second class from each on; None: what the
-        card says itself.
     """
 
     card: Card
     classes: list | None
     told: np.ndarray
+    can_lack: np.ndarray
     rows: list | None = None
-    chances: tuple | None = None
 
     # --------------------------------------------------------------- parts
 
@@ -150,6 +149,8 @@ class NamedCard(NamedColumns):
         """Bins of column j in words, those with the same points together."""
         groups = self._groups_of_levels if self.levels(j) is not None else self._groups_of_numbers
         found = groups(j, edges, points)
+        if not self.can_lack[j]:
+            return found
         gap = np.array([len(edges) + 1])
         other = ["missing"]
         if self.levels(j) is not None and self.unknown(j) == "missing":
@@ -161,6 +162,8 @@ class NamedCard(NamedColumns):
     def _groups_of_numbers(self, j, edges, points):
         ends = np.concatenate([[-np.inf], edges, [np.inf]])
         starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
+        if self.table.whole is not None and self.table.whole[j] is not None:
+            ends = np.floor(ends)  # of whole numbers, 30.5 parts what 30 does
         found = []
         for start, stop in zip(starts, [*starts[1:], len(edges) + 1], strict=True):
             low, high = float(ends[start]), float(ends[stop])
@@ -279,10 +282,7 @@ class NamedCard(NamedColumns):
     def chance(self, totals):
         """The probability of the second class at some totals."""
         totals = np.asarray(totals, dtype=np.float64)
-        if self.chances is None:
-            return self.card.probabilities(totals[:, None])[:, 1]
-        known, chance = self.chances
-        return chance[np.maximum(np.searchsorted(known, totals, side="right") - 1, 0)]
+        return self.card.probabilities(totals[:, None])[:, 1]
 
     def totals(self):
         """Round totals over the range of a card for two classes, as numbers and as text."""
@@ -299,7 +299,7 @@ class NamedCard(NamedColumns):
 
     # --------------------------------------------------------------- text
 
-    def text(self, decimals=None):
+    def text(self, decimals=None, *, with_title=True):
         """The card as text: a line for each bin, blocks for columns."""
         parts = self.parts()
         blocks = [[("start", self.card.base, np.nan)]]
@@ -316,7 +316,8 @@ class NamedCard(NamedColumns):
                 taken = [first, *rest]
                 cells += [[line, *[""] * len(own)] for line in taken[:-1]] + [[taken[-1], *own]]
             cells.append([])
-        lines = [self.title, "=" * len(self.title), "", *_aligned(cells)]
+        lines = [self.title, "=" * len(self.title), ""] if with_title else []
+        lines += _aligned(cells)
         lines += textwrap.wrap(self.decision(), _WIDTH, break_on_hyphens=False)
         totals, texts = self.totals()
         if len(totals):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
@@ -32,6 +33,7 @@ class Held(ShowsCard, BaseEstimator):
             ("missing",) * n_columns,
             gaps=Gaps(seen, np.zeros(n_columns), np.zeros(n_columns, dtype=np.float32)),
         )
+        self._may_miss = np.ones(n_columns, dtype=bool)
         self.n_features_in_ = n_columns
         self.feature_names_in_ = self._table.names
         if card is not None:
@@ -160,12 +162,21 @@ def test_totals_have_the_chances_of_the_card():
     assert np.allclose(told, 100 * card.probabilities(totals[:, None])[:, 1], atol=0.5)
 
 
-def test_a_table_of_chances_is_a_step_function():
+def test_what_cannot_be_missing_is_not_told():
     term = Term((0,), (np.array([0.0]),), np.array([-7.0, 8.0, 0.0])[:, None])
     held = Held(Card([term], np.array([1.0]), "logistic"))
-    held._chances = np.array([-6.0, 0.0, 5.0]), np.array([0.1, 0.4, 0.8])
-    named = held._named_card()
-    assert named.chance([-9, -6, -1, 0, 4.9, 5, 99]).tolist() == [0.1, 0.1, 0.1, 0.4, 0.4, 0.8, 0.8]
+    held._may_miss = None
+    held._table = Table.of_numbers(4, list("abcd"))
+    assert "missing" not in held.export_text()
+    assert held.to_frame()["bin"].tolist() == ["", "a <= 0", "a > 0"]
+    assert len(held.reasons(np.array([[1.0, 0, 0, 0]]))[0]) == 1
+
+
+def test_whole_numbers_are_told_by_whole_ends():
+    term = Term((0,), (np.array([30.5, 45.25]),), np.arange(4.0)[:, None])
+    held = Held(Card([term], np.zeros(1), "identity"))
+    held._table = replace(held._table, whole=(np.dtype(int), None, None, None))
+    assert held.to_frame()["bin"].tolist()[1:4] == ["a <= 30", "30 < a <= 45", "a > 45"]
 
 
 def test_points_have_digits_that_tell_them_apart():
