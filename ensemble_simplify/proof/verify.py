@@ -22,6 +22,7 @@ from ensemble_simplify.base import (
     deadline_after,
     validate_params,
 )
+from ensemble_simplify.evidence import Claim
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
 from ensemble_simplify.proof.given_rows import Given
@@ -207,6 +208,9 @@ def verify(
     else:
         outcome = compare_labels(models, inside, given, max_changes, *limits)
     row = outcome.counterexample
+    claim = None
+    if outcome.equal and tolerance is None and X is None:
+        claim = Claim.of_pair("same_class", models, inside)
     return replace(
         outcome,
         counterexample=None if row is None else _shown(row, table, X),
@@ -216,6 +220,7 @@ def verify(
         tolerance=tolerance,
         finer=any(forest.is_finer for forest in common_forests(models)),
         row_dtype=table.row_dtype,
+        claim=claim,
     )
 
 
