@@ -7,7 +7,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from importlib.metadata import version
-from math import floor, log10
+from math import ceil, floor, log10
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +66,7 @@ def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
         "columns": _columns(claim),
         "uses": [{"model": own.model, "columns": own.columns.tolist()} for own in claim.uses],
         "models": models,
-        "proof": _proof(claim, deadline_after(time_limit), max_boxes),
+        "proof": _proof(claim, models, deadline_after(time_limit), max_boxes),
         "made_by": {
             "package": "ensemble_simplify",
             "version": version("ensemble_simplify"),
@@ -283,26 +283,33 @@ def _region(claim):
 # ------------------------------------------------------------------- proofs
 
 
-def _proof(claim, deadline, max_boxes):
-    boxes = partition(claim, deadline, max_boxes)
+def _proof(claim, models, deadline, max_boxes):
+    used = [models[use.model] for use in claim.uses]
+    how = [
+        (len(own["nodes"]["first"]), own["classes"], own["steps"], own["result"]) for own in used
+    ]
+    boxes = partition(claim, deadline, max_boxes, alike=len(how) == 2 and how[0] == how[1])
     answer = [None if own < 0 else own for own in boxes.answer.tolist()]
+    has_classes = claim.kind in ("same_class", "class_is")
     tree = {
         "column": boxes.column.tolist(),
         "end": _finite(boxes.end),
         "left": boxes.left.tolist(),
         "right": boxes.right.tolist(),
         "answer": answer,
-        "bound": [_rounded(own, is_lead=True) for own in boxes.bound.tolist()],
+        "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
     }
     return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": []}
 
 
-def _rounded(number, is_lead):
-    """A bound in few digits, weaker than it was; None where it says nothing."""
-    if not np.isfinite(number) or number == 0.0 or (is_lead and number <= 1e-12):
+def _rounded(number, downwards):
+    """A bound in few digits, no stronger than it was; None where there is none."""
+    if np.isnan(number) or (downwards and number <= 1e-12):
         return None
+    if number == 0.0:
+        return 0.0
     # a little weaker, so that roundings of sums in another order do not matter
-    number *= 1.0 - 1e-6 if is_lead else 1.0 + 1e-6
-    unit = 10.0 ** (floor(log10(abs(number))) - _DIGITS + 1)
-    rounded = (floor if is_lead else lambda x: -floor(-x))(number / unit) * unit
-    return float(f"{rounded:.{_DIGITS}g}")
+    weaker = number - 1e-6 * abs(number) if downwards else number + 1e-6 * abs(number)
+    unit = 10.0 ** (floor(log10(abs(weaker))) - _DIGITS + 1)
+    steps = floor(weaker / unit) if downwards else ceil(weaker / unit)
+    return float(f"{steps * unit:.{_DIGITS}g}")

@@ -209,8 +209,11 @@ def verify(
         outcome = compare_labels(models, inside, given, max_changes, *limits)
     row = outcome.counterexample
     claim = None
-    if outcome.equal and tolerance is None and X is None:
-        claim = Claim.of_pair("same_class", models, inside)
+    if outcome.equal and X is None:
+        kind, data = "same_class", {}
+        if tolerance is not None:
+            kind, data = "within", dict(zip(("atol", "rtol"), tolerance, strict=True))
+        claim = Claim.of_pair(kind, models, inside, data=data)
     return replace(
         outcome,
         counterexample=None if row is None else _shown(row, table, X),
