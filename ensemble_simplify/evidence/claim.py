@@ -94,6 +94,16 @@ class Claim:
         return cls(kind, models, forests, [Use(0, columns), Use(1, columns)], inside, **given)
 
     @property
+    def is_finer(self):
+        """Whether only points that float32 represents are followed."""
+        return any(forest.is_finer for forest in self.forests)
+
+    @property
+    def is_of_classes(self):
+        """Whether it speaks of classes, not of numbers."""
+        return self.kind in ("same_class", "class_is") or self.data.get("of") == "class"
+
+    @property
     def n_coordinates(self):
         """Number of coordinates of the space."""
         return 1 + max(int(use.columns.max()) for use in self.uses)

@@ -7,14 +7,19 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from importlib.metadata import version
-from math import ceil, floor, log10
+from math import ceil, comb, floor, log10
 from pathlib import Path
 
 import numpy as np
 import sklearn
 
 from ensemble_simplify.base import deadline_after
-from ensemble_simplify.evidence.partition import NoEvidence, partition
+from ensemble_simplify.evidence.partition import (
+    NoEvidence,
+    is_refuted,
+    numbers_of,
+    partition,
+)
 from ensemble_simplify.grid import FLOAT32_MAX, walk
 from ensemble_simplify.writing import (
     Above,
@@ -32,6 +37,8 @@ from ensemble_simplify.writing import (
 FORMAT, VERSION = "ensemble_simplify.evidence", 1
 # Ends of splits that send no number to the left.
 _LEAST = -float(np.finfo(np.float64).max)
+# What a model makes of what its trees say.
+_HOW = ("classes", "steps", "result", "outputs")
 # Digits of the bounds that are written.
 _DIGITS = 4
 
@@ -247,9 +254,8 @@ def _level(level):
 
 def _region(claim):
     n, inside = claim.n_coordinates, claim.inside
-    finer = any(forest.is_finer for forest in claim.forests)
     region = {
-        "type": "float32" if finer else "float64",
+        "type": "float32" if claim.is_finer else "float64",
         "low": [None] * n,
         "high": [None] * n,
         "integer": [0] * n,
@@ -284,10 +290,12 @@ def _region(claim):
 
 
 def _proof(claim, models, deadline, max_boxes):
+    if claim.point is not None:
+        return _witness(claim)
+    if claim.near is not None:
+        return _points(claim, max_boxes)
     used = [models[use.model] for use in claim.uses]
-    how = [
-        (len(own["nodes"]["first"]), own["classes"], own["steps"], own["result"]) for own in used
-    ]
+    how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
     boxes = partition(claim, deadline, max_boxes, alike=len(how) == 2 and how[0] == how[1])
     answer = [None if own < 0 else own for own in boxes.answer.tolist()]
     has_classes = claim.kind in ("same_class", "class_is")
@@ -300,6 +308,42 @@ def _proof(claim, models, deadline, max_boxes):
         "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
     }
     return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": []}
+
+
+def _points(claim, max_boxes):
+    near = claim.near
+    n_boxes = len(near.rows) * comb(len(near.vary), min(near.max_changes, len(near.vary)))
+    if n_boxes > max_boxes:
+        raise NoEvidence(
+            f"Points near the rows lie in {n_boxes:,} boxes, but max_boxes={max_boxes:,}. Raise "
+            "it, or ask about fewer rows or changes."
+        )
+    return {
+        "kind": "points",
+        "rows": [_entries(row) for row in near.rows],
+        "max_changes": near.max_changes,
+        "vary": near.vary,
+    }
+
+
+def _witness(claim):
+    point, answers = claim.point, []
+    for forest in claim.over_space:
+        if claim.is_of_classes:
+            answers.append(int(forest.predict_index(point[None])[0]))
+        else:
+            answers.append(numbers_of(forest, point[None])[0].tolist())
+    if not is_refuted(claim, point):
+        raise NoEvidence(
+            "The arrays of the models do not show the difference at the counterexample: it has "
+            "numbers that are finer than float32, on which the models were asked, not followed."
+        )
+    return {"kind": "witness", "point": _entries(point), "answers": answers}
+
+
+def _entries(row):
+    """Numbers of a row in JSON, None where they are missing."""
+    return [None if np.isnan(own) else own for own in row.tolist()]
 
 
 def _rounded(number, downwards):

@@ -105,6 +105,12 @@ def partition(claim, deadline=np.inf, max_boxes=2**62, rule=1, alike=False):
     return _boxes(claim, axes, axis, cut, forms.bounds(bound), forms.mix)
 
 
+def is_refuted(claim, point):
+    """Whether a claim does not hold at a point of its space."""
+    forms = _forms(claim, claim.over_space)
+    return forms.judge(point[None])[0] == _WRONG
+
+
 def _points(axes, inside, cells):
     return axes.points(cells) if inside is None else inside.points(axes, cells)
 
@@ -402,7 +408,7 @@ class _Numbers(_Forms):
 
     def judge(self, points):
         data = self.claim.data
-        own = [_numbers(forest, points) for forest in self.forests]
+        own = [numbers_of(forest, points) for forest in self.forests]
         if self.claim.kind == "in_range":
             number = own[0][:, data["column"]]
             low, high = (
@@ -424,8 +430,7 @@ class _Numbers(_Forms):
 def _forms(claim, forests):
     if claim.kind == "class_is":
         return _OneClass(claim, forests)
-    is_class = claim.kind == "same_class" or claim.data.get("of") == "class"
-    return (_TwoClasses if is_class else _Numbers)(claim, forests)
+    return (_TwoClasses if claim.is_of_classes else _Numbers)(claim, forests)
 
 
 def _unit(vote):
@@ -474,7 +479,7 @@ def _number_sums(forest):
     )
 
 
-def _numbers(forest, points):
+def numbers_of(forest, points):
     """What a model itself answers: values, or the probabilities of its classes."""
     if forest.classes is None:
         return forest.predict_index(points)[:, None].astype(np.float64)
