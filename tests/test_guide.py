@@ -18,6 +18,7 @@ PAGES = [
     "born_again_regressor",
     "choosing_a_promise",
     "composing",
+    "differences",
     "faithful_pruning",
     "faq",
     "one_tree",
