@@ -260,7 +260,7 @@ def _content(found, level):
             title = heading_of_tree(found)
             parts += [heading(title), _tree(tree, title)]
         if (told := differences_told(found)) is not None:
-            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{_html(told.summary('The two'))}</p>"]
+            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{in_html(told.summary('The two'))}</p>"]
             if told.rules:
                 cells = [rule.cells() for rule in told]
                 parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))

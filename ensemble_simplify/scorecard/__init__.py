@@ -18,8 +18,8 @@ from ensemble_simplify.scorecard._shown import ShowsCard
 from ensemble_simplify.scorecard._text import NamedCard
 
 __all__ = [
-    "AdditiveScorecard",
     "CARD_STYLE",
+    "AdditiveScorecard",
     "Card",
     "NamedCard",
     "Reason",
