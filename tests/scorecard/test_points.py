@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
-from random_cards import a_card, fitted
+from random_cards import a_card, every_combination, fitted
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -26,16 +24,6 @@ def rows_of(seed, n=3000, n_columns=4):
     X = rng.normal(size=(n, n_columns))
     X[rng.random(X.shape) < 0.05] = np.nan
     return X
-
-
-def every_combination(card, n_columns=4):
-    """A row for each combination of the bins of all columns that the card looks at."""
-    values = []
-    for j in range(n_columns):
-        own = [e for t in card.terms for c, e in zip(t.columns, t.edges, strict=True) if c == j]
-        edges = np.unique(np.concatenate([[], *own]))
-        values.append([*edges, (edges[-1] if len(edges) else 0.0) + 1.0, np.nan])
-    return np.array(list(product(*values)))
 
 
 @pytest.mark.parametrize("link", ["logistic", "softmax"])
