@@ -141,6 +141,19 @@ class Forest:
         """Number of classes; 0 for regression."""
         return 0 if self.classes is None else self.classes.shape[0]
 
+    def ends(self, table):
+        """The last double that goes left at each split; of a column with levels, the last code.
+
+        Infinity: all that is not missing goes left, minus infinity: nothing does. `table` is that
+        of the model.
+        """
+        is_leaf = self.left < 0
+        coded = np.append(table.coded, False)[self.feature]
+        end = self.threshold.copy()
+        if self.row_dtype == "float32":
+            end = np.where(coded, end, last_double(np.where(is_leaf, 0.0, end)))
+        return np.where(end >= np.finfo(self.row_dtype).max, np.inf, end)
+
     def apply(self, X, deadline=np.inf):
         """The leaf in which each row ends in every tree: int32 of shape (n_rows, n_trees).
 

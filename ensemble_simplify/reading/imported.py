@@ -123,9 +123,9 @@ class ImportedEnsemble(BaseEstimator):
         return self._table.read(X, [np.float64, np.float32])
 
 
-def imported(reading, n_features):
+def imported(reading, n_features, kind=ImportedEnsemble):
     """The ensemble that a `Reading` with a table describes; it must be told its `_forest`."""
-    found: Any = ImportedEnsemble()
+    found: Any = kind()
     found._reading, found._table, found.n_features_in_ = reading, reading.table, n_features
     if reading.classes is not None:
         found.classes_ = np.asarray(reading.classes)

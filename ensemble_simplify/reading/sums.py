@@ -113,8 +113,11 @@ def class_sums(forest, vote=None):
             start[places] += own.moved_by - own.divisor * own.above
     leaves, magnitude = _leaves(forest, vote, value)
     plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
-    is_exact = plain and _cannot_round(leaves, magnitude)
     magnitude += 3.0 * (vote.largest_start + vote.divisor * abs(vote.above))
+    # points of a scorecard
+    is_whole = vote.rule == "additive" and vote.dtype == "float64" and vote.divisor == 1
+    is_whole &= vote.above == 0.0 and vote.offset is None and not vote.by_probability
+    is_exact = (plain or is_whole) and _cannot_round(np.vstack([leaves, start]), magnitude)
     rounding = 8.0 * (vote.n_trees + 16) * vote.coarsest * magnitude
     if vote.by_probability:
         rounding += link_margin(vote) * vote.divisor

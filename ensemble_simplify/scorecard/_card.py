@@ -61,7 +61,7 @@ class Term:
         """The term as a tree with a leaf for each bin; neighbours with the same points share one.
 
         Gaps go where bins with their points are, and otherwise to a leaf right below a test that
-        sends nothing but gaps to the left.
+        sends nothing but gaps to the right.
         """
         return _tree_of(self, n_features)
 
@@ -209,9 +209,10 @@ class _Writer:
         same = [i for i, b in enumerate(last) if np.array_equal(points[b], gap)]
         if same:
             return self._divide(points, last, 0, len(last), same[0], axis)
-        node = self._add(axis, -np.inf, True, None)
-        left = self.grow(gap, axis + 1)
-        return self._join(node, left, self._divide(points, last, 0, len(last), -1, axis))
+        # every number is at most infinite, also where a language has no number below all others
+        node = self._add(axis, np.inf, False, None)
+        left = self._divide(points, last, 0, len(last), -1, axis)
+        return self._join(node, left, self.grow(gap, axis + 1))
 
     def _divide(self, points, last, begin, end, gap, axis):
         """Halve some runs; `gap` is the run that gaps go with."""

@@ -119,13 +119,13 @@ class _Kinds:
     """Rows that have all bins in common, as one: their bins, class and weight.
 
     `values` holds the distinct points of each term in each score, ascending, and `places` says
-    which of them each bin has; `of` says it for each kind of rows: int array of shape (n_terms,
+    which of them each bin has; `which` says it for each kind of rows: int array of shape (n_terms,
     n_scores, n_kinds).
     """
 
     values: list
     places: list
-    of: np.ndarray
+    which: np.ndarray
     label: np.ndarray
     weight: np.ndarray
     usual: list
@@ -137,7 +137,7 @@ class _Kinds:
         _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         total = np.bincount(kind.ravel(), weights=weight) / weight.sum()
         values, places, usual = [], [], []
-        of = np.zeros((len(card.terms), card.n_scores, len(first)), dtype=np.intp)
+        which = np.zeros((len(card.terms), card.n_scores, len(first)), dtype=np.intp)
         for t, term in enumerate(card.terms):
             flat = term.points.reshape(-1, card.n_scores)
             share = np.bincount(bins[t][first], weights=total, minlength=len(flat))
@@ -148,9 +148,9 @@ class _Kinds:
                 distinct, place = np.unique(flat[:, k], return_inverse=True)
                 values[t].append(distinct)
                 places[t].append(place.ravel())
-                of[t, k] = place.ravel()[bins[t][first]]
+                which[t, k] = place.ravel()[bins[t][first]]
         label = card.index_of(card.scores(X[first]))
-        return cls(values, places, of, label, total, usual)
+        return cls(values, places, which, label, total, usual)
 
 
 class _Search:
@@ -158,11 +158,11 @@ class _Search:
 
     def __init__(self, kinds, points, base):
         self.kinds, self.points, self.base = kinds, points, base
-        of = kinds.of
-        self.sums = np.zeros((of.shape[2], of.shape[1]), dtype=np.int64)
-        for t in range(of.shape[0]):
-            for k in range(of.shape[1]):
-                self.sums[:, k] += points[t][k][of[t, k]]
+        which = kinds.which
+        self.sums = np.zeros((which.shape[2], which.shape[1]), dtype=np.int64)
+        for t in range(which.shape[0]):
+            for k in range(which.shape[1]):
+                self.sums[:, k] += points[t][k][which[t, k]]
         self.changed, self.base = self.judge(self.sums, base)
 
     def judge(self, sums, base):
@@ -198,7 +198,7 @@ class _Search:
                 return
 
     def _mend(self, t, k, enough):
-        own, of = self.points[t][k], self.kinds.of[t, k]
+        own, which = self.points[t][k], self.kinds.which[t, k]
         for u in range(len(own)):
             for step in (1, -1):
                 if self.changed <= enough:
@@ -207,7 +207,7 @@ class _Search:
                 if 0 <= beside < len(own) and own[beside] == own[u]:
                     continue  # the order of the points stays
                 sums = self.sums.copy()
-                sums[of == u, k] += step
+                sums[which == u, k] += step
                 changed, base = self.judge(sums, self.base)
                 if changed < self.changed:
                     self.changed, self.base, self.sums = changed, base, sums
@@ -348,7 +348,7 @@ def _compared(card, whole, unit, X, weight):
 
 def _largest_change(card, whole):
     """No log-odds of two classes differ by more between two cards with the same bins."""
-    low = high = whole.slope * whole.base + whole.shift - card.slope * card.base
+    low = high = whole.slope * whole.base + whole.shift - card.slope * card.base - card.shift
     for one, two in zip(card.terms, whole.terms, strict=True):
         apart = whole.slope * two.points - card.slope * one.points
         apart = apart.reshape(-1, card.n_scores)

@@ -9,7 +9,7 @@ import pytest
 from random_cards import CLASSES, a_card, fitted, rows_at_edges, scores_by_loops
 from scipy.special import expit, softmax
 
-from ensemble_simplify import verify
+from ensemble_simplify import export_model, import_model, verify
 from ensemble_simplify.reading import Model
 from ensemble_simplify.scorecard import Card, Term
 
@@ -73,9 +73,9 @@ def test_score_of_zero_goes_to_the_class_that_is_told(tie_upper, label):
 def test_tree_of_a_term_has_a_leaf_for_each_bin():
     tree = term([1.0, 2.0, 2.0, 3.0, 7.0], [0.0, 1.0, 2.0]).tree(1)
     assert sorted(tree.value[tree.left < 0, 0].tolist()) == [1.0, 2.0, 3.0, 7.0]
-    # gaps alone go left at the root, as no bin has their points
-    assert tree.threshold[0] == -np.inf
-    assert tree.missing_left.tolist() == [True] + [False] * (len(tree.left) - 1)
+    # gaps alone go right at the root, as no bin has their points
+    assert tree.threshold[0] == np.inf
+    assert not tree.missing_left.any()
     same = term([1.0, 2.0, 3.0, 1.0], [0.0, 1.0]).tree(1)
     assert sorted(same.value[same.left < 0, 0].tolist()) == [1.0, 2.0, 3.0]
     one = term([4.0, 4.0, 4.0], [0.0]).tree(1)
@@ -85,6 +85,13 @@ def test_tree_of_a_term_has_a_leaf_for_each_bin():
     grown = pair.tree(2)
     assert grown.feature.tolist() == [1, 0, -1, -1, -1]
     assert grown.value[:, 0].tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def test_gaps_are_told_from_the_least_number_in_every_language():
+    card = Card([term([1.0, -1.0, 2.0], [0.0])], np.zeros(1), "logistic")
+    X = np.array([[-np.finfo(np.float64).max], [np.finfo(np.float64).max], [np.nan]])
+    again = import_model(export_model(fitted(card, 1), "json"))
+    assert again.predict(X).tolist() == fitted(card, 1).predict(X).tolist() == ["yes", "no", "yes"]
 
 
 def test_bins_that_differ_are_counted():
