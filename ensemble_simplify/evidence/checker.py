@@ -16,7 +16,7 @@ import gzip
 import hashlib
 import json
 import sys
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -747,45 +747,33 @@ class Evidence:
     def _rises(self, one, two):
         order, labels = self.claim["order"], [part[2] for part in self.uses.parts]
         need(order and len(order) == len(one) and labels[0] == labels[1], "claim: order")
-        ranks = np.array(order)[:, None]
-        first, last = (
-            np.where(two, ranks, np.inf).min(axis=0),
-            np.where(two, ranks, -np.inf).max(axis=0),
-        )
-        proven = [~one[k] | (first >= order[k]) | self.uses.is_kept(k) for k in range(len(one))]
-        return np.all(proven, axis=0), last < np.where(one, ranks, np.inf).min(axis=0)
+        return self._without(one, two, lambda i, j: order[i] > order[j])
 
     def _same_class(self, one, two):
-        uses, n = self.uses, one.shape[1]
+        names, others = (part[2] for part in self.uses.parts)
+        return self._without(one, two, lambda i, j: names[i] != others[j])
+
+    def _without(self, one, two, is_wrong):
+        """Where no pair of classes that is wrong is possible; and where no other one is."""
+        uses, mix = self.uses, self.proof.get("mix", ())
         (first, _, names, *_), (second, _, others, *_) = uses.parts
-        every = sorted(set(names) | set(others))
-        one, two = (
-            [own[k.index(x)] if x in k else np.zeros(n, dtype=bool) for x in every]
-            for own, k in ((one, names), (two, others))
-        )
-        one, two = np.array(one), np.array(two)
-        proven = ((one | two).sum(axis=0) == 1) | uses.alike
-        refuted = ~(one & two).any(axis=0)
-        need(min(self.proof.get("mix", ()), default=1) > 0, "proof: mix")
-        open_ = np.flatnonzero(~proven)
-        both = set(names) & set(others)
-        for a, b in (
-            permutations(range(len(every)), 2) if len(open_) and self.proof.get("mix") else ()
-        ):
-            own = np.flatnonzero(one[a, open_] & two[b, open_])
-            if not len(own):
+        need(min(mix, default=1) > 0, "proof: mix")
+        proven, refuted = np.ones((2, one.shape[1]), dtype=bool)
+        for i, j in product(range(len(one)), range(len(two))):
+            both = one[i] & two[j]
+            if not is_wrong(i, j):
+                refuted &= ~both
                 continue
-            excluded = np.zeros(len(own), dtype=bool)
-            if every[a] in both and every[b] in both:
-                x = uses.lead(first, names.index(every[a]), names.index(every[b]))
-                y = uses.lead(second, others.index(every[b]), others.index(every[a]))
-                for m in self.proof["mix"] if x and y else ():
-                    least = uses.least(
-                        -m * x[0] - y[0], -m * x[1] - y[1], m * x[2] + y[2], open_[own]
-                    )
-                    excluded |= least > 0
-            open_ = np.delete(open_, own[~excluded])
-        proven[open_] |= True if self.proof.get("mix") else False
+            both &= ~(uses.is_kept(i) if both.any() and uses.same else uses.alike)
+            own = np.flatnonzero(both & proven)
+            x = y = None
+            if len(own) and mix and names[i] in others and others[j] in names:
+                x = uses.lead(first, i, names.index(others[j]))
+                y = uses.lead(second, j, others.index(names[i]))
+            for m in mix if x and y else ():
+                least = (-m * x[0] - y[0], -m * x[1] - y[1], m * x[2] + y[2])
+                both[own] &= ~(uses.least(*least, own) > 0)
+            proven &= ~both
         return proven, refuted
 
     def _within(self, said, atol, rtol):
