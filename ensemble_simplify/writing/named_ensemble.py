@@ -58,11 +58,7 @@ class NamedEnsemble(NamedColumns):
         model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
         is_leaf = forest.left < 0
-        coded = np.append(table.coded, False)[forest.feature]
-        end = forest.threshold.copy()
-        if forest.row_dtype == "float32":
-            end = np.where(coded, end, last_double(np.where(is_leaf, 0.0, end)))
-        end = np.where(end >= np.finfo(forest.row_dtype).max, np.inf, end)
+        end = ends_of(forest, table)
         to_left = forest.missing_left
         classes = None if forest.classes is None else [plain(c) for c in forest.classes]
         if class_names is not None:
@@ -103,3 +99,15 @@ class NamedEnsemble(NamedColumns):
     def coded(self):
         """Features that some tree splits on and that have levels, as a list."""
         return [j for j in self.used if self.levels(j) is not None]
+
+
+def ends_of(forest, table):
+    """The double up to which each node of a forest sends a number left; of levels, a code.
+
+    Infinity: all that is not missing goes left, minus infinity: nothing does.
+    """
+    end = forest.threshold.copy()
+    if forest.row_dtype == "float32":
+        coded = np.append(table.coded, False)[forest.feature]
+        end = np.where(coded, end, last_double(np.where(forest.left < 0, 0.0, end)))
+    return np.where(end >= np.finfo(forest.row_dtype).max, np.inf, end)
