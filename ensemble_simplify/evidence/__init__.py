@@ -6,5 +6,5 @@ them. `document` writes models, claim and proof as JSON.
 """
 
 from ensemble_simplify.evidence.claim import Claim, Near, Use
-from ensemble_simplify.evidence.document import evidence, save
+from ensemble_simplify.evidence.document import HasEvidence, evidence
 from ensemble_simplify.evidence.partition import NoEvidence, partition

@@ -8,7 +8,9 @@ import json
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil, comb, floor, log10
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -20,7 +22,7 @@ from ensemble_simplify.evidence.partition import (
     numbers_of,
     partition,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, walk
+from ensemble_simplify.grid import FLOAT32_MAX, last_double, walk
 from ensemble_simplify.writing import (
     Above,
     Chosen,
@@ -40,6 +42,41 @@ _LEAST = -float(np.finfo(np.float64).max)
 _HOW = ("classes", "steps", "result", "outputs")
 # Digits of the bounds that are written.
 _DIGITS = 4
+
+
+class HasEvidence:
+    """An outcome whose `claim` can be saved with its proof."""
+
+    claim: Any = None
+
+    def save(
+        self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
+    ) -> None:
+        """Write evidence: a file with the model or models, the outcome and its proof.
+
+        ``python -m ensemble_simplify check`` checks it, and so does a program that knows nothing of
+        this package.
+
+        Read more in the :ref:`User Guide <evidence>`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in JSON. One that ends in ``.gz`` is compressed.
+        max_boxes : int, default=1_000_000
+            Boxes of the proof, at most.
+        time_limit : float or None, default=None
+            Seconds after which :class:`TimeLimitError` is raised.
+
+        Raises
+        ------
+        ValueError
+            If it is undecided, or the proof takes more than `max_boxes` boxes, or a model is no
+            sum of what its trees say. No file is written then.
+        TimeLimitError
+            If the time limit came first.
+        """
+        save(self.claim, path, max_boxes=max_boxes, time_limit=time_limit)
 
 
 def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
@@ -262,27 +299,54 @@ def _region(claim):
         "clauses": [],
         "order": [list(pair) for pair in claim.order],
     }
-    if inside is None:
-        return region
-    low, high = inside.low, inside.high
-    if claim.forests[0].row_dtype == "float32":
-        # ends stand for the float32 numbers that they are rounded to
-        low, high = (np.clip(own, -FLOAT32_MAX, FLOAT32_MAX) for own in (low, high))
-        low, high = (own.astype(np.float32).astype(np.float64) for own in (low, high))
-        low, high = (
-            np.where(np.isinf(inside.low), -np.inf, low),
-            np.where(np.isinf(inside.high), np.inf, high),
-        )
-    return region | {
-        "low": _finite(low),
-        "high": _finite(high),
-        "integer": inside.integer.astype(int).tolist(),
-        "missing": inside.missing.astype(int).tolist(),
-        "clauses": [
-            [[int(j), int(value)] for j, value in sorted(clause)]
-            for clause in sorted(inside.clauses, key=sorted)
-        ],
-    }
+    is_single = claim.forests[0].row_dtype == "float32"
+    if inside is not None:
+        low, high = inside.low, inside.high
+        if is_single:
+            # ends stand for the float32 numbers that they are rounded to
+            low, high = (_single(own) for own in (low, high))
+        region |= {
+            "low": _finite(low),
+            "high": _finite(high),
+            "integer": inside.integer.astype(int).tolist(),
+            "missing": inside.missing.astype(int).tolist(),
+            "clauses": [
+                [[int(j), int(value)] for j, value in sorted(clause)]
+                for clause in sorted(inside.clauses, key=sorted)
+            ],
+        }
+    if claim.box is not None:
+        _cut_down(region, claim, is_single)
+    return region
+
+
+def _single(ends):
+    """Ends as the nearest float32 numbers, as doubles; infinite ones stay."""
+    with np.errstate(over="ignore"):
+        rounded = ends.astype(np.float32).astype(np.float64)
+    return np.where(np.isinf(ends), ends, np.clip(rounded, -FLOAT32_MAX, FLOAT32_MAX))
+
+
+def _cut_down(region, claim, is_single):
+    """Leave the points of a claim's box in a region."""
+    low, high, missing = claim.box
+    for j in range(claim.n_coordinates):
+        region["missing"][j] &= int(missing[j])
+        below, above = float(low[j]), float(high[j])
+        if below == np.inf:
+            # missing alone
+            region["low"][j], region["high"][j] = 1.0, 0.0
+            continue
+        whole = region["integer"][j]
+        if is_single and not whole:
+            below, above = last_double(np.array([below, above])).tolist()
+        if below > -np.inf:
+            first = floor(below) + 1.0 if whole else float(np.nextafter(below, np.inf))
+            own = region["low"][j]
+            region["low"][j] = first if own is None else max(own, first)
+        if above < np.inf:
+            own = region["high"][j]
+            region["high"][j] = above if own is None else min(own, above)
 
 
 # ------------------------------------------------------------------- proofs
@@ -306,7 +370,7 @@ def _proof(claim, models, deadline, max_boxes):
         "answer": answer,
         "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
     }
-    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": []}
+    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": claim.order}
 
 
 def _points(claim, max_boxes):
