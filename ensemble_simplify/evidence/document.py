@@ -16,6 +16,7 @@ import numpy as np
 import sklearn
 
 from ensemble_simplify.base import deadline_after
+from ensemble_simplify.evidence import checker
 from ensemble_simplify.evidence.partition import (
     NoEvidence,
     is_refuted,
@@ -90,11 +91,21 @@ def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
     lines = [f"{json.dumps(key)}: {json.dumps(own)}" for key, own in document.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     path = Path(path)
-    if path.suffix == ".gz":
-        # without the time of writing: the same evidence is the same file
-        path.write_bytes(gzip.compress(text.encode(), mtime=0))
-    else:
-        path.write_text(text, encoding="utf-8")
+    # without the time of writing: the same evidence is the same file
+    content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
+    # it comes to its place when the checker has found that it holds
+    unchecked = path.with_name(f".unchecked-{path.name}")
+    try:
+        unchecked.write_bytes(content)
+        checker.check(unchecked)
+        unchecked.replace(path)
+    except (checker.Refused, checker.Unproven) as error:
+        raise NoEvidence(
+            f"The proof is of a form that the checker of evidence does not follow: {error}. No "
+            "file was written."
+        ) from error
+    finally:
+        unchecked.unlink(missing_ok=True)
 
 
 def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
@@ -119,6 +130,7 @@ def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
             "settings": claim.settings,
         },
     }
+    document["words"] = checker.words(document)
     return document | {"digest": _digest(document)}
 
 
