@@ -118,7 +118,7 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    """Draw the pictures of the page that compares methods and of the architecture page before anything is read."""
+    """Draw the pictures of two pages, on methods and architecture, before anything is read."""
     import draw_architecture
     from figures import decision
 
