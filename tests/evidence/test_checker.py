@@ -194,12 +194,15 @@ def _answers(model, row):
     return said
 
 
-def _holds_at(document, claim, point):
-    """Whether a claim holds at one point."""
+def _holds_at(document, claim, point, known):
+    """Whether a claim holds at one point; answers that are known are not asked for again."""
     said = []
     for use in document["uses"]:
-        model = document["models"][use["model"]]
-        said.append((model, _answers(model, [point[j] for j in use["columns"]])))
+        model, row = document["models"][use["model"]], [point[j] for j in use["columns"]]
+        key = use["model"], *(None if math.isnan(x) else x for x in row)
+        if key not in known:
+            known[key] = _answers(model, row)
+        said.append((model, known[key]))
     labels = [m["classes"][own[m["result"]]] if m["classes"] else None for m, own in said]
     if claim["kind"] == "same_class":
         return json.dumps(labels[0]) == json.dumps(labels[1])
@@ -289,8 +292,9 @@ def _is_true(document):
         # as the one row of a claim about it alone
         alone = {"kind": "points", "rows": [proof["point"]], "max_changes": 0, "vary": []}
         inside = list(_points(document | {"proof": alone}))
-        return len(inside) == 1 and not _holds_at(document, claim["claim"], point)
-    return all(_holds_at(document, claim, point) for point in _points(document))
+        return len(inside) == 1 and not _holds_at(document, claim["claim"], point, {})
+    known = {}
+    return all(_holds_at(document, claim, point, known) for point in _points(document))
 
 
 # ------------------------------------------------------------------- claims by hand
@@ -491,10 +495,9 @@ def _changed(value, rng, numbers):
     return other
 
 
-def _mutant(document, rng):
-    """A document with one thing changed, as text differs; its hashes and words stay."""
+def _mutant(document, places, rng):
+    """A document with one thing changed; its hashes and words stay."""
     while True:
-        places = sorted(_places(document), key=str)
         # one of the parts first, or most changes would be of nodes
         part = ["models", "models", "region", "claim", "proof", "proof", "uses", "columns"][
             rng.integers(8)
@@ -530,11 +533,13 @@ def _resigned(document):
 
 def test_changed_documents_are_found(tmp_path):
     rng = np.random.default_rng(0)
-    names = list(DOCUMENTS)
+    # trying all points takes long there
+    names = [name for name in DOCUMENTS if "hard" not in name]
     counts = {"found": 0, "still true": 0}
+    places = {name: sorted(_places(DOCUMENTS[name]), key=str) for name in names}
     for i in range(1000):
         document = DOCUMENTS[names[i % len(names)]]
-        other = _mutant(document, rng)
+        other = _mutant(document, places[names[i % len(names)]], rng)
         assert _told(other, tmp_path)[0] > 0
         other = _resigned(other)
         told, said = _told(other, tmp_path)
