@@ -139,7 +139,8 @@ class Uses(Trees):
         for use in uses:
             model, n = models[use["model"]], len(every[2])
             nodes, steps, base = model["nodes"], model["steps"], len(self.steps)
-            need(len(use["columns"]) == model["n_columns"], "uses: columns are not the model's")
+            own = len(use["columns"]), len(set(use["columns"]))
+            need(own == (model["n_columns"],) * 2, "uses: columns are not the model's")
             every[0] += [use["columns"][j] if j >= 0 else -1 for j in nodes["column"]]
             every[1] += nodes["end"]
             for own, key in zip(every[2:4], ("left", "right"), strict=True):
@@ -239,6 +240,8 @@ class Uses(Trees):
         parts = form[:, :-1].reshape(2, *self.shape)[:, :, self.tree]
         most = np.maximum.reduceat((parts[1] * np.abs(self.value)).sum(axis=0), self.first)
         spare = (np.maximum(most, 1e-20 * (most > 0)) * self.tree_spares).sum() + form[1, -1]
+        # float32 numbers overflow beyond
+        spare = spare if most.sum() + abs(form[0, -1]) < 1e37 else np.inf
         return (parts[0] * self.value).sum(axis=0), form[0, -1], spare
 
     def lead(self, step, a, b):
@@ -257,16 +260,18 @@ class Uses(Trees):
             at[:, -1] = -second[0], abs(second[0]) * max(self.tree_spares)
             return self.terms((form + at) * [[1.0 if b == third else -1.0], [1.0]])
         i, j = own[a], own[b]
-        if third == 0 and self.steps[i][0] == self.steps[j][0] == "/":
-            if self.steps[i][2] == self.steps[j][2] and self.steps[self.steps[i][2]][1] > 0:
-                i, j = self.steps[i][1], self.steps[j][1]
+        one, two = self.steps[i], self.steps[j]
+        if third == 0 and one[0] == two[0] == "/" and one[2:] == two[2:] and one[3] == "float64":
+            # sums that differ still do once they are divided
+            if 1e-8 <= self.steps[one[2]][1] <= 1e8:
+                i, j = one[1], two[1]
         if self.forms[i] is None or self.forms[j] is None:
             return None
         leaf, constant, spare = self.terms(self.forms[i] * [[1], [1]] + self.forms[j] * [[-1], [1]])
         if (
             third == 0
             and self.steps[i][0] == self.steps[j][0] == "trees"
-            and spare < 2.0**20 * max(self.tree_spares)
+            and spare < 2.0**20 * min(self.tree_spares)
         ):
             whole = np.ldexp(np.append(self.value, [self.steps[i][4], self.steps[j][4]]), 20)
             types = {self.steps[i][5], self.steps[j][5]}
