@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import sklearn
 
-GUIDE = Path(__file__).resolve().parent.parent / "doc" / "user_guide"
+DOC = Path(__file__).resolve().parent.parent / "doc"
+GUIDE = DOC / "user_guide"
 # Every block of Python on these runs in the order of the page; what it prints is the next block.
 PAGES = [
     "audit",
@@ -23,6 +24,7 @@ PAGES = [
     "simplify",
     "tables",
     "verify",
+    "../tutorial",
 ]
 # On these, examples are dialogues.
 DIALOGUES = ["cultivated", "genesim", "representer"]
@@ -57,7 +59,7 @@ def plain(text):
 def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     # pages read files as in a clone, and may write some
-    (tmp_path / "examples").symlink_to(GUIDE.parent.parent / "examples")
+    (tmp_path / "examples").symlink_to(DOC.parent / "examples")
     monkeypatch.chdir(tmp_path)
     names, found = {}, blocks(page)
     assert len(found) >= 4

@@ -16,6 +16,16 @@ from ensemble_simplify.writing.languages import export_model, export_tree, impor
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.named_tree import NamedTree, checked_names
+from ensemble_simplify.writing.program import (
+    Above,
+    Chosen,
+    Constant,
+    Largest,
+    Operation,
+    Probability,
+    TreeSum,
+    program_of,
+)
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,
