@@ -10,9 +10,13 @@ from ensemble_simplify.base import fragment, in_html, page
 from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
+    COLUMNS_OF_DIFFERENCES,
+    HEADING_OF_DIFFERENCES,
+    WHAT_VOLUME_IS,
     best_row,
     columns_of_curve,
     columns_of_methods,
+    differences_told,
     heading_of_tree,
     how_judged,
     in_terms_of_simplify,
@@ -255,6 +259,12 @@ def _content(found, level):
         if tree is not None:
             title = heading_of_tree(found)
             parts += [heading(title), _tree(tree, title)]
+        if (told := differences_told(found)) is not None:
+            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{in_html(told.summary('The two'))}</p>"]
+            if told.rules:
+                cells = [rule.cells() for rule in told]
+                parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))
+                parts.append(f'<p class="small faint">{WHAT_VOLUME_IS}</p>')
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [[write(point) for _, write in heads] for point in found.curve]
