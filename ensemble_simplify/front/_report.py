@@ -142,6 +142,17 @@ def columns_of_curve(found):
     return columns
 
 
+def differences_told(found):
+    """Where the recommended tree and the model differ, on the rows that judge; None: nowhere."""
+    told = found._differences
+    return told if told is not None and told.n_differing else None
+
+
+HEADING_OF_DIFFERENCES = "Where the tree leaves the model"
+WHAT_VOLUME_IS = "Volumes are shares of the range of these rows, each column taken evenly."
+COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says", "the tree")
+
+
 def promises(found):
     """Names of the rows that promise more than what was measured, and the promises."""
     return [(row.name, row.promise) for row in found.table if row.is_measured and row.promise]
@@ -202,6 +213,13 @@ def as_text(found):
         if tree is not None:
             out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree), ""]
             out += _paragraph(what_leaves_say(tree))
+        if (told := differences_told(found)) is not None:
+            out += ["", f"{HEADING_OF_DIFFERENCES}:"]
+            out += ["", *_paragraph(told.summary("The two"))]
+            for rule in told:
+                out += _paragraph(rule.in_words("the model", "the tree"), "  ")
+            if told.rules:
+                out += _paragraph(WHAT_VOLUME_IS)
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [["  ", *(head for head, _ in heads)]]

@@ -15,8 +15,18 @@ the code may answer otherwise than the model. `words` shows names and numbers. T
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
 from ensemble_simplify.writing.languages import export_model, export_tree, import_model, import_tree
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
-from ensemble_simplify.writing.named_columns import ALL, Span
-from ensemble_simplify.writing.named_tree import NamedTree
+from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
+from ensemble_simplify.writing.named_tree import NamedTree, checked_names
+from ensemble_simplify.writing.program import (
+    Above,
+    Chosen,
+    Constant,
+    Largest,
+    Operation,
+    Probability,
+    TreeSum,
+    program_of,
+)
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,
@@ -31,6 +41,7 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_tree,
 )
 from ensemble_simplify.writing.words import (
+    end_of_interval,
     in_drawing,
     level_in_words,
     number,

@@ -3,15 +3,13 @@
 import copy
 import ctypes
 import re
-import shutil
-import sqlite3
-import subprocess
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from loans import each_kind, fitted, labels_of, many
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -25,6 +23,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.tree import DecisionTreeClassifier
+from written_code import by_c, by_python, by_sqlite, compiled, needs_gcc
 
 from ensemble_simplify import (
     FaithfulPruner,
@@ -37,51 +36,7 @@ from ensemble_simplify import (
 from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Model
 
-GCC = shutil.which("gcc")
-needs_gcc = pytest.mark.skipif(GCC is None, reason="no C compiler")
 WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
-
-
-# ------------------------------------------------------------------- running what was written
-
-
-def compiled(text, folder):
-    """What gcc makes of a C file, under all its warnings."""
-    source, library = folder / "model.c", folder / "model.so"
-    source.write_text(text, encoding="ascii")
-    options = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
-    subprocess.run([GCC, *options, "-o", library, source, "-lm"], check=True)
-    return ctypes.CDLL(str(library))
-
-
-def by_c(text, rows, folder, *, n_proba=0, real=False):
-    """What the C function `predict` answers to rows of doubles."""
-    library = compiled(text, folder)
-    pointer = ctypes.POINTER(ctypes.c_double)
-    rows = np.ascontiguousarray(rows)
-    address = [row.ctypes.data_as(pointer) for row in rows]
-    if n_proba:
-        found = np.empty((len(rows), n_proba))
-        for own, out in zip(address, found, strict=True):
-            library.predict(own, out.ctypes.data_as(pointer))
-        return found
-    library.predict.restype = ctypes.c_double if real else ctypes.c_int
-    return np.array([library.predict(own) for own in address])
-
-
-def by_sqlite(text, frame):
-    """The columns that a query answers, in the order of the rows of a frame; `id` is its key."""
-    with sqlite3.connect(":memory:") as connection:
-        frame.assign(id=np.arange(len(frame))).to_sql("rows", connection, index=False)
-        found = pd.read_sql(text, connection)
-    assert found["id"].is_unique
-    return found.sort_values("id").drop(columns="id")
-
-
-def by_python(text, rows):
-    names = {}
-    exec(text, names)
-    return [names["predict"](row) for row in rows]
 
 
 # ------------------------------------------------------------------- arrays of numbers
@@ -220,6 +175,23 @@ def test_probabilities(name, tmp_path):
     found = by_sqlite(query, frame)
     assert list(found) == [f"prediction_{label}" for label in model.classes_]
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "temperature"])
+@pytest.mark.parametrize("name", ["even_forest", "boosting", "ada", "histogram"])
+def test_probabilities_of_calibrations(name, method):
+    inner, load = MODELS[name]()
+    X, y = load(return_X_y=True)
+    model = CalibratedClassifierCV(inner, method=method, ensemble=False, cv=2).fit(X, y == 1)
+    again = import_model(export_model(model, "json"))
+    if name == "even_forest" and method == "temperature":  # which takes logarithms of means
+        assert not hasattr(again, "predict_proba")
+        return
+    expected = model.predict_proba(X)
+    np.testing.assert_allclose(again.predict_proba(X), expected, rtol=0, atol=1e-14)
+    answers = by_python(export_model(model, "python", output="probabilities"), X[:30].tolist())
+    found = [list(own.values()) for own in answers]
+    np.testing.assert_allclose(found, expected[:30], rtol=0, atol=1e-14)
 
 
 # ------------------------------------------------------------------- text, gaps, unknown levels
