@@ -204,9 +204,7 @@ def kinds(options):
         labels = read.forest.classes[places]
         if differ(again.predict(rows), labels):
             raise AssertionError(f"{name}: C in 16 bits is not what was read back")
-        line(
-            name, "C, 16 bits", f"{differ(labels, expected):,}", f"{seconds:.2f}", f"{n_bytes:,}"
-        )
+        line(name, "C, 16 bits", f"{differ(labels, expected):,}", f"{seconds:.2f}", f"{n_bytes:,}")
         query = export_model(model, "sql", table="rows", keys=["id"], X=X)
         frame = rows.copy()
         for column in frame:
@@ -220,7 +218,9 @@ def kinds(options):
         text = export_model(model, "python", X=X)
         few = rows[:PYTHON_ROWS].astype(object).to_dict("records")
         labels, seconds = by_python(text, few)
-        line(name, "Python", differ(labels, expected[: len(few)]), f"{seconds:.2f}", f"{len(text):,}")
+        line(
+            name, "Python", differ(labels, expected[: len(few)]), f"{seconds:.2f}", f"{len(text):,}"
+        )
         text = export_model(model, "json", X=X)
         found = Loads(lambda text=text, rows=rows: import_model(text).predict(rows))
         line(
@@ -233,7 +233,9 @@ def databases(options):
     """Names of databases, and what runs a query on a frame there."""
     found = [("SQLite", by_sqlite), ("DuckDB", by_duckdb)]
     if options.postgres:
-        found.append(("PostgreSQL", lambda query, frame: by_postgres(query, frame, options.postgres)))
+        found.append(
+            ("PostgreSQL", lambda query, frame: by_postgres(query, frame, options.postgres))
+        )
     return found
 
 
