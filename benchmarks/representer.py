@@ -78,9 +78,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from benchmarks._record import environment
 from benchmarks._representer_worth import worth
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify.representer._coordinates import Coordinates as _Coordinates
-from ensemble_simplify.representer._law import ColumnSplit as _Split
-from ensemble_simplify.representer._samplers import make_law as _make_law
+from ensemble_simplify.sampling import ColumnSplit as _Split
+from ensemble_simplify.sampling import Coordinates as _Coordinates
+from ensemble_simplify.sampling import make_law as _make_law
 
 # The method of the paper, by parameters.
 PAPER = {

@@ -18,8 +18,11 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
+    "other_projects",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -27,8 +30,8 @@ exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py
 templates_path = ["_templates"]
 default_role = "py:obj"
 
-# Every reference must resolve, but for parameters and attributes in single backticks and for other
-# projects: no inventory is fetched while building.
+# Every reference must resolve, but for parameters and attributes in single backticks and for names
+# of other projects that have no page of their own (see other_projects.py).
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", r"[\w.]+"),
@@ -41,6 +44,11 @@ autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 # The class template lists the members; numpydoc must not do it again.
 numpydoc_show_class_members = False
+
+# What is copied is the code, without the prompts and what they print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
 
 # Drawings of the guide: scripts in figures/, run at build.
 plot_formats = [("svg", 150)]
@@ -86,17 +94,19 @@ html_title = "ensemble_simplify"
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "logo": {
-        "text": "ensemble_simplify",
+        "text": f"ensemble_simplify {version}",
         "image_light": "_static/logo-light.svg",
         "image_dark": "_static/logo-dark.svg",
         "alt_text": "",
     },
     "navigation_with_keys": False,
-    "show_prev_next": False,
+    "show_prev_next": True,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
 html_sidebars = {
     "index": [],
+    "compare": [],
+    "tutorial": [],
     "install": [],
     "api": [],
     "contributing": [],
@@ -108,7 +118,7 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    """Draw the pictures of the start page and of the architecture page before anything is read."""
+    """Draw the pictures of two pages, on methods and architecture, before anything is read."""
     import draw_architecture
     from figures import decision
 

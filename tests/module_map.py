@@ -1,6 +1,6 @@
 """The modules of ensemble_simplify: what each may import, and what its source does import.
 
-The house has a ground of five packages, a wing for each method, and above them the front. A package
+The house has a ground of six packages, a wing for each method, and above them the front. A package
 of the ground imports only those listed before it, and a wing the ground, but no other wing. The
 front imports the ground and the wings. What stands in another package is imported from its face.
 """
@@ -17,7 +17,7 @@ NAME = "ensemble_simplify"
 # Files beside the packages that packages may use, from the bottom up.
 FOUNDATION = ["_typedefs", "_lp"]
 # The packages of the ground, from the bottom up, and the kernels that the card puts beside them.
-GROUND = ["grid", "reading", "writing", "base", "proof"]
+GROUND = ["grid", "reading", "writing", "base", "evidence", "proof", "sampling"]
 CARD = ["_dp_layout", "_dp"]
 # The storey that knows all wings, and the command, which knows only the front.
 FRONT = "front"

@@ -1,6 +1,6 @@
 """The directions of imports between the modules of ensemble_simplify.
 
-A ground of five packages, a wing for each method, and the front above: wings import the ground, no
+A ground of six packages, a wing for each method, and the front above: wings import the ground, no
 wing another; each package of the ground imports only those below it; the front imports the
 ground and the faces of the wings, and nobody imports the front but the package's face and the
 command. Files are imported from their own package only, but for kernels.
@@ -140,6 +140,8 @@ def test_there_is_no_circle():
         ("writing.languages", ".py", "from ensemble_simplify.proof import verify"),
         ("base.ensemble", ".py", "from ensemble_simplify.born_again import BornAgainClassifier"),
         ("proof.verify", ".py", "from ensemble_simplify.front import simplify"),
+        ("proof.verify", ".py", "from ensemble_simplify.sampling import make_law"),
+        ("sampling.law", ".py", "from ensemble_simplify.representer import RepresenterTree"),
         ("_lp", ".py", "from . import grid"),
         ("_lp", ".py", "from ensemble_simplify.grid import Axes"),
         ("_helpers", ".py", "import numpy"),

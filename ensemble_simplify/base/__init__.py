@@ -2,10 +2,10 @@
 
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
 give, `tables` makes numbers of text and gaps, and `tree_mixins` is what estimators do with their
-tree. `limits` keeps limits of time and memory, `plots` is under all displays, and `docs` holds text
-that docstrings share. `shares` reads shares as users write them, and has the intervals of those
-that were counted, `products` sums with the same roundings everywhere, and `_scikit_learn` imports
-private helpers.
+tree. `limits` keeps limits of time and memory, `plots` is under all displays, `pages` under all
+that is written in HTML, and `docs` holds text that docstrings share. `shares` reads shares as users
+write them, and has the intervals of those that were counted, `products` sums with the same
+roundings everywhere, and `_scikit_learn` imports private helpers.
 """
 
 from ensemble_simplify.base._scikit_learn import (
@@ -43,6 +43,7 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
+from ensemble_simplify.base.pages import fragment, in_html, page
 from ensemble_simplify.base.plots import (
     CurveDisplay,
     Display,
@@ -72,6 +73,7 @@ from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,
+    KeepsBoosters,
     LearnsFromTables,
     TakesWhatItsEstimatorTakes,
 )

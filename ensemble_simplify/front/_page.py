@@ -1,8 +1,4 @@
-"""The report as a page and as a fragment for notebooks, and a tree alone as such a fragment.
-
-Fragments take colours and type from what is around them, so that they suit light and dark themes;
-only a page of its own says what is light and what is dark.
-"""
+"""The report as a page and as a fragment for notebooks, and a tree alone as such a fragment."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from ensemble_simplify.base import fragment, in_html, page
 from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
@@ -40,12 +37,6 @@ _RUNGS, _SMALLEST = range(300, 1101, 100), 0.85
 _LEVELS = {"follows": "#009e73", "partly": "#e69f00", "none": "#d55e00"}
 
 _STYLE = """
-.es{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
-font-size:15px;line-height:1.5;color:inherit;max-width:1120px;text-align:left}
-.es *{box-sizing:border-box}
-.es h1,.es h2,.es h3{color:inherit;font-weight:650;line-height:1.25;margin:1.7em 0 .5em}
-.es h1{font-size:1.7em;margin-top:.3em}.es h2,.es h3{font-size:1.15em}
-.es p{margin:.5em 0}.es .faint{opacity:.74}.es .small{font-size:.88em}
 .es .verdict{border-left:5px solid;padding:.55em 1em;margin:.8em 0;border-radius:4px;
 background:rgba(128,128,128,.11)}
 .es .verdict p{margin:.25em 0}.es .verdict strong{font-size:1.08em}
@@ -54,20 +45,6 @@ background:rgba(128,128,128,.11)}
 padding:.5em .8em}
 .es .tiles dt{font-size:.85em;opacity:.74;font-weight:400}
 .es .tiles dd{margin:0}.es .tiles b{font-size:1.45em;font-weight:650;display:block;line-height:1.3}
-.es .box{container-type:inline-size;overflow-x:auto}
-.es.es table{border-collapse:collapse;width:100%;margin:.6em 0;font-size:.92em;color:inherit;
-border:0;table-layout:auto}
-.es.es th,.es.es td{padding:.35em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.35);
-vertical-align:top;background:none;color:inherit;max-width:none;white-space:normal;
-text-align:right;font-variant-numeric:tabular-nums;font-weight:400}
-.es.es thead th{font-weight:650;vertical-align:bottom}
-.es.es th:first-child,.es.es .left{text-align:left}
-.es.es tbody tr,.es.es tbody tr:nth-child(odd),.es.es tbody tr:hover{background:none}
-.es.es tbody tr.chosen{background:rgba(0,114,178,.17)}.es.es tr.chosen th{font-weight:650}
-.es code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-font-size:.9em;background:rgba(128,128,128,.15);color:inherit;padding:.12em .35em;
-border-radius:4px;white-space:pre-wrap;overflow-wrap:anywhere}
-.es ul.plain{list-style:none;margin:.4em 0;padding:0}.es ul.plain li{margin:.3em 0}
 .es svg{max-width:100%;height:auto;display:block;font-family:inherit}
 .es .curves{display:flex;flex-wrap:wrap;gap:1em 2em}
 .es .curves svg{flex:1 1 430px;min-width:min(290px,100%);max-width:540px}
@@ -110,35 +87,24 @@ _STYLE += "".join(
     f".es .upto{rung} .outline{{display:block}}}}\n"
     for rung in _RUNGS
 )
-_PAGE = """
-:root{color-scheme:light dark}
-body{margin:0;padding:1.2rem;background:#fff;color:#1f2328}
-.es{margin:0 auto}
-@media (prefers-color-scheme:dark){body{background:#14181d;color:#e4e8ec}}
-"""
 
 
 # ------------------------------------------------------------------- pieces
 
 
-def _html(text):
-    """Text for a page; numbers stay with their per cent."""
-    return escape(text).replace(" %", "&nbsp;%")
-
-
 def _table(cells, heads, chosen, *, left=(), name="cards"):
     """A table whose first column names its rows, and which becomes a list where it is narrow."""
     head = "".join(
-        f'<th scope="col"{" class=left" if text in left else ""}>{_html(text)}</th>'
+        f'<th scope="col"{" class=left" if text in left else ""}>{in_html(text)}</th>'
         for text in heads
     )
     body = []
     for i, (first, *rest) in enumerate(cells):
-        parts = [f'<th scope="row">{_html(first)}</th>']
+        parts = [f'<th scope="row">{in_html(first)}</th>']
         for text, label in zip(rest, heads[1:], strict=True):
             side = ' class="left"' if label in left else ""
             data = f' data-label="{escape(label)}"' if text else ""
-            parts.append(f"<td{side}{data}>{_html(text)}</td>")
+            parts.append(f"<td{side}{data}>{in_html(text)}</td>")
         mark = ' class="chosen"' if i == chosen else ""
         body.append(f"<tr{mark}>{''.join(parts)}</tr>")
     return (
@@ -159,12 +125,12 @@ def _split(node):
     for word, child in zip(("yes", "no"), node.children, strict=True):
         below = _split(child) if child.children else _leaf(child)
         parts.append(f'<li><span class="side">{word}</span> {below}</li>')
-    return f'<span class="ask">{_html(node.text)}</span><ul>{"".join(parts)}</ul>'
+    return f'<span class="ask">{in_html(node.text)}</span><ul>{"".join(parts)}</ul>'
 
 
 def _leaf(leaf):
     if leaf.n_hidden:
-        return f'<span class="leaf faint">{_html(leaf.text)} ({_html(leaf.support)})</span>'
+        return f'<span class="leaf faint">{in_html(leaf.text)} ({in_html(leaf.support)})</span>'
     bar = ""
     if leaf.shares is not None:
         bar = "".join(
@@ -175,8 +141,8 @@ def _leaf(leaf):
         bar = f'<span class="bar" aria-hidden="true">{bar}</span>'
     dot = f'<span class="dot" aria-hidden="true" style="background:{color_of(leaf)}"></span>'
     return (
-        f'<span class="leaf">{dot}<b>{_html(leaf.text)}</b>{bar or " "}'
-        f'<span class="small faint">{_html(leaf.support)}</span></span>'
+        f'<span class="leaf">{dot}<b>{in_html(leaf.text)}</b>{bar or " "}'
+        f'<span class="small faint">{in_html(leaf.support)}</span></span>'
     )
 
 
@@ -191,7 +157,7 @@ def _tree(named_tree, title):
         picture, kind = "", "no-picture"
     return (
         f'<div class="box"><div class="{kind}">{picture}{_outline(root)}</div></div>'
-        f'<p class="small faint">{_html(what_leaves_say(named_tree))}</p>'
+        f'<p class="small faint">{in_html(what_leaves_say(named_tree))}</p>'
     )
 
 
@@ -213,7 +179,7 @@ def tree_html(named_tree, title, about=""):
     """
     drawn = "" if named_tree is None else _tree(named_tree, title)
     about = f"<p>{escape(about)}</p>" if about else ""
-    return f'<style>{_STYLE}</style><div class="es"><h3>{_html(title)}</h3>{about}{drawn}</div>'
+    return fragment(title, about + drawn, _STYLE)
 
 
 # ------------------------------------------------------------------- report
@@ -243,8 +209,8 @@ def _tiles(found):
     else:
         tiles.append(("size", leaves(row.leaves), "in one tree"))
     told = "".join(
-        f"<div><dt>{escape(what)}</dt><dd><b>{_html(value)}</b>"
-        f'<span class="small faint">{_html(more)}</span></dd></div>'
+        f"<div><dt>{escape(what)}</dt><dd><b>{in_html(value)}</b>"
+        f'<span class="small faint">{in_html(more)}</span></dd></div>'
         for what, value, more in tiles
     )
     return f'<dl class="tiles">{told}</dl>'
@@ -276,17 +242,17 @@ def _curves(found):
 
 def _content(found, level):
     def heading(text):
-        return f"<h{level}>{_html(text)}</h{level}>"
+        return f"<h{level}>{in_html(text)}</h{level}>"
 
     verdict, row = found.verdict, best_row(found)
     color = _LEVELS.get(verdict.level, "#888888")
-    reason = f"<p>{_html(found.reason)}</p>" if row is not None else ""
+    reason = f"<p>{in_html(found.reason)}</p>" if row is not None else ""
     first, end, more = verdict.text.partition(". ")
     parts = [
         f'<div class="verdict" style="border-left-color:{color}">'
-        f"<p><strong>{_html(first + end)}</strong>{_html(more)}</p>{reason}</div>"
+        f"<p><strong>{in_html(first + end)}</strong>{in_html(more)}</p>{reason}</div>"
     ]
-    parts += [f"<p>{_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
+    parts += [f"<p>{in_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
     if row is not None:
         parts.append(_tiles(found))
         tree = found.best_model.named_tree
@@ -294,7 +260,7 @@ def _content(found, level):
             title = heading_of_tree(found)
             parts += [heading(title), _tree(tree, title)]
         if (told := differences_told(found)) is not None:
-            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{_html(told.summary('The two'))}</p>"]
+            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{in_html(told.summary('The two'))}</p>"]
             if told.rules:
                 cells = [rule.cells() for rule in told]
                 parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))
@@ -311,18 +277,19 @@ def _content(found, level):
     best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
     names = ["method", *(head for head, _, _ in heads)]
     parts += [heading("All methods"), _table(cells, names, best, left=("agreement by class",))]
-    parts.append(
-        f'<p class="small faint">{_html(how_judged(found))} {_html(what_columns_say(found))}</p>'
-    )
+    told = f"{how_judged(found)} {what_columns_say(found)}"
+    parts.append(f'<p class="small faint">{in_html(told)}</p>')
     for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
         if told:
-            lines = "".join(f"<li><b>{_html(name)}</b>: {_html(text)}</li>" for name, text in told)
+            lines = "".join(
+                f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in told
+            )
             parts.append(f'{heading(title)}<ul class="plain">{lines}</ul>')
     if told := not_tried(found):
-        parts.append(f'<p class="small">{_html(told)}</p>')
+        parts.append(f'<p class="small">{in_html(told)}</p>')
     if steps := next_steps(found):
         lines = "".join(
-            f"<li><code>{escape(code)}</code> {_html(what)}</li>" for code, what in steps
+            f"<li><code>{escape(code)}</code> {in_html(what)}</li>" for code, what in steps
         )
         parts.append(f'{heading("Next")}<ul class="plain">{lines}</ul>')
     return "".join(parts)
@@ -330,18 +297,9 @@ def _content(found, level):
 
 def as_fragment(found):
     """The report for notebooks, with the recommended tree drawn."""
-    return (
-        f'<style>{_STYLE}</style><div class="es"><h3>{_html(title_of(found))}</h3>'
-        f"{_content(found, 3)}</div>"
-    )
+    return fragment(title_of(found), _content(found, 3), _STYLE)
 
 
 def as_page(found):
     """The report as a page of its own."""
-    title = _html(title_of(found))
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_PAGE}{_STYLE}</style></head>"
-        f'<body><main class="es"><h1>{title}</h1>{_content(found, 2)}</main></body></html>\n'
-    )
+    return page(title_of(found), _content(found, 2), _STYLE)

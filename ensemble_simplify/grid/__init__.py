@@ -4,7 +4,8 @@
 values into codes and back, and `domain` says which inputs can occur. Kernels: `_preorder` lists the
 nodes of a tree, `_regions` restricts and overlays trees over axes, `_cells` says what a forest
 answers on cells, `_gaps` where splits lie among rows, `_boxes` bounds what trees can add inside a
-box, and `_sweep` searches a sorted column for the best split.
+box, `_sweep` searches a sorted column for the best split, and `_code_columns` puts columns into
+bins.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -16,6 +17,7 @@ from ensemble_simplify.grid._cells import (
     paint,
     paint_lines,
 )
+from ensemble_simplify.grid._code_columns import code_columns
 from ensemble_simplify.grid._regions import (
     depths,
     leaf_boxes,

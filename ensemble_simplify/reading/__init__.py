@@ -9,8 +9,8 @@ calibrations do after. All answer with `trees`, in which `_category_splits` turn
 codes into thresholds.
 `level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
 step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
-`node_fields` has the fields of scikit-learn's nodes, by version. `imported` is an ensemble that was
-written and read back.
+`node_fields` has the fields of scikit-learn's nodes, by version. `imported` are estimators that
+hold what is read of them, such as an ensemble that was written and read back.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
@@ -26,6 +26,7 @@ from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,
     link_margin,
+    probabilities_of,
 )
 from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.imported import ImportedEnsemble, imported

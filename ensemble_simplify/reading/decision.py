@@ -146,7 +146,7 @@ class Vote:
         ``"samme"``, the sums are the leads of the upper class; of ``"mean"`` and ``"soft"``, what
         they say of the upper class is what goes into the sigmoid.
     slope, shift : float
-        What a sum is multiplied by before the sigmoid, and what is added then.
+        What a sum is multiplied by before the sigmoid or softmax, and what is added then.
     calibrated : object or None
         Of a member: its ``predict_proba(scores)`` answers the probabilities that count.
     by_probability : bool
@@ -457,18 +457,27 @@ def has_probabilities(vote):
 
 def probabilities_of(vote, scores):
     """What an ensemble's ``predict_proba`` makes of its scores, see `has_probabilities`."""
-    if vote.rule in ("mean", "soft"):
+    if vote.rule in ("mean", "soft") and vote.link is None:
         return scores
-    if vote.rule == "samme":
-        lead = decision_of(vote, scores)
+    number = decision_of(vote, scores)
+    if vote.rule == "samme" and not is_calibrated(vote):
         if vote.n_scores == 2:
-            return softmax(np.vstack([-lead, lead]).T / 2)
-        return softmax(lead / (vote.n_scores - 1))
-    if vote.n_scores > 1:
-        return _softmax(scores) if vote.by_probability else softmax(scores)
-    scores = scores[:, 0]
-    upper = sigmoid(scores, vote.slope) if vote.by_probability else expit(vote.slope * scores)
+            return softmax(np.vstack([-number, number]).T / 2)
+        return softmax(number / (vote.n_scores - 1))
+    if vote.link == "softmax":
+        return _softmax(scores) if vote.by_probability else softmax(vote.slope * scores)
+    if number.ndim == 2:  # of means, what they say of the upper class
+        number = number[:, 1]
+    if vote.by_probability:
+        upper = sigmoid(number, vote.slope)
+    else:
+        upper = expit(vote.slope * number + vote.shift)
     return np.column_stack([1 - upper, upper])
+
+
+def is_calibrated(vote):
+    """Whether a sigmoid has a slope, or shift, of its own."""
+    return vote.slope != 1.0 or vote.shift != 0.0
 
 
 def decision_of(vote, scores):

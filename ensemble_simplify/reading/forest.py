@@ -22,6 +22,7 @@ from ensemble_simplify.reading.decision import (
     labels_of,
     labels_of_scores,
     one_hot,
+    probabilities_of,
     scores_of,
 )
 from ensemble_simplify.reading.pipelines import unwrap
@@ -141,6 +142,19 @@ class Forest:
         """Number of classes; 0 for regression."""
         return 0 if self.classes is None else self.classes.shape[0]
 
+    def ends(self, table):
+        """The last double that goes left at each split; of a column with levels, the last code.
+
+        Infinity: all that is not missing goes left, minus infinity: nothing does. `table` is that
+        of the model.
+        """
+        is_leaf = self.left < 0
+        coded = np.append(table.coded, False)[self.feature]
+        end = self.threshold.copy()
+        if self.row_dtype == "float32":
+            end = np.where(coded, end, last_double(np.where(is_leaf, 0.0, end)))
+        return np.where(end >= np.finfo(self.row_dtype).max, np.inf, end)
+
     def apply(self, X, deadline=np.inf):
         """The leaf in which each row ends in every tree: int32 of shape (n_rows, n_trees).
 
@@ -219,6 +233,11 @@ class Forest:
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
+
+    def probabilities(self, X):
+        """Probabilities of the classes, as the ensemble answers them; see `has_probabilities`."""
+        sums = self.sums_at(self.apply(X).T)
+        return probabilities_of(self.vote, scores_of(self.vote, sums))
 
     def decide_at(self, nodes):
         """Classes, or values, of rows by their nodes in all trees: of shape (n_trees, n_rows)."""

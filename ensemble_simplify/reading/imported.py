@@ -1,4 +1,7 @@
-"""An ensemble that was read back from its written form: arrays of nodes, and the vote over them."""
+"""Estimators that hold their `Reading`: arrays of nodes, and the vote over them.
+
+So do ensembles that were read back from their written form, and scorecards.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.reading.decision import has_probabilities, probabilities_of, scores_of
+from ensemble_simplify.reading.decision import has_probabilities
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -106,9 +109,7 @@ class ImportedEnsemble(BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        forest = self._forest
-        sums = forest.sums_at(forest.apply(self._rows(X)).T)
-        return np.asarray(probabilities_of(forest.vote, scores_of(forest.vote, sums)))
+        return np.asarray(self._forest.probabilities(self._rows(X)))
 
     def _rows(self, X):
         known, given = self._table.names, getattr(X, "columns", None)
@@ -120,9 +121,9 @@ class ImportedEnsemble(BaseEstimator):
         return self._table.read(X, [np.float64, np.float32])
 
 
-def imported(reading, n_features):
+def imported(reading, n_features, kind=ImportedEnsemble):
     """The ensemble that a `Reading` with a table describes; it must be told its `_forest`."""
-    found: Any = ImportedEnsemble()
+    found: Any = kind()
     found._reading, found._table, found.n_features_in_ = reading, reading.table, n_features
     if reading.classes is not None:
         found.classes_ = np.asarray(reading.classes)
@@ -131,7 +132,12 @@ def imported(reading, n_features):
     return found
 
 
-def read_imported(estimator, within):
-    """The reading that an imported ensemble holds."""
+def holds_reading(estimator):
+    """Whether an estimator of this package says itself what it computes, in a `Reading`."""
+    return isinstance(getattr(estimator, "_reading", None), Reading)
+
+
+def read_held(estimator, within):
+    """The reading that an estimator holds."""
     own = estimator._reading
     return Reading(list(own.trees), own.vote, own.classes, own.table)

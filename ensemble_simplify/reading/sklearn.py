@@ -50,7 +50,7 @@ from ensemble_simplify.reading.cut_offs import (
     with_threshold,
 )
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
-from ensemble_simplify.reading.imported import ImportedEnsemble, read_imported
+from ensemble_simplify.reading.imported import holds_reading, read_held
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
 from ensemble_simplify.reading.node_fields import (
     OF_HASH,
@@ -864,7 +864,6 @@ _FAMILIES = (
     ((CalibratedClassifierCV,), ("predict", "predict_proba"), _read_calibrated),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
-    ((ImportedEnsemble,), ("predict",), read_imported),
     ((XGBoostBooster,), ("predict", "predict_proba"), read_xgboost),
     ((LightGBMBooster,), ("predict", "predict_proba"), read_lightgbm),
 )
@@ -916,6 +915,8 @@ def _family_of(estimator):
         return family
     if _is_ours(estimator):
         check_is_fitted(estimator)
+        if holds_reading(estimator):
+            return read_held
     raise TypeError(
         f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}. "
         "Methods that need no more of a model than predict: RepresenterTree, agreement, simplify."

@@ -113,8 +113,11 @@ def class_sums(forest, vote=None):
             start[places] += own.moved_by - own.divisor * own.above
     leaves, magnitude = _leaves(forest, vote, value)
     plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
-    is_exact = plain and _cannot_round(leaves, magnitude)
     magnitude += 3.0 * (vote.largest_start + vote.divisor * abs(vote.above))
+    # points of a scorecard
+    is_whole = vote.rule == "additive" and vote.dtype == "float64" and vote.divisor == 1
+    is_whole &= vote.above == 0.0 and vote.offset is None and not vote.by_probability
+    is_exact = (plain or is_whole) and _cannot_round(np.vstack([leaves, start]), magnitude)
     rounding = 8.0 * (vote.n_trees + 16) * vote.coarsest * magnitude
     if vote.by_probability:
         rounding += link_margin(vote) * vote.divisor
@@ -292,6 +295,7 @@ def lead_sums(forest, column):
     if vote.link != "softmax" or vote.members or vote.rule not in ("additive", "samme"):
         return None
     shared = vote.divisor if vote.rule == "additive" else vote.scale * (vote.n_scores - 1)
+    shared = shared / vote.slope
     others = np.delete(np.arange(vote.n_scores), column)
     terms = forest.value[:, [column]] - forest.value[:, others]
     moved = vote.moved_by

@@ -1,12 +1,10 @@
 """One tree grown on synthetic rows that any predictor labels.
 
-`_estimator` is the public class; `_predictor` asks the predictor. `_samplers` picks the law of
-synthetic rows: `_law`, with its kernel `_smear`, `_leaves`, or `_copula`, with `_copula_draws`;
-they manufacture rows inside any region. `_coordinates` says which columns are categorical or move
-together. `_grower` grows the tree, with its kernel `_best_split`; `_alternation`, with its kernel
-`_alternating`, optimises small trees split by split; `_grown_tree` prunes trees and writes them
-down; `_folds` grows trees without a fold of the rows and chooses a law by them. `_fidelity` says
-how a tree agrees with the predictor, and how stable it is; `_display` draws the pruning path.
+`_estimator` is the public class. `_grower` grows the tree, with its kernel `_best_split`;
+`_alternation`, with its kernel `_alternating`, optimises small trees split by split; `_grown_tree`
+prunes trees and writes them down; `_folds` says which trees are grown without a fold of the rows.
+`_fidelity` says where a tree disagrees with the predictor, and how stable it is; `_display` draws
+the pruning path.
 """
 
 from ensemble_simplify.representer._display import PruningPathDisplay

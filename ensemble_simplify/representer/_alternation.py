@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ensemble_simplify.grid import sized_nodes
-from ensemble_simplify.representer._alternating import Alternating, code_columns
+from ensemble_simplify.grid import code_columns, sized_nodes
+from ensemble_simplify.representer._alternating import Alternating
 from ensemble_simplify.representer._grown_tree import GrownTree
-from ensemble_simplify.representer._law import ColumnSplit
+from ensemble_simplify.sampling import ColumnSplit
 from ensemble_simplify.writing import gini
 
 # Bins of a column; one of fewer values is swept at every threshold.

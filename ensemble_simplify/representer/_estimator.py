@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,16 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
 from ensemble_simplify.base import (
@@ -32,67 +26,27 @@ from ensemble_simplify.base import (
     StrOptions,
     all_or_nothing,
     binomial_interval,
-    check_weights,
-    comes_fitted,
-    deadline_after,
     fit_context,
-    fit_or_unwrap,
-    fitted_rows,
-    named_rows,
     report,
-    safe_indexing,
-    tags_of,
-    takes_missing,
     warn_out_of_time,
 )
-from ensemble_simplify.reading import (
-    Gaps,
-    Model,
-    Table,
-    is_plain,
-    level_orders,
-    out_of_bag,
-    table_of,
-)
-from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
-    RowsAside,
+    infidelity,
+    stability,
+)
+from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
+from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
+from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
+from ensemble_simplify.sampling import (
+    LearnsFromPredictor,
+    Sample,
     agreement,
     agreement_by_class,
-    stability,
-    warn_of_lost_classes,
-)
-from ensemble_simplify.representer._folds import (
-    KEEP_ROWS,
-    N_FOLDS,
-    SMEARING,
-    choose_law,
-    draw_folds,
-    laws_to_try,
-    sizes,
-    trial_sizes,
+    share_of_time,
     unseen_agreement,
     unseen_answers,
+    warn_of_lost_classes,
 )
-from ensemble_simplify.representer._grower import (
-    LEAST_SHARE,
-    Grower,
-    Sample,
-    grow_trees,
-    some_rows,
-    worth_its_leaves,
-)
-from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
-from ensemble_simplify.representer._predictor import Predictor, one_hot
-from ensemble_simplify.representer._samplers import make_law
-
-# One sample for the whole tree has so many times the training rows,
-_ONE_SHOT = 40
-# but at most so many manufactured and so many training rows.
-_MOST_ONE_SHOT = 40_000
-# Of tables with more columns than `_WIDE`, a sample has so many entries, but so many rows at least,
-# and no law is chosen.
-_WIDE, _MOST_ENTRIES, _LEAST_SAMPLE = 200, 8_000_000, 2_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -100,24 +54,16 @@ _MOST_PER_NODE = 2_000
 # Synthetic rows that trees are measured on, at most.
 _MOST_MEASURED = 10_000
 
-# Training rows that a copula is fitted to, at most.
-_MOST_BASE_ROWS = 20_000
-
 # Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
 _LEAST_COST = 0.25
-
-# Training rows that a law is chosen by, at most.
-_MOST_CHOOSING = 10_000
 
 # Without `max_leaf_nodes`: fresh rows for each manufactured row of the one sample,
 # and the training rows and fresh rows by which a leaf must lower the cost.
 _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
 
-# With a time limit: the share of it for growing; the shares of what is left for new rows to choose
-# a size, and again to measure it, with so many in any case; the share for the copula, and the
-# seconds that it takes for a number.
-_GROWING_SHARE, _NEW_SHARE, _LEAST_NEW = 0.6, 0.4, 200
-_LAW_SHARE, _LAW_SECONDS = 0.25, 5e-7
+# With a time limit: the share of it for growing, and the shares of what is left for new rows to
+# choose a size, and again to measure it.
+_GROWING_SHARE, _NEW_SHARE = 0.6, 0.4
 
 # Parameters that have no meaning under another one's value.
 _PER_NODE_ONLY = (
@@ -138,7 +84,7 @@ _MEANINGLESS = {
 }
 
 
-class RepresenterTree(HoldsTree, BaseEstimator):
+class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     """One decision tree that answers as any predictor does.
 
     The tree is grown on training rows and on synthetic rows, all labelled by the predictor. As
@@ -479,72 +425,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     # ------------------------------------------------------------------ what it is
 
-    def _is_function(self):
-        return callable(self.estimator) and not hasattr(self.estimator, "predict")
-
-    def _type(self):
-        """Return "classifier", "regressor", or None for a predictor that does not say."""
-        if self.estimator is None:
-            return "classifier"
-        if self._is_function():
-            types = {"label": "classifier", "proba": "classifier", "value": "regressor"}
-            return types.get(self.target)
-        return tags_of(self.estimator).estimator_type
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = self._type()
-        if tags.estimator_type == "classifier":
-            tags.classifier_tags = ClassifierTags()
-        if tags.estimator_type == "regressor":
-            tags.regressor_tags = RegressorTags()
-        tags.target_tags.required = not self._is_fitted_before()
-        known = vars(self).get("_takes_missing")
-        if known is None:
-            known = not self._is_function() and takes_missing(self.estimator)
-        tags.input_tags.allow_nan = known
-        return tags
-
     @property
     def _shares_of(self):
         """The rows that the shares in leaves are of, where they are not the training rows."""
         drawn = self._predictor.target == "label" and self._law_arguments["keep_rows"] < 1.0
         return "synthetic rows" if drawn else ""
-
-    def _is_fitted_before(self):
-        return self._is_function() or comes_fitted(self.estimator)
-
-    def _resolve_target(self):
-        kind = self._type()
-        name = _name_of(self.estimator)
-        if kind is None and self._is_function():
-            raise ValueError(
-                f"target='auto' does not tell what the function estimator={name} returns. Set "
-                "target='label', 'proba' or 'value'."
-            )
-        if kind not in ("classifier", "regressor"):
-            raise ValueError(
-                f"estimator={name} is neither a classifier nor a regressor. Wrap its predictions "
-                "in a function and set target='label', 'proba' or 'value'."
-            )
-        if self.target == "auto":
-            return "label" if kind == "classifier" else "value"
-        if (self.target == "value") != (kind == "regressor"):
-            allowed = "'label' or 'proba'" if kind == "classifier" else "'value'"
-            raise ValueError(
-                f"target={self.target!r} does not go with the {kind} estimator={name}. "
-                f"Use {allowed}."
-            )
-        if (
-            self.target == "proba"
-            and self.estimator is not None
-            and not self._is_function()
-            and not hasattr(self.estimator, "predict_proba")
-        ):
-            raise ValueError(
-                f"target='proba', but estimator={name} has no predict_proba. Use target='label'."
-            )
-        return self.target
 
     # ------------------------------------------------------------------ fit
 
@@ -587,73 +472,28 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._refuse_meaningless_options()
         self.sampling_ = self._resolve_sampling()
         self._refuse_folds(fold_of)
-        given = X
-        X, y, is_table = self._check_rows(X, y, target)
-        weight = check_weights(sample_weight, X)
-        names = getattr(self, "feature_names_in_", None)
-        columns = Coordinates.resolve(
-            self.categorical_features, self.feature_groups, X.shape[1], names
-        )
-        random = check_random_state(self.random_state)
-        seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
-        # drawn apart, so that the others are what they were before there was a fifth
-        law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
-        held_out = self._set_aside(y, weight, target, random)
-        kept = ~held_out & (weight > 0)
-        told = None if answers is None else _of_rows("answers", answers, X)
-
-        rows = X if is_table else named_rows(given, X)
-        self.estimator_ = self._fit_estimator(
-            rows, y, None if sample_weight is None else weight, ~held_out, random
-        )
-        deadline = deadline_after(self.time_limit)
-        X = self._read_rows(given, X, is_table)
-        self._predictor = predictor = self._make_predictor(target)
-        answers = predictor.first_answers(X[kept], y)
-        X = self._order_levels(X, kept, answers, weight)
-        self._may_miss = self._columns_to_lack(X[kept])
-        self._takes_missing = self._may_miss is not None
-        gaps = Gaps.of(X[kept])
-        columns = self._table_columns(columns)
-        if predictor.classes is not None:
-            self.classes_ = predictor.classes
-
-        if told is None:
-            told = self._out_of_bag(rows, ~held_out)
-        told = answers if told is None else predictor.told(told[kept])
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
-        fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
-        training = Bunch(
-            X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
-        )
-        trial = self._choose_law(training, columns, gaps, law_seed, deadline)
-        self.sampler_ = trial.law
-        made = trial.made
-        if made is None:
-            made = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
-        law, base, self._law_arguments = made
-        self.smearing_, self.keep_rows_ = (
-            self._law_arguments[name] for name in ("smearing", "keep_rows")
-        )
+        found = self._material(X, y, sample_weight, target, fold_of, answers)
+        law, training, seeds, deadline = found.law, found.training, found.seeds, found.deadline
+        predictor = self._predictor
         begin, n_before = time.monotonic(), predictor.n_queries
         growing = deadline
         if self.time_limit is not None:
             growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
-        trees, sample = self._grow(law, columns, training, base, seeds, growing)
+        trees, sample = self._grow(found, seeds, growing)
         if self._takes_missing:
             for tree in trees:
-                tree.send_gaps(training.X, ~gaps.seen)
+                tree.send_gaps(training.X, ~found.gaps.seen)
         # what a new row took in growing tells how many there is time for
         a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
-        self._most_new = partial(_share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
+        self._most_new = partial(share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
 
         if self.select == "smeared":
             judging = self._new_rows(law, self._most_new(len(training.X)), seeds[1])
         else:
-            truth = answers if y is None else predictor.encode(y[kept])
+            truth = training.answers if found.y is None else predictor.encode(found.y[found.kept])
             judging = training.X, truth, training.weight
-        new = None if y is None else y[held_out]
-        aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
+        aside = found.aside(predictor)
         figures = [
             self._node_values(tree, law, training, tree.errors(*judging, target), aside)
             for tree in trees
@@ -663,7 +503,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self.max_leaf_nodes is None:
             tree, kept_nodes = trees[0].collapsed(is_split)
             trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
-        levels = columns.levels(training.X)
+        levels = found.columns.levels(training.X)
         self._grown = Bunch(
             trees=[WrittenTree.of(tree, levels, self._takes_missing) for tree in trees],
             figures=figures,
@@ -672,15 +512,22 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._known = self._gather(law, training, aside, seeds[2])
         on_rows = self._set_size(which, is_split)
         if target != "value":
-            warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
-        self.folds_ = self._ask_folds(sample, training, fold_of, X, kept, trial, seeds)
+            warn_of_lost_classes(
+                self._known["training"].decisions,
+                on_rows,
+                self.classes_,
+                "tree",
+                "Allow more leaves (max_leaf_nodes, max_depth), or set select=None to keep the "
+                "tree as it is grown.",
+            )
+        self.folds_ = self._ask_folds(sample, found)
         self.stability_ = None
         if self.n_stability:
             others = [trees]
             for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
                 now, own = time.monotonic(), other.generate_state(4).tolist()
                 end = now + max(deadline - now, 0.0) / (self.n_stability - k)
-                others.append(self._grow(law, columns, training, base, own, end)[0])
+                others.append(self._grow(found, own, end)[0])
             sized = [(each, *self._sized(each)) for each in others]
             self.stability_ = stability(
                 [each[which].collapsed(is_split)[0] for each, which, is_split in sized], training.X
@@ -721,182 +568,23 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             given, default = getattr(self, name), defaults[name]
             yield given is not default and not (np.isscalar(given) and given == default)
 
-    def _check_rows(self, X, y, target):
-        if y is None and not self._is_fitted_before():
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a "
-                "fitted predictor, FrozenEstimator(...) or a function, can do without."
-            )
-        numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        if not (hasattr(X, "dtype") or hasattr(X, "columns")):
-            X = _as_table(X)
-        is_table = not is_plain(X)
-        if is_table:
-            if y is not None:
-                y = validate_data(self, y=y, y_numeric=target == "value")
-                check_consistent_length(X, y)
-            validate_data(self, X, skip_check_array=True)
-            if len(X.shape) != 2:
-                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
-        elif y is None:
-            X = validate_data(self, X, **numbers)
-        else:
-            X, y = validate_data(self, X, y, **numbers, y_numeric=target == "value")
-        if y is not None and target == "value":
-            y = y.astype(np.float64)
-        elif y is not None:
-            y = column_or_1d(y, warn=True)
-            check_classification_targets(y)
-        return X, y, is_table
+    def _trial(self, training, columns, seed, deadline):
+        n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
+        how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
+        return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)
 
-    def _read_rows(self, given, X, is_table):
-        """Numbers for the training rows, and the table that makes them."""
-        if is_table:
-            known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
-            self._table = Table.of_rows(X, known, unknown="missing")
-            X = self._table.read(X)
-        else:
-            names = getattr(self, "feature_names_in_", None)
-            self._table = Table.of_numbers(X.shape[1], names).like(given)
-            self._table = replace(self._table, gaps=Gaps.of(X))
-        self._table = self._table.as_whole(given)
-        with np.errstate(over="ignore"):
-            if np.isinf(X.astype(np.float32)).any():
-                raise ValueError(
-                    "X contains a value too large for dtype('float32'), in which a decision tree "
-                    "compares. Scale that column."
-                )
-        return np.ascontiguousarray(X)
-
-    def _order_levels(self, X, kept, answers, weight):
-        """Rows of codes in the order of the answers, which the table takes, too."""
-        if not self._table.coded.any():
-            return X
-        orders = level_orders(self._table, X[kept], answers, weight[kept])
-        X = self._table.recoded(X, orders)
-        self._table = self._table.reordered(orders)
-        self._predictor.asked.table = self._table
-        return X
-
-    def _table_columns(self, columns):
-        """What is known of the columns, with what the table says of levels."""
-        table = self._table
-        unordered = [
-            own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
-        ]
-        kinds = table.whole or (None,) * len(table)
-        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
-        return replace(
-            columns,
-            discrete=table.coded | np.array(boolean, dtype=bool),
-            unordered=np.array(unordered, dtype=bool),
-        )
-
-    def _columns_to_lack(self, X):
-        """Columns in which the tree takes gaps, as a bool array; None if there are none.
-
-        These are the columns in which the predictor takes them. A level that nobody knows counts as
-        a gap, so columns with levels have some in any case.
-        """
-        predictor = self._predictor
-        may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
-        return may_lack if may_lack.any() else None
-
-    def _set_aside(self, y, weight, target, random):
-        """Choose the rows that neither the estimator nor the tree sees; every class stays seen."""
-        held_out = np.zeros(weight.size, dtype=bool)
-        candidates = random.permutation(np.flatnonzero(weight > 0))
-        n_held_out = int(self.validation_fraction * candidates.size)
-        if y is not None and target != "value":
-            first = np.unique(y[candidates], return_index=True)[1]
-            candidates = np.delete(candidates, first)
-        held_out[candidates[:n_held_out]] = True
-        return held_out
-
-    def _fit_estimator(self, X, y, sample_weight, seen, random):
-        if self._is_function():
-            return self.estimator
-        seen = np.flatnonzero(seen)
-        return fit_or_unwrap(
-            self.estimator,
-            safe_indexing(X, seen),
-            None if y is None else y[seen],
-            None if sample_weight is None else sample_weight[seen],
-            default=RandomForestClassifier(),
-            random=None if self.random_state is None else random,
-        )
-
-    def _out_of_bag(self, rows, seen):
-        """The out-of-bag answers of a forest that was fitted on just these rows; None of others."""
-        if self._is_function():
-            return None
-        frozen = comes_fitted(self.estimator)
-        seen = np.ones(seen.size, dtype=bool) if frozen else seen
-        known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
-        if known is None:
-            return None
-        answers = np.zeros(seen.size, dtype=known[0].dtype)
-        answers[seen] = known[0]
-        return answers
-
-    def _make_predictor(self, target):
-        model = self.estimator_
-        # a model that was fitted elsewhere, on rows of numbers without names, is asked so
-        without_names = (
-            comes_fitted(self.estimator)
-            and not hasattr(model, "feature_names_in_")
-            and self._table.is_plain
-        )
-        table = replace(self._table, names=None) if without_names else self._table
-        return Predictor(
-            Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
-        )
-
-    def _make_law(self, options, training, columns, gaps, seed, deadline):
-        """The law of some options, the rows that it is made of, and what makes it anew."""
-        most = np.inf
-        if options["sampler"] in ("copula", "leaves"):
-            a_row = _LAW_SECONDS * training.X.shape[1]
-            most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
-        base = _taken(training, some_rows(len(training.X), most, [seed, 5]))
-        arguments = {
-            **options,
-            "X": gaps.fill(base.X) if gaps.seen.any() else base.X,
-            "gaps": gaps if gaps.seen.any() else None,
-            "weight": base.weight,
-            "columns": columns,
-            "n_neighbors": self.n_neighbors,
-            "decaying": self.neighbor_weights == "decaying",
-            "seed": seed,
-        }
-        return make_law(**arguments), base, arguments
-
-    def _grow(self, law, columns, training, base, seeds, deadline):
+    def _grow(self, found, seeds, deadline):
         """Trees, a large one first, and the one sample that they are grown on, if it is one."""
-        n_rows, sample = law.X.shape[0], None
+        law, training, sample = found.law, found.training, None
+        n_rows = law.X.shape[0]
         if self.sampling_ == "one_shot":
-            n_samples = self.n_samples
-            if n_samples is None:
-                most = max(_MOST_ENTRIES // law.X.shape[1], _LEAST_SAMPLE)
-                n_samples = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT, most)
             is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
             is_free &= self.select is not None
             sample_deadline = deadline
             if is_free and deadline < np.inf:
                 now = time.monotonic()
                 sample_deadline = now + max(deadline - now, 0.0) / (1.0 + _FRESH_SHARE)
-            sample = Sample(
-                law,
-                self._predictor,
-                _taken(
-                    training,
-                    some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6]),
-                ),
-                base,
-                n_samples,
-                seeds[0],
-                sample_deadline,
-            )
+            sample = self._draw(found, seeds[0], sample_deadline)
             report(self, f"{self._predictor.n_queries} rows labelled")
             trees = grow_trees(
                 sample.rows(),
@@ -907,17 +595,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
             if is_free:
-                trees[0] = self._worth_its_leaves(
-                    trees[0], law, training, base, n_samples, seeds[0], deadline
-                )
+                trees[0] = self._worth_its_leaves(trees[0], found, seeds[0], deadline)
         else:
             tree = Grower(
                 law=law,
                 predictor=self._predictor,
                 deadline=deadline,
                 report=partial(report, self),
-                answers=base.answers,
-                categorical=columns.categorical,
+                answers=found.base.answers,
+                categorical=found.columns.categorical,
                 n_samples=(
                     min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
                 ),
@@ -940,13 +626,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return trees, sample
 
-    def _worth_its_leaves(self, tree, law, training, base, n_samples, seed, deadline):
+    def _worth_its_leaves(self, tree, found, seed, deadline):
         """A tree that grew without limit, pruned by rows that it was not grown on."""
-        n_samples = max(int(n_samples * _FRESH_SHARE), 1)
+        law, base = found.law, found.base
+        n_samples = max(int(self._n_drawn(law) * _FRESH_SHARE), 1)
         own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         rows = Sample(law, self._predictor, base, base, n_samples, own, deadline).made
         price = max(_LEAST_GAIN / law.X.shape[0], _LEAST_FRESH / len(rows.X))
-        return worth_its_leaves(tree, rows, price, self._class_weight(training))
+        return worth_its_leaves(tree, rows, price, self._class_weight(found.training))
 
     def _sized(self, trees):
         """Which of the trees has the size that is asked for, and with which of its splits."""
@@ -974,108 +661,41 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "n_folds=1 leaves no rows to grow a tree on. Use at least 2, or 0 for no folds."
             )
 
-    def _resolve_folds(self, fold_of, kept, answers, seed):
-        """The fold of every row given; -1 for none."""
-        if fold_of is not None:
-            fold_of = np.maximum(_check_folds(_of_rows("fold_of", fold_of, kept)), -1)
-            of_kept = fold_of[kept]
-            if (of_kept == of_kept[0]).all() and of_kept[0] >= 0:
-                raise ValueError(
-                    "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
-                    "Use at least two folds, or -1 for rows to grow on only."
-                )
-            return fold_of
-        fold_of = np.full(kept.size, -1)
-        n_folds = self.n_folds
-        if self.sampler == "auto" and not n_folds and len(answers) > 1:
-            n_folds = min(N_FOLDS, len(answers))
-        if n_folds:
-            if n_folds > len(answers):
-                raise ValueError(
-                    f"n_folds={n_folds}, but there are {len(answers)} rows to grow on. Use fewer "
-                    "folds."
-                )
-            fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
-        return fold_of
-
-    def _choose_law(self, training, columns, gaps, seed, deadline):
-        """The law, its options, and what its trial told; the first one where there is none."""
-        laws = {self.sampler: {"sampler": self.sampler}}
-        if self.sampler == "auto":
-            laws = laws_to_try(self.smearing)
-            if training.X.shape[1] > _WIDE:
-                laws = {"copula": laws["copula"]}
-            elif self._class_weight(training) is not None:
-                # rows with rare answers can be too few to fill leaves of their own
-                laws = {"copula": laws["copula"], **laws}
-
-        given = {"smearing": self.smearing, "keep_rows": self.keep_rows}
-        given = {name: value for name, value in given.items() if value != "auto"}
-        usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS}
-        options = {name: usual | law | given for name, law in laws.items()}
-        if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
-            name = next(iter(laws))
-            return Bunch(law=name, options=options[name], made=None)
-        places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
-        rows = _taken(training, places)
-        made = {
-            name: self._make_law(own, rows, columns, gaps, seed, deadline)
-            for name, own in options.items()
-        }
-        trial = choose_law(
-            {name: (law, base) for name, (law, base, _) in made.items()},
-            rows,
-            self._predictor,
-            trial_sizes(self.max_leaf_nodes, self._n_classes(training)),
-            seed=seed,
-            deadline=deadline,
-            max_depth=self.max_depth,
-        )
-        return Bunch(
-            **trial,
-            options=options[trial.law],
-            places=places,
-            made=made[trial.law] if len(places) == len(training.X) else None,
-        )
-
-    def _n_classes(self, training):
-        if self._predictor.target == "value":
-            return 0
-        return np.unique(training.answers.argmax(axis=1)).size
-
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
 
-    def _ask_folds(self, sample, training, fold_of, X, kept, trial, seeds):
+    def _ask_folds(self, sample, found):
         """The answers of trees of some sizes to rows that they were not grown on.
 
         They are grown on the sample where folds are asked for; else those of the trial tell.
         """
-        predictor, own = self._predictor, trial.get("answers")
+        predictor, trial, fold_of = self._predictor, found.trial, found.fold_of
+        X, kept, training, own = found.X, found.kept, found.training, trial.get("answers")
         if (fold_of < 0).all() or (own is None and not self._are_folds_asked):
             return None
         if self._are_folds_asked:
             n_leaves = self._fold_sizes(training)
-            how = {"max_depth": self.max_depth, "seed": seeds[3], "sizes": n_leaves}
-            found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **how)
-            agreement = unseen_agreement(found[:, kept], training, predictor)
+            how = {"max_depth": self.max_depth, "seed": found.seeds[3], "sizes": n_leaves}
+            learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
+            told = unseen_answers(sample, X, fold_of, len(n_leaves), learn)
+            agreement = unseen_agreement(told[:, kept], training, predictor)
         else:
-            n_leaves, agreement = trial.n_leaves, trial.agreement
+            n_leaves, agreement = trial.sizes, trial.agreement
             tried = np.flatnonzero(kept)[trial.places]
             fold_of = np.where(np.isin(np.arange(len(X)), tried), fold_of, -1)
-            found = np.zeros((len(n_leaves), len(X), own.shape[2]))
-            found[:, tried] = own
+            told = np.zeros((len(n_leaves), len(X), own.shape[2]))
+            told[:, tried] = own
         outside = np.flatnonzero(fold_of < 0)
         trees = self._grown.trees
         prunings = ExactPrunings([each.tree for each in trees], int(max(n_leaves)))
         for k, n in enumerate(n_leaves):
             which, is_split = prunings.best(n)
             tree = trees[which]
-            found[k, outside] = tree.answers(is_split, tree.leaves(X[outside]))
+            told[k, outside] = tree.answers(is_split, tree.leaves(X[outside]))
         return Bunch(
             fold_of=fold_of,
             n_leaves=n_leaves,
-            answers=np.array([predictor.decode(answers) for answers in found]),
+            answers=np.array([predictor.decode(answers) for answers in told]),
             agreement=agreement,
             law=self.sampler_,
             laws=trial.get("laws"),
@@ -1100,13 +720,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return self.min_train_samples
 
-    def _new_rows(self, law, n, seed, class_weight=None):
-        """Synthetic rows, the answers to them, and their weights."""
-        X = law.with_gaps(law.manufacture(law.everywhere(), n, seed))
-        truth = self._predictor.answers(X)
-        weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
-        return X, truth, weight
-
     def _node_values(self, tree, law, training, errors, aside):
         """For every node as a leaf, what the figures of the pruning path are sums of.
 
@@ -1120,9 +733,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         values[:, 0] = errors
         if aside.n_rows:
             values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
-            values[:, 2] = aside.infidelity(tree)
+            values[:, 2] = infidelity(tree, aside)
             if class_weight is not None:
-                values[:, 3] = aside.infidelity(tree, class_weight)
+                values[:, 3] = infidelity(tree, aside, class_weight)
         if self.select == "fidelity" and self.max_leaf_nodes is None:
             seed = self._law_arguments["seed"]
             n = self._most_new(min(len(training.X), _MOST_MEASURED))
@@ -1163,17 +776,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         is_split = np.zeros(len(values), dtype=bool)
         is_split[nodes] = pruned_at > path.selected
         return is_split, path
-
-    def _class_weight(self, training):
-        """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
-        if self._predictor.target == "value":
-            return None
-        share = training.weight @ one_hot(training.answers) / training.weight.sum()
-        present = share > 0.0
-        if share[present].min() >= LEAST_SHARE / np.count_nonzero(present):
-            return None
-        # the predictor may give a class to new rows only
-        return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
     def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
@@ -1243,13 +845,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return answers["training"]
 
-    def _tree_answers(self, X):
+    def _answers_to(self, X):
         return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
-
-    def _agreement(self, X, sample_weight=None, decisions=None, given=None):
-        if decisions is None:
-            decisions = self._predictor.decisions(X, given)
-        return agreement(decisions, self._tree_answers(X), self._predictor.target, sample_weight)
 
     # ------------------------------------------------------------------ use
 
@@ -1303,12 +900,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Share of the rows to which both give the same label; for a regressor the part of the
             variance of the predictor's values that the tree explains.
         """
-        rows = fitted_rows(self, X, dtype="float64")
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, rows)
-        # levels that the table does not know are the predictor's to judge
-        as_given = self._table.coded.any() and hasattr(X, "columns")
-        return self._agreement(rows, sample_weight, given=X if as_given else None)
+        return self._agreement_on(X, sample_weight)
 
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
@@ -1328,15 +920,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             A data frame if the tree was fitted on one, with columns of its dtypes. Integers stay
             such unless ``sampler="kernel"`` drew numbers between them.
         """
-        check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(
-                f"n_samples={n_samples!r} is not a number of rows. Use a positive integer."
-            )
-        law = make_law(**self._law_arguments)
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        X = law.with_gaps(law.manufacture(law.everywhere(), n_samples, int(seed)))
-        return self._table.decode(X)
+        return self._sampled(n_samples, random_state)
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -1375,59 +959,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return metric(y, self.predict(X), sample_weight=sample_weight)
 
 
-def _share_of_time(n, share, deadline, each):
-    """So many, or as many as a share of the time left is enough for; a few in any case."""
-    return int(min(n, max(share * (deadline - time.monotonic()) / max(each, 1e-12), _LEAST_NEW)))
-
-
-def _taken(rows, places):
-    """Some of the rows."""
-    return Bunch(**{name: values[places] for name, values in rows.items()})
-
-
-def _of_rows(name, given, X):
-    """What is given for each row, as an array."""
-    given = np.asarray(given)
-    if given.ndim == 2 and given.shape[1] == 1:
-        given = given[:, 0]
-    if given.ndim < 1 or given.shape[0] != len(X):
-        raise ValueError(f"{name} has shape {given.shape}. Give one for each of the {len(X)} rows.")
-    return given
-
-
-def _check_folds(fold_of):
-    if fold_of.ndim != 1 or fold_of.dtype.kind not in "iu":
-        raise ValueError(
-            f"fold_of has shape {fold_of.shape} and dtype {fold_of.dtype}. Give one integer for "
-            "each row, -1 for a row of no fold."
-        )
-    return fold_of.astype(np.intp)
-
-
 def _least(values, among):
     """The positions in `among` whose values are least, up to rounding."""
     values = values[among]
     least = values.min()
     return among[values <= least + 1e-12 * max(abs(least), 1.0)]
-
-
-def _as_table(rows):
-    """Lists of rows as an array: of objects, if some entries are text."""
-    X = np.asarray(rows)
-    return np.asarray(rows, dtype=object) if X.dtype.kind in "OSU" else X
-
-
-def _known_table(model, n_columns):
-    """The table that a model says it takes; None where it says nothing, or cannot be read."""
-    try:
-        table = table_of(model)
-    except (TypeError, ValueError, ImportError):
-        return None
-    return table if len(table) == n_columns else None
-
-
-def _name_of(estimator):
-    if estimator is None:
-        return "RandomForestClassifier"
-    name = getattr(estimator, "__name__", None)
-    return type(estimator).__name__ if name is None else name

@@ -11,14 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import preorder, sized_nodes
 from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._grown_tree import GrownTree
-from ensemble_simplify.representer._law import ColumnSplit, Law, Region
-from ensemble_simplify.representer._predictor import Predictor, one_hot
+from ensemble_simplify.sampling import ColumnSplit, Law, Predictor, Region
 from ensemble_simplify.writing import gini
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
@@ -36,10 +34,6 @@ _MOST_OVERGROWN = 48
 
 # Leaves up to which trees are optimised.
 _MOST_OPTIMISED = 64
-
-# In one sample for all nodes, each answer of the predictor gets at least this part of the rows that
-# it would get if all answers had equally many.
-LEAST_SHARE = 0.5
 
 
 @dataclass(eq=False)
@@ -426,142 +420,6 @@ def worth_its_leaves(tree, rows, price, class_weight=None):
     pruned_at, path, _ = replace(tree, cost=costs).pruning_path(cost[:, None])
     place = max(int(np.searchsorted(path.alphas, price, side="right")) - 1, 0)
     return replace(tree, cost=cost).collapsed(pruned_at > place)[0]
-
-
-class Sample:
-    """Training rows, and rows manufactured from the law, with answers and weights.
-
-    The `training` rows (``X``, ``answers``, ``weight`` and ``fold``) have the weight that the law
-    keeps, the manufactured ones the rest. `base` are the rows that the law is made of. A
-    manufactured row belongs to the fold of the row that it is made from. Out of time, there are as
-    many manufactured rows as are labelled by then. What is drawn of a fold does not depend on the
-    answers to rows of other folds.
-    """
-
-    def __init__(
-        self, law, predictor, training, base, n_samples, seed, deadline=np.inf, per_batch=None
-    ):
-        self.keep_rows, self.seed, self.gaps = law.keep_rows, seed, law.gaps
-        self.training, self.made, self.is_complete = training, None, True
-        self.n_outputs = base.answers.shape[1]
-        if law.keep_rows < 1.0:
-            made = _manufactured(law, predictor, base, n_samples, seed)
-            made.X = law.with_gaps(made.X)
-            per_batch = len(training.X) if per_batch is None else per_batch
-            answers = _answers_until(deadline, predictor, made.X, per_batch)
-            self.is_complete = len(answers) == len(made.X)
-            made = Bunch(**{name: values[: len(answers)] for name, values in made.items()})
-            self.made = Bunch(answers=answers, **made)
-
-    def rows(self, without=None, most=np.inf):
-        """The rows that a tree is grown on, at most so many, those of a fold left out."""
-        parts = []
-        for part, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
-            if share > 0.0:
-                places = np.arange(len(part.X))
-                if without is not None:
-                    places = np.flatnonzero(part.fold != without)
-                if places.size:
-                    parts.append([part, share, places])
-        surplus = sum(places.size for *_, places in parts) - most
-        for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
-            size = parts[k][2].size  # the larger part gives first
-            fewer = int(max(min(size, most // len(parts)), size - max(surplus, 0)))
-            surplus -= size - fewer
-            parts[k][2] = parts[k][2][some_rows(size, fewer, [self.seed, 7, k])]
-        X = np.concatenate([part.X[places] for part, _, places in parts])
-        answers = np.concatenate([part.answers[places] for part, _, places in parts])
-        weight = np.concatenate(
-            [
-                part.weight[places] * (share / part.weight[places].sum())
-                for part, share, places in parts
-            ]
-        )
-        # one on average: scikit-learn's limits are in such units
-        return Bunch(
-            X=X,
-            answers=answers,
-            weight=weight * len(X),
-            gaps=self.gaps,
-            is_complete=self.is_complete,
-        )
-
-
-def some_rows(n_rows, most, seed):
-    """All rows, or so many that are drawn at random, in their order."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
-
-
-def _manufactured(law, predictor, base, n_samples, seed):
-    """Synthetic rows, their weights, and the folds of their base rows."""
-    found, place = [], []
-    folds = np.unique(base.fold)
-    shares = np.array([base.weight[base.fold == fold].sum() for fold in folds])
-    shares /= shares.sum()
-    ends = np.rint(n_samples * np.minimum(np.cumsum(shares), 1.0)).astype(np.intp)
-    for fold, share, n in zip(folds, shares, np.diff(ends, prepend=0), strict=True):
-        if n == 0:
-            continue
-        of_fold = base.fold == fold
-        own = (
-            seed
-            if of_fold.all()
-            else int(np.random.SeedSequence([seed, int(fold) + 1]).generate_state(1)[0])
-        )
-        X, weight = _made_from(law, predictor, base, of_fold, n, own)
-        weight *= share / weight.sum()
-        found.append(Bunch(X=X, weight=weight, fold=np.full(len(X), fold)))
-        place.append((np.arange(len(X)) + 0.5) / len(X))
-    if len(found) == 1:
-        return found[0]
-    order = np.argsort(np.concatenate(place), kind="stable")  # all folds mixed
-    return Bunch(
-        **{name: np.concatenate([part[name] for part in found])[order] for name in found[0]}
-    )
-
-
-def _made_from(law, predictor, base, among, n_samples, seed):
-    """Synthetic rows made from some of the base rows, and their weights.
-
-    Where the predictor's answers to these are unbalanced, base rows of the rare ones are picked
-    more often, and the rows made from them weigh less.
-    """
-    everywhere = law.everywhere()
-    labels = base.answers.argmax(axis=1)
-    share = np.zeros(base.answers.shape[1])
-    if predictor.target != "value":
-        weight = base.weight * among
-        share = weight @ one_hot(base.answers) / weight.sum()
-    present = np.flatnonzero(share)
-    least = LEAST_SHARE / max(present.size, 1)
-    if present.size < 2 or share[present].min() >= least:
-        region = replace(everywhere, q=among.astype(np.float64))
-        return law.manufacture(region, n_samples, seed), np.ones(n_samples)
-    part = np.maximum(share[present], least)
-    counts = np.ceil(n_samples * part / part.sum()).astype(np.intp)
-    rows = [
-        law.manufacture(
-            replace(everywhere, q=((labels == c) & among).astype(np.float64)), n, seed + k
-        )
-        for k, (c, n) in enumerate(zip(present, counts, strict=True))
-    ]
-    weight = np.repeat(share[present] / counts, counts)
-    order = np.random.default_rng([seed, 4]).permutation(counts.sum())
-    return np.concatenate(rows)[order], weight[order]
-
-
-def _answers_until(deadline, predictor, X, per_batch):
-    """Answers to the rows, or to the first of them when time runs out; at least to one batch."""
-    if deadline == np.inf:
-        return predictor.answers(X)
-    answers = []
-    for begin in range(0, X.shape[0], per_batch):
-        if answers and time.monotonic() >= deadline:
-            break
-        answers.append(predictor.answers(X[begin : begin + per_batch]))
-    return np.concatenate(answers)
 
 
 def _read(tree, sample):

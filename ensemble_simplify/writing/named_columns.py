@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.reading import Table
-from ensemble_simplify.writing.words import one_line, plain
+from ensemble_simplify.writing.words import end_of_interval, one_line, plain
 
 
 @dataclass(frozen=True)
@@ -94,3 +94,11 @@ class NamedColumns:
     def shown(self, j):
         """The name of a column in one line of text."""
         return one_line(f"x{j}" if self.names is None else self.names[j])
+
+    def interval(self, j, span, decimals=None, write=end_of_interval):
+        """The numbers of a span in words; None where every number is in it."""
+        name = self.shown(j)
+        low, high = (write(end, decimals) for end in (span.low, span.high))
+        if low is None:
+            return None if high is None else f"{name} <= {high}"
+        return f"{name} > {low}" if high is None else f"{low} < {name} <= {high}"

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Forest, Model
 from ensemble_simplify.writing.named_columns import NamedColumns
 from ensemble_simplify.writing.named_tree import checked_names, names_of
@@ -57,13 +56,7 @@ class NamedEnsemble(NamedColumns):
         """
         model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
-        is_leaf = forest.left < 0
-        coded = np.append(table.coded, False)[forest.feature]
-        end = forest.threshold.copy()
-        if forest.row_dtype == "float32":
-            end = np.where(coded, end, last_double(np.where(is_leaf, 0.0, end)))
-        end = np.where(end >= np.finfo(forest.row_dtype).max, np.inf, end)
-        to_left = forest.missing_left
+        is_leaf, to_left = forest.left < 0, forest.missing_left
         classes = None if forest.classes is None else [plain(c) for c in forest.classes]
         if class_names is not None:
             classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
@@ -83,7 +76,7 @@ class NamedEnsemble(NamedColumns):
             forest=forest,
             program=program_of(forest, model.estimator),
             classes=classes,
-            end=end,
+            end=forest.ends(table),
             missing_left=np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,
             leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
             value=forest.value[is_leaf],

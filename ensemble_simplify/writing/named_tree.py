@@ -5,7 +5,6 @@ What `languages` writes in other languages, and what estimators that hold a tree
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
+from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes
 from ensemble_simplify.reading import behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
@@ -181,17 +180,11 @@ class NamedTree(NamedColumns):
         if self.levels(j) is not None:
             return self._of_levels(j, span, name)
         missing = span.missing and bool(self.told[j])
-        low, high = (_number(end, decimals) for end in (span.low, span.high))
         if not span.low < span.high:
             return f"{name} is missing" if missing else f"{name} in {{}}"
-        if low is None and high is None:
+        words = self.interval(j, span, decimals)
+        if words is None:
             return None if span.missing or not self.told[j] else f"{name} is not missing"
-        if low is None:
-            words = f"{name} <= {high}"
-        elif high is None:
-            words = f"{name} > {low}"
-        else:
-            words = f"{low} < {name} <= {high}"
         return f"{words} or missing" if missing else words
 
     def _of_levels(self, j, span, name):
@@ -376,16 +369,6 @@ def checked_names(parameter, given, expected):
     if len(names) != len(expected):
         raise ValueError(f"{parameter} has {len(names)} entries instead of {len(expected)}.")
     return names
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _number(end, decimals):
-    """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
-    if np.isinf(end):
-        return None
-    if decimals is not None:
-        return f"{end:.{decimals}f}"
-    return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 
 def _fit_boxes(notes, grows, fontsize):

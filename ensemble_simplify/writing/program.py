@@ -322,16 +322,18 @@ class _Writer:
         single = vote.dtype == "float32"
         if vote.rule == "samme":
             if vote.n_scores == 2:
-                numbers = [self._lead(scores)]
-                return [Probability("sigmoid", tuple(numbers), k, single) for k in range(2)]
-            divided = [Operation("/", own, Constant(n - 1.0)) for own in scores]
-            return [Probability("softmax", tuple(divided), k, single) for k in range(n)]
-        if vote.n_scores > 1:
-            return [Probability("softmax", tuple(scores), k, single) for k in range(n)]
-        number = scores[0]
+                scores = [self._lead(scores)]
+            else:
+                scores = [Operation("/", own, Constant(n - 1.0)) for own in scores]
+        elif vote.link == "sigmoid":
+            scores = scores[-1:]  # of means, what they say of the upper class
         if vote.slope != 1.0:
-            number = Operation("*", Constant(float(vote.slope)), number, single)
-        return [Probability("sigmoid", (number,), k, single) for k in range(2)]
+            slope = Constant(float(vote.slope))
+            scores = [Operation("*", slope, own, single) for own in scores]
+        if vote.shift != 0.0:
+            scores = [Operation("+", own, Constant(float(vote.shift)), single) for own in scores]
+        link = "softmax" if len(scores) > 1 else "sigmoid"
+        return [Probability(link, tuple(scores), k, single) for k in range(n)]
 
 
 def _added(terms, init):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import textwrap
 
 import numpy as np
+
+from ensemble_simplify.grid import float32_floor, shortest_decimal
 
 # In a drawn box: letters and lines of a text.
 _LONGEST, _MOST_LINES = 26, 4
@@ -20,6 +23,22 @@ def number(value):
     if is_single or float(text) == value:
         return text
     return repr(float(value)).removesuffix(".0")
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def end_of_interval(end, decimals=None):
+    """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
+    if np.isinf(end):
+        return None
+    if decimals is not None:
+        return f"{end:.{decimals}f}"
+    return f"{shortest_decimal(float32_floor(end)):.9g}"
+
+
+def number_up(value):
+    """Three digits of a positive number, rounded up."""
+    digits = float(f"{value:.3g}")
+    return number(digits if digits >= value else float(f"{1.005 * value:.3g}"))
 
 
 def plain(value):

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ensemble_simplify.representer._alternating import code_columns
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -169,24 +168,6 @@ def test_grown_is_scikit_learns_own_tree(seed, criterion):
     thresholds = {(split.column, split.threshold) for split in tree.splits if split is not None}
     own = zip(known.tree_.feature, known.tree_.threshold, strict=True)
     assert len(thresholds & {(int(j), float(t)) for j, t in own}) >= 10
-
-
-@pytest.mark.parametrize("most", [4, 1000])
-def test_codes_are_counts_of_the_cuts_below(most):
-    random = np.random.default_rng(0)
-    X = np.column_stack(
-        [random.normal(size=60), random.integers(3, size=60), np.full(60, 2.0), np.full(60, np.nan)]
-    )
-    X[:7, 0] = np.nan
-    codes = np.empty((4, 60), dtype=np.uint16)
-    cuts = code_columns(X, most, codes)
-    for x, code, cut in zip(X.T.astype(np.float32), codes, cuts, strict=True):
-        values = np.unique(x[~np.isnan(x)]).astype(np.float64)
-        between = (values[1:] + values[:-1]) / 2
-        assert set(cut) <= set(between)
-        assert len(cut) == len(between) or 1 <= len(cut) < most
-        expected = np.where(np.isnan(x), len(cut) + 1, np.searchsorted(cut, x.astype(np.float64)))
-        np.testing.assert_array_equal(code, expected)
 
 
 @pytest.mark.parametrize("sampler", ["copula", "neighbors"])

@@ -47,13 +47,17 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer import _estimator
-from ensemble_simplify.representer._coordinates import Coordinates
-from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._grower import Grower, Sample, grow_trees, worth_its_leaves
+from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import GrownTree
-from ensemble_simplify.representer._law import ColumnSplit
-from ensemble_simplify.representer._predictor import Predictor
-from ensemble_simplify.representer._samplers import make_law
+from ensemble_simplify.sampling import (
+    ColumnSplit,
+    Coordinates,
+    CopulaLaw,
+    Predictor,
+    Sample,
+    learner,
+    make_law,
+)
 from ensemble_simplify.writing.sklearn_tree import apply_nodes
 
 
@@ -1362,7 +1366,7 @@ def test_no_time_for_many_rows(iris, monkeypatch):
         return manufacture(law, region, n, seed)
 
     monkeypatch.setattr(CopulaLaw, "manufacture", counted)
-    monkeypatch.setattr(_estimator, "_LAW_SECONDS", 1e9)
+    monkeypatch.setattr(learner, "_LAW_SECONDS", 1e9)
     monkeypatch.setattr(_estimator, "_NEW_SHARE", 0.0)
     tree = RepresenterTree(FrozenEstimator(forest), time_limit=1e6, n_samples=50, random_state=0)
     tree.fit(X, y)

@@ -13,11 +13,16 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
 from ensemble_simplify.reading import Model, out_of_bag
-from ensemble_simplify.representer._coordinates import Coordinates
-from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
-from ensemble_simplify.representer._grower import Sample
-from ensemble_simplify.representer._predictor import Predictor
+from ensemble_simplify.representer._folds import sizes
+from ensemble_simplify.sampling import (
+    LAWS,
+    Coordinates,
+    CopulaLaw,
+    Predictor,
+    Sample,
+    clearly_best,
+    draw_folds,
+)
 
 
 class Counting:

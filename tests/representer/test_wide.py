@@ -6,6 +6,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import RepresenterTree
 from ensemble_simplify.representer import _folds
+from ensemble_simplify.sampling import folds
 
 
 def test_folds_of_wide_tables_grow_on_fewer_rows(monkeypatch):
@@ -16,7 +17,7 @@ def test_folds_of_wide_tables_grow_on_fewer_rows(monkeypatch):
         return grow(rows, *args, **kwargs)
 
     monkeypatch.setattr(_folds, "grow_trees", noted)
-    monkeypatch.setattr(_folds, "_MOST_ENTRIES", 30_000)
+    monkeypatch.setattr(folds, "_MOST_ENTRIES", 30_000)
     X = np.random.default_rng(0).normal(size=(40, 50))
     model = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] > 0)
     RepresenterTree(

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._smear import windows
+from ensemble_simplify.sampling._smear import windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.reading import Gaps
-from ensemble_simplify.representer._coordinates import Coordinates
-from ensemble_simplify.representer._law import ColumnSplit, bandwidth
-from ensemble_simplify.representer._samplers import make_law as _make_law
+from ensemble_simplify.sampling.coordinates import Coordinates
+from ensemble_simplify.sampling.law import ColumnSplit, bandwidth
+from ensemble_simplify.sampling.samplers import make_law as _make_law
 
 
 def make_columns(n_columns, categorical=(), groups=()):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.ensemble import ExtraTreesRegressor
 
-from ensemble_simplify.representer._law import Law, first_above
+from ensemble_simplify.sampling.law import Law, first_above
 
 # Trees, and the fewest rows of a leaf.
 _TREES, _LEAST_ROWS = 30, 20

@@ -3,7 +3,7 @@
 A row of the law is a training row itself with probability `keep_rows`, else a manufactured one.
 A region of the feature space is a box of limits and sets of levels, together with the training
 rows inside and the probability that each row's copies fall into it; rows are drawn from their
-exact distribution inside. The compiled part is `_smear.pyx`, the copula `_copula.py`.
+exact distribution inside. The compiled part is `_smear.pyx`, the copula `copula.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import float32_floor
-from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
+from ensemble_simplify.sampling._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
 # Normal numbers beyond this have no probability in float64.
 _FARTHEST = 38.0

@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from ensemble_simplify.representer._copula_draws import Box, read_values
-from ensemble_simplify.representer._law import Law, first_above, normal_mass
+from ensemble_simplify.sampling._copula_draws import Box, read_values
+from ensemble_simplify.sampling.law import Law, first_above, normal_mass
 
 # Proposals a wanted row before resampling takes the place of rejection.
 _PATIENCE = 200

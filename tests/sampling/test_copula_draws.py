@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ensemble_simplify.representer._copula_draws import Box, normal, read_values
+from ensemble_simplify.sampling._copula_draws import Box, normal, read_values
 from scipy import stats
 from scipy.special import ndtr, ndtri
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._law import KernelLaw, Law
-from ensemble_simplify.representer._leaves import LeafLaw
+from ensemble_simplify.sampling.copula import CopulaLaw
+from ensemble_simplify.sampling.law import KernelLaw, Law
+from ensemble_simplify.sampling.leaves import LeafLaw
 
 
 def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):

@@ -1,0 +1,138 @@
+"""What is learned without a fold of the rows, asked about it; and the choice of a law by that.
+
+To `learn` from rows (of `Sample.rows`) is to make a function that answers rows X, once for each of
+some sizes of what was learned: an array of shape (n_sizes, n_rows, n_outputs).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ensemble_simplify.sampling.fidelity import agreement
+from ensemble_simplify.sampling.labelled import Sample
+
+# Rows that are learned from without a fold, at most; and so many where a law is chosen.
+_MOST_LEARNED, _MOST_TRIED = 24_000, 6_000
+# Entries of these rows, at most, of tables with many columns; so many rows are learned from anyway.
+_MOST_ENTRIES, _LEAST_LEARNED = 2_000_000, 500
+
+# Synthetic rows of each law, where one is chosen: so many times the training rows, and at most.
+_TRIED, _MOST_TRIALS = 10, 4_000
+
+# Share of the time left for the rows of each law.
+_TRIAL_SHARE = 0.1
+
+# Folds where nobody says how many.
+N_FOLDS = 5
+
+# Another law than the first must agree better by so many standard errors of the difference: small
+# trials are noisy, and so are answers of a model to rows that it knows by heart.
+_CLEARLY = 1.0
+
+# The laws that `sampler="auto"` chooses from, the default first.
+LAWS = {
+    "leaves": {"sampler": "leaves", "keep_rows": 0.3},
+    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.3},
+    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.3},
+}
+# What smearing and keep_rows are where a sampler is named.
+SMEARING, KEEP_ROWS = 0.25, 0.5
+
+
+def laws_to_try(smearing):
+    """The laws to choose from, one of each sampler if `smearing` is a number; by name."""
+    laws = {}
+    for name, law in LAWS.items():
+        if smearing == "auto" or law["sampler"] not in (own["sampler"] for own in laws.values()):
+            laws[name] = law
+    return laws
+
+
+def draw_folds(answers, n_folds, random):
+    """A fold for each row, at random; rows with equal or similar answers are in all folds."""
+    key = answers.argmax(axis=1) if answers.shape[1] > 1 else answers[:, 0]
+    order = random.permutation(len(key))
+    order = order[np.argsort(key[order], kind="stable")]
+    fold_of = np.empty(len(key), dtype=np.intp)
+    for begin in range(0, len(key), n_folds):
+        block = order[begin : begin + n_folds]
+        fold_of[block] = random.permutation(n_folds)[: block.size]
+    return fold_of
+
+
+def unseen_answers(sample, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED):
+    """Answers to rows X of what is learned without the row's fold, in so many sizes.
+
+    Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
+    """
+    found = np.zeros((n_sizes, len(X), sample.n_outputs))
+    most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_LEARNED))
+    for fold in np.unique(fold_of[fold_of >= 0]):
+        answers = learn(sample.rows(without=fold, most=most))
+        places = np.flatnonzero(fold_of == fold)
+        found[:, places] = answers(X[places])
+    return found
+
+
+def unseen_agreement(found, rows, predictor):
+    """How well answers to rows that were not learned from agree with those known; one a size."""
+    judged = rows.fold >= 0
+    truth = predictor.decode(rows.told[judged])
+    return np.array(
+        [
+            agreement(
+                truth, predictor.decode(answers[judged]), predictor.target, rows.weight[judged]
+            )
+            for answers in found
+        ]
+    )
+
+
+def choose_law(laws, rows, predictor, n_sizes, learn, *, seed, deadline):
+    """The law from whose rows is learned what agrees best with what is known of other rows.
+
+    `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
+    the ``laws``, the agreement at each size by name, and, of the one chosen, the ``agreement``
+    and the ``answers`` to rows that were not learned from.
+    """
+    judged = rows.fold >= 0
+    most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_LEARNED))
+    n_samples = min(_TRIED * len(rows.X), most)
+    scores, answers, found = {}, {}, {}
+    for name, (law, base) in laws.items():
+        now = time.monotonic() if deadline < np.inf else 0.0
+        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
+        answers[name] = unseen_answers(sample, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED)
+        found[name] = unseen_agreement(answers[name], rows, predictor)
+        scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
+    best = clearly_best(scores, rows.weight[judged])
+    return Bunch(
+        law=best,
+        laws=found,
+        agreement=found[best],
+        answers=answers[best],
+    )
+
+
+def clearly_best(scores, weight):
+    """The name of the best scores of rows; the first unless others are better beyond the noise."""
+    first, *others = scores
+    best, lead = first, 0.0
+    for name in others:
+        gain = scores[name] - scores[first]
+        mean = np.average(gain, weights=weight)
+        error = np.sqrt(np.square(weight * (gain - mean)).sum()) / weight.sum()
+        if mean > lead and mean > _CLEARLY * error:
+            best, lead = name, mean
+    return best
+
+
+def _score(answers, truth, target):
+    """What each row tells of all sizes together: equal labels, or squared errors."""
+    if target == "value":
+        return -np.square(answers - truth).sum(axis=2).mean(axis=0)
+    return (answers.argmax(axis=2) == truth.argmax(axis=1)).mean(axis=0)

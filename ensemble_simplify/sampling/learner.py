@@ -1,0 +1,603 @@
+"""Estimators that learn from a predictor's answers to synthetic rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from ensemble_simplify.base import (
+    check_weights,
+    comes_fitted,
+    deadline_after,
+    fit_or_unwrap,
+    fitted_rows,
+    named_rows,
+    safe_indexing,
+    tags_of,
+    takes_missing,
+)
+from ensemble_simplify.reading import (
+    Gaps,
+    Model,
+    Table,
+    is_plain,
+    level_orders,
+    out_of_bag,
+    table_of,
+)
+from ensemble_simplify.sampling.coordinates import Coordinates
+from ensemble_simplify.sampling.fidelity import RowsAside, agreement
+from ensemble_simplify.sampling.folds import (
+    KEEP_ROWS,
+    N_FOLDS,
+    SMEARING,
+    choose_law,
+    draw_folds,
+    laws_to_try,
+)
+from ensemble_simplify.sampling.labelled import LEAST_SHARE, Sample, some_rows
+from ensemble_simplify.sampling.predictor import Predictor, one_hot
+from ensemble_simplify.sampling.samplers import make_law
+
+# One sample has so many times the training rows,
+_ONE_SHOT = 40
+# but at most so many manufactured and so many training rows.
+_MOST_ONE_SHOT = 40_000
+# Of tables with more columns than `_WIDE`, a sample has so many entries, but so many rows at least,
+# and no law is chosen.
+_WIDE, _MOST_ENTRIES, _LEAST_SAMPLE = 200, 8_000_000, 2_000
+
+# Training rows that a copula is fitted to, at most.
+_MOST_BASE_ROWS = 20_000
+
+# Training rows that a law is chosen by, at most.
+_MOST_CHOOSING = 10_000
+
+# With a time limit: rows that are asked about in any case, the share of the time for the law, and
+# the seconds that it takes for a number.
+_LEAST_NEW, _LAW_SHARE, _LAW_SECONDS = 200, 0.25, 5e-7
+
+
+@dataclass(eq=False)
+class Material:
+    """What there is to learn from: rows with the predictor's answers, and a law of more rows."""
+
+    X: np.ndarray  # all rows, as numbers
+    y: Any
+    weight: np.ndarray
+    held_out: np.ndarray  # bool: rows that are set aside
+    kept: np.ndarray  # bool: rows to learn from
+    training: Bunch  # these rows: X, weight, answers, told (to judge by), fold
+    columns: Coordinates
+    gaps: Gaps
+    fold_of: np.ndarray  # of all rows; -1 for none
+    law: Any
+    base: Bunch  # the training rows that the law is made of
+    trial: Bunch  # how the law was chosen
+    seeds: list
+    deadline: float
+
+    def aside(self, predictor):
+        """The rows set aside, with the predictor's answers."""
+        y = None if self.y is None else self.y[self.held_out]
+        return RowsAside.of(predictor, self.X[self.held_out], y, self.weight[self.held_out])
+
+
+class LearnsFromPredictor:
+    """What estimators share that learn from a predictor's answers to training and synthetic rows.
+
+    An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
+    `random_state`; others are as below unless it has them, too. Two methods say what is learned:
+    ``_trial(training, columns, seed, deadline)`` returns the sizes at which a law is judged and how
+    to learn from its rows (see `folds`), and ``_answers_to(X)`` answers rows of numbers by labels
+    or values.
+    """
+
+    estimator: Any
+    sampler: str
+    validation_fraction: float
+    time_limit: float | None
+    random_state: Any
+    _trial: Callable
+    _answers_to: Callable
+
+    # what the predictor is without an `estimator`
+    _default: ClassVar[Any] = RandomForestClassifier
+
+    target: str = "auto"
+    smearing: float | str = "auto"
+    keep_rows: float | str = "auto"
+    n_neighbors: int = 20
+    neighbor_weights: str = "uniform"
+    n_samples: int | None = None
+    batch_size: int = 2**16
+    categorical_features: Any = None
+    feature_groups: Any = None
+    n_folds: int = 0
+
+    # ------------------------------------------------------------------ what it is
+
+    def _is_function(self):
+        return callable(self.estimator) and not hasattr(self.estimator, "predict")
+
+    def _type(self):
+        """Return "classifier", "regressor", or None for a predictor that does not say."""
+        if self.estimator is None:
+            return tags_of(self._default()).estimator_type
+        if self._is_function():
+            types = {"label": "classifier", "proba": "classifier", "value": "regressor"}
+            return types.get(self.target)
+        return tags_of(self.estimator).estimator_type
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # ty: ignore[missing-attribute]
+        tags.estimator_type = self._type()
+        if tags.estimator_type == "classifier":
+            tags.classifier_tags = ClassifierTags()
+        if tags.estimator_type == "regressor":
+            tags.regressor_tags = RegressorTags()
+        tags.target_tags.required = not self._is_fitted_before()
+        known = vars(self).get("_takes_missing")
+        if known is None:
+            known = not self._is_function() and takes_missing(self.estimator)
+        tags.input_tags.allow_nan = known
+        return tags
+
+    def _is_fitted_before(self):
+        return self._is_function() or comes_fitted(self.estimator)
+
+    def _resolve_target(self):
+        kind = self._type()
+        name = self._name_of(self.estimator)
+        if kind is None and self._is_function():
+            raise ValueError(
+                f"target='auto' does not tell what the function estimator={name} returns. Set "
+                "target='label', 'proba' or 'value'."
+            )
+        if kind not in ("classifier", "regressor"):
+            raise ValueError(
+                f"estimator={name} is neither a classifier nor a regressor. Wrap its predictions "
+                "in a function and set target='label', 'proba' or 'value'."
+            )
+        if self.target == "auto":
+            return "label" if kind == "classifier" else "value"
+        if (self.target == "value") != (kind == "regressor"):
+            allowed = "'label' or 'proba'" if kind == "classifier" else "'value'"
+            raise ValueError(
+                f"target={self.target!r} does not go with the {kind} estimator={name}. "
+                f"Use {allowed}."
+            )
+        if (
+            self.target == "proba"
+            and self.estimator is not None
+            and not self._is_function()
+            and not hasattr(self.estimator, "predict_proba")
+        ):
+            raise ValueError(
+                f"target='proba', but estimator={name} has no predict_proba. Use target='label'."
+            )
+        return self.target
+
+    # ------------------------------------------------------------------ rows, answers and the law
+
+    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None):
+        """Check the rows, fit or take the predictor, ask it, and choose the law; a `Material`.
+
+        Sets ``estimator_``, ``classes_``, ``sampler_``, ``smearing_`` and ``keep_rows_``.
+        """
+        given = X
+        X, y, is_table = self._check_rows(X, y, target)
+        weight = check_weights(sample_weight, X)
+        names = getattr(self, "feature_names_in_", None)
+        columns = Coordinates.resolve(
+            self.categorical_features, self.feature_groups, X.shape[1], names
+        )
+        random = check_random_state(self.random_state)
+        seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
+        # drawn apart, so that the others are what they were before there was a fifth
+        law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
+        held_out = self._set_aside(y, weight, target, random)
+        kept = ~held_out & (weight > 0)
+        told = None if answers is None else _of_rows("answers", answers, X)
+
+        rows = X if is_table else named_rows(given, X)
+        self.estimator_ = self._fit_estimator(
+            rows, y, None if sample_weight is None else weight, ~held_out, random
+        )
+        deadline = deadline_after(self.time_limit)
+        X = self._read_rows(given, X, is_table)
+        self._predictor = predictor = self._make_predictor(target)
+        answers = predictor.first_answers(X[kept], y)
+        X = self._order_levels(X, kept, answers, weight)
+        self._may_miss = self._columns_to_lack(X[kept])
+        self._takes_missing = self._may_miss is not None
+        gaps = Gaps.of(X[kept])
+        columns = self._table_columns(columns)
+        if predictor.classes is not None:
+            self.classes_ = predictor.classes
+
+        if told is None:
+            told = self._out_of_bag(rows, ~held_out)
+        told = answers if told is None else predictor.told(told[kept])
+        fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
+        training = Bunch(
+            X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
+        )
+        trial = self._choose_law(training, columns, gaps, law_seed, deadline)
+        self.sampler_ = trial.law
+        made = trial.made
+        if made is None:
+            made = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        law, base, self._law_arguments = made
+        self.smearing_, self.keep_rows_ = (
+            self._law_arguments[name] for name in ("smearing", "keep_rows")
+        )
+        return Material(
+            X=X,
+            y=y,
+            weight=weight,
+            held_out=held_out,
+            kept=kept,
+            training=training,
+            columns=columns,
+            gaps=gaps,
+            fold_of=fold_of,
+            law=law,
+            base=base,
+            trial=trial,
+            seeds=seeds,
+            deadline=deadline,
+        )
+
+    def _check_rows(self, X, y, target):
+        if y is None and not self._is_fitted_before():
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a "
+                "fitted predictor, FrozenEstimator(...) or a function, can do without."
+            )
+        numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        if not (hasattr(X, "dtype") or hasattr(X, "columns")):
+            X = _as_table(X)
+        is_table = not is_plain(X)
+        if is_table:
+            if y is not None:
+                y = validate_data(self, y=y, y_numeric=target == "value")
+                check_consistent_length(X, y)
+            validate_data(self, X, skip_check_array=True)
+            if len(X.shape) != 2:
+                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
+        elif y is None:
+            X = validate_data(self, X, **numbers)
+        else:
+            X, y = validate_data(self, X, y, **numbers, y_numeric=target == "value")
+        if y is not None and target == "value":
+            y = y.astype(np.float64)
+        elif y is not None:
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+        return X, y, is_table
+
+    def _name_of(self, estimator):
+        if estimator is None:
+            return self._default.__name__
+        name = getattr(estimator, "__name__", None)
+        return type(estimator).__name__ if name is None else name
+
+    def _read_rows(self, given, X, is_table):
+        """Numbers for the training rows, and the table that makes them."""
+        if is_table:
+            known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
+            self._table = Table.of_rows(X, known, unknown="missing")
+            X = self._table.read(X)
+        else:
+            names = getattr(self, "feature_names_in_", None)
+            self._table = Table.of_numbers(X.shape[1], names).like(given)
+            self._table = replace(self._table, gaps=Gaps.of(X))
+        self._table = self._table.as_whole(given)
+        with np.errstate(over="ignore"):
+            if np.isinf(X.astype(np.float32)).any():
+                raise ValueError(
+                    "X contains a value too large for dtype('float32'), in which a decision tree "
+                    "compares. Scale that column."
+                )
+        return np.ascontiguousarray(X)
+
+    def _order_levels(self, X, kept, answers, weight):
+        """Rows of codes in the order of the answers, which the table takes, too."""
+        if not self._table.coded.any():
+            return X
+        orders = level_orders(self._table, X[kept], answers, weight[kept])
+        X = self._table.recoded(X, orders)
+        self._table = self._table.reordered(orders)
+        self._predictor.asked.table = self._table
+        return X
+
+    def _table_columns(self, columns):
+        """What is known of the columns, with what the table says of levels."""
+        table = self._table
+        unordered = [
+            own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
+        ]
+        kinds = table.whole or (None,) * len(table)
+        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
+        return replace(
+            columns,
+            discrete=table.coded | np.array(boolean, dtype=bool),
+            unordered=np.array(unordered, dtype=bool),
+        )
+
+    def _columns_to_lack(self, X):
+        """Columns in which gaps are taken, as a bool array; None if there are none.
+
+        These are the columns in which the predictor takes them. A level that nobody knows counts as
+        a gap, so columns with levels have some in any case.
+        """
+        predictor = self._predictor
+        may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
+        return may_lack if may_lack.any() else None
+
+    def _set_aside(self, y, weight, target, random):
+        """Choose the rows that nothing is learned from; every class stays seen."""
+        held_out = np.zeros(weight.size, dtype=bool)
+        candidates = random.permutation(np.flatnonzero(weight > 0))
+        n_held_out = int(self.validation_fraction * candidates.size)
+        if y is not None and target != "value":
+            first = np.unique(y[candidates], return_index=True)[1]
+            candidates = np.delete(candidates, first)
+        held_out[candidates[:n_held_out]] = True
+        return held_out
+
+    def _fit_estimator(self, X, y, sample_weight, seen, random):
+        if self._is_function():
+            return self.estimator
+        seen = np.flatnonzero(seen)
+        return fit_or_unwrap(
+            self.estimator,
+            safe_indexing(X, seen),
+            None if y is None else y[seen],
+            None if sample_weight is None else sample_weight[seen],
+            default=self._default(),
+            random=None if self.random_state is None else random,
+        )
+
+    def _out_of_bag(self, rows, seen):
+        """The out-of-bag answers of a forest that was fitted on just these rows; None of others."""
+        if self._is_function():
+            return None
+        frozen = comes_fitted(self.estimator)
+        seen = np.ones(seen.size, dtype=bool) if frozen else seen
+        known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
+        if known is None:
+            return None
+        answers = np.zeros(seen.size, dtype=known[0].dtype)
+        answers[seen] = known[0]
+        return answers
+
+    def _make_predictor(self, target):
+        model = self.estimator_
+        # a model that was fitted elsewhere, on rows of numbers without names, is asked so
+        without_names = (
+            comes_fitted(self.estimator)
+            and not hasattr(model, "feature_names_in_")
+            and self._table.is_plain
+        )
+        table = replace(self._table, names=None) if without_names else self._table
+        return Predictor(
+            Model(model, table), target, name=self._name_of(model), batch_size=self.batch_size
+        )
+
+    def _make_law(self, options, training, columns, gaps, seed, deadline):
+        """The law of some options, the rows that it is made of, and what makes it anew."""
+        most = np.inf
+        if options["sampler"] in ("copula", "leaves"):
+            a_row = _LAW_SECONDS * training.X.shape[1]
+            most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
+        base = taken(training, some_rows(len(training.X), most, [seed, 5]))
+        arguments = {
+            **options,
+            "X": gaps.fill(base.X) if gaps.seen.any() else base.X,
+            "gaps": gaps if gaps.seen.any() else None,
+            "weight": base.weight,
+            "columns": columns,
+            "n_neighbors": self.n_neighbors,
+            "decaying": self.neighbor_weights == "decaying",
+            "seed": seed,
+        }
+        return make_law(**arguments), base, arguments
+
+    def _resolve_folds(self, fold_of, kept, answers, seed):
+        """The fold of every row given; -1 for none."""
+        if fold_of is not None:
+            fold_of = np.maximum(_check_folds(_of_rows("fold_of", fold_of, kept)), -1)
+            of_kept = fold_of[kept]
+            if (of_kept == of_kept[0]).all() and of_kept[0] >= 0:
+                raise ValueError(
+                    "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
+                    "Use at least two folds, or -1 for rows to grow on only."
+                )
+            return fold_of
+        fold_of = np.full(kept.size, -1)
+        n_folds = self.n_folds
+        if self.sampler == "auto" and not n_folds and len(answers) > 1:
+            n_folds = min(N_FOLDS, len(answers))
+        if n_folds:
+            if n_folds > len(answers):
+                raise ValueError(
+                    f"n_folds={n_folds}, but there are {len(answers)} rows to grow on. Use fewer "
+                    "folds."
+                )
+            fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
+        return fold_of
+
+    def _choose_law(self, training, columns, gaps, seed, deadline):
+        """The law, its options, and what its trial told; the first one where there is none."""
+        laws = {self.sampler: {"sampler": self.sampler}}
+        if self.sampler == "auto":
+            laws = laws_to_try(self.smearing)
+            if training.X.shape[1] > _WIDE:
+                laws = {"copula": laws["copula"]}
+            elif self._class_weight(training) is not None:
+                # rows with rare answers can be too few to fill leaves of their own
+                laws = {"copula": laws["copula"], **laws}
+
+        given = {"smearing": self.smearing, "keep_rows": self.keep_rows}
+        given = {name: value for name, value in given.items() if value != "auto"}
+        usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS}
+        options = {name: usual | law | given for name, law in laws.items()}
+        if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
+            name = next(iter(laws))
+            return Bunch(law=name, options=options[name], made=None)
+        places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
+        rows = taken(training, places)
+        made = {
+            name: self._make_law(own, rows, columns, gaps, seed, deadline)
+            for name, own in options.items()
+        }
+        sizes, learn = self._trial(training, columns, seed, deadline)
+        trial = choose_law(
+            {name: (law, base) for name, (law, base, _) in made.items()},
+            rows,
+            self._predictor,
+            len(sizes),
+            learn,
+            seed=seed,
+            deadline=deadline,
+        )
+        return Bunch(
+            **trial,
+            sizes=sizes,
+            options=options[trial.law],
+            places=places,
+            made=made[trial.law] if len(places) == len(training.X) else None,
+        )
+
+    def _n_classes(self, training):
+        if self._predictor.target == "value":
+            return 0
+        return np.unique(training.answers.argmax(axis=1)).size
+
+    def _class_weight(self, training):
+        """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
+        if self._predictor.target == "value":
+            return None
+        share = training.weight @ one_hot(training.answers) / training.weight.sum()
+        present = share > 0.0
+        if share[present].min() >= LEAST_SHARE / np.count_nonzero(present):
+            return None
+        # the predictor may give a class to new rows only
+        return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
+
+    def _new_rows(self, law, n, seed, class_weight=None):
+        """Synthetic rows, the answers to them, and their weights."""
+        X = law.with_gaps(law.manufacture(law.everywhere(), n, seed))
+        truth = self._predictor.answers(X)
+        weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
+        return X, truth, weight
+
+    # ------------------------------------------------------------------ drawn rows
+
+    def _draw(self, material, seed, deadline, n_samples=None):
+        """One sample of training and synthetic rows, with the predictor's answers."""
+        law, training = material.law, material.training
+        return Sample(
+            law,
+            self._predictor,
+            taken(
+                training,
+                some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6]),
+            ),
+            material.base,
+            self._n_drawn(law) if n_samples is None else n_samples,
+            seed,
+            deadline,
+        )
+
+    def _n_drawn(self, law):
+        """Synthetic rows of one sample."""
+        if self.n_samples is not None:
+            return self.n_samples
+        n_rows, n_columns = law.X.shape
+        return min(
+            _ONE_SHOT * n_rows, _MOST_ONE_SHOT, max(_MOST_ENTRIES // n_columns, _LEAST_SAMPLE)
+        )
+
+    def _sampled(self, n_samples, random_state):
+        """Rows of the law, as the rows of `fit` were."""
+        check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(
+                f"n_samples={n_samples!r} is not a number of rows. Use a positive integer."
+            )
+        law = make_law(**self._law_arguments)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        X = law.with_gaps(law.manufacture(law.everywhere(), n_samples, int(seed)))
+        return self._table.decode(X)
+
+    def _agreement_on(self, X, sample_weight=None):
+        """How well it agrees with the predictor on rows as users give them."""
+        rows = fitted_rows(self, X, dtype="float64")
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, rows)
+        # levels that the table does not know are the predictor's to judge
+        as_given = self._table.coded.any() and hasattr(X, "columns")
+        predictor = self._predictor
+        decisions = predictor.decisions(rows, X if as_given else None)
+        return agreement(decisions, self._answers_to(rows), predictor.target, sample_weight)
+
+
+def share_of_time(n, share, deadline, each):
+    """So many, or as many as a share of the time left is enough for; a few in any case."""
+    return int(min(n, max(share * (deadline - time.monotonic()) / max(each, 1e-12), _LEAST_NEW)))
+
+
+def taken(rows, places):
+    """Some of the rows."""
+    return Bunch(**{name: values[places] for name, values in rows.items()})
+
+
+def _of_rows(name, given, X):
+    """What is given for each row, as an array."""
+    given = np.asarray(given)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim < 1 or given.shape[0] != len(X):
+        raise ValueError(f"{name} has shape {given.shape}. Give one for each of the {len(X)} rows.")
+    return given
+
+
+def _check_folds(fold_of):
+    if fold_of.ndim != 1 or fold_of.dtype.kind not in "iu":
+        raise ValueError(
+            f"fold_of has shape {fold_of.shape} and dtype {fold_of.dtype}. Give one integer for "
+            "each row, -1 for a row of no fold."
+        )
+    return fold_of.astype(np.intp)
+
+
+def _as_table(rows):
+    """Lists of rows as an array: of objects, if some entries are text."""
+    X = np.asarray(rows)
+    return np.asarray(rows, dtype=object) if X.dtype.kind in "OSU" else X
+
+
+def _known_table(model, n_columns):
+    """The table that a model says it takes; None where it says nothing, or cannot be read."""
+    try:
+        table = table_of(model)
+    except (TypeError, ValueError, ImportError):
+        return None
+    return table if len(table) == n_columns else None

@@ -1,0 +1,281 @@
+"""Additive models as cards: ensembles no path of which tests more than two columns."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ensemble_simplify.base import Interval, validate_params, warn
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import verify
+from ensemble_simplify.reading import (
+    ImportedEnsemble,
+    Model,
+    has_probabilities,
+    imported,
+    says_it_takes_gaps,
+)
+from ensemble_simplify.scorecard._card import Card, Term
+
+# Points of a card, at most.
+_MOST_POINTS = 1 << 22
+
+
+class AdditiveScorecard(ImportedEnsemble):
+    """A fitted additive model, written as a scorecard; it cannot be fitted again.
+
+    :func:`scorecard` makes it. It predicts by adding up points, and is taken wherever a fitted
+    ensemble is: by `verify`, the audit functions and `export_model`.
+
+    Attributes
+    ----------
+    card_ : Card
+        Its terms, with the edges and points of their bins.
+    verification_ : Verification
+        Whether the card is proven to answer as the model does; see :func:`verify`.
+    classes_ : ndarray of shape (n_classes,)
+        Only of classifiers.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Only if the columns have names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from ensemble_simplify import scorecard
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GradientBoostingClassifier(n_estimators=20, max_depth=1, random_state=0)
+    >>> card = scorecard(model.fit(X, y))
+    >>> card.verification_.equal, card.card_.n_bins, card.card_.features
+    (True, 16, [7, 20, 22, 23, 27])
+    """
+
+    card_: Card
+
+
+@validate_params(
+    {
+        "model": "no_validation",
+        "X": ["array-like", None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def scorecard(
+    model: Any,
+    *,
+    X: ArrayLike | None = None,
+    time_limit: float | None = None,
+    max_boxes: int | None = 100_000,
+) -> AdditiveScorecard:
+    """Write a fitted additive model as a scorecard, and prove that it answers alike.
+
+    Additive are boosted stumps, and other ensembles that sum up trees in which no path tests more
+    than two columns: each leaf is then decided by one column, or a pair. All that is said of a
+    column is summed up to the points of its bins, of a pair to a grid.
+
+    Read more in the :ref:`User Guide <scorecard>`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost with trees of depth 1 or
+        2 (or of more, if no path tests a third column), `AdaBoostClassifier` of such trees, a
+        regressor that averages such trees, or what `FaithfulPruner` made of these; also behind a
+        decision threshold or the sigmoid calibration of one model.
+    X : array-like or frame of shape (n_samples, n_features), default=None
+        Some rows as the model takes them, where reading it needs them: see :func:`export_model`.
+    time_limit : float or None, default=None
+        Seconds that the proof may take.
+    max_boxes : int or None, default=100_000
+        Boxes that the proof may look at; see :func:`verify`.
+
+    Returns
+    -------
+    card : AdditiveScorecard
+        Fitted. ``verification_`` is the proof: of labels, or, in regression, of numbers but for
+        roundings. A warning tells if it is no proof of equality.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, is no sum, or tests three columns on a path.
+
+    See Also
+    --------
+    ScorecardClassifier : Makes a small card from any model.
+    verify : What proves it.
+
+    Notes
+    -----
+    The points of a bin are summed up before they are added to those of others, so sums are rounded
+    otherwise than the model's own. Where two classes are tied but for such a rounding, a label can
+    differ. (XGBoost rounds to float32, tree after tree.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from ensemble_simplify import scorecard
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = HistGradientBoostingRegressor(max_iter=30, max_depth=1).fit(X, y)
+    >>> card = scorecard(model)
+    >>> card.verification_.equal
+    True
+    >>> [term.columns for term in card.card_.terms]
+    [(2,), (3,), (6,), (7,), (8,), (9,)]
+    """
+    read = Model.of(model, rows=X)
+    card = _card_of(read)
+    reading = card.reading(read.classes, read.table)
+    found = imported(reading, len(read.table), kind=AdditiveScorecard)
+    found.card_ = card
+    found._forest = Model.of(found, check=False).finest
+    atol = None
+    if read.classes is None:
+        # both sum up with roundings of their own
+        atol = read.finest.number_sums.rounding + found._forest.number_sums.rounding
+    outcome = verify(
+        read.estimator,
+        found,
+        domain=_with_gaps(read),
+        atol=atol,
+        time_limit=time_limit,
+        max_boxes=max_boxes,
+    )
+    found.verification_ = outcome
+    if outcome.equal is None:
+        warn(
+            f"The card adds up what {read.name} does, in another order. Whether that turns a label "
+            "where two classes are tied but for roundings is not decided (reason: "
+            f"{outcome.reason}). Give the proof more time_limit or max_boxes, or ask about your "
+            "rows: verify(model, card, X=X, max_changes=1)."
+        )
+    elif not outcome.equal:
+        row = np.asarray(outcome.counterexample).ravel().tolist()
+        warn(
+            f"The card answers otherwise than {read.name} where two classes are tied but for "
+            f"rounding: at {row}, {outcome.predictions[1]} in place of {outcome.predictions[0]}."
+        )
+    return found
+
+
+def _with_gaps(model):
+    """The domain with gaps wherever a model takes them; None: it takes none."""
+    if not says_it_takes_gaps(model.estimator):
+        return None
+    filled = np.zeros(len(model.table), dtype=bool)
+    if model.forest.filled is not None:
+        filled |= model.forest.filled
+    filled[list(model.table.hashed)] = True
+    return Domain(missing=np.flatnonzero(~filled).tolist())
+
+
+def _card_of(model):
+    """The card of a model that was read; TypeError if it is none."""
+    value, base, options = _sums_of(model)
+    boxes = _boxes_of(model, value)
+    base = base + sum((own for _, own in boxes.pop((), [])), np.zeros(len(base)))
+    sizes = {columns: _edges_of(columns, own) for columns, own in boxes.items()}
+    n_points = sum(np.prod([len(own) + 2 for own in edges]) for edges in sizes.values())
+    if n_points > _MOST_POINTS:
+        raise TypeError(
+            f"{model.name} would be a card of {n_points:,} points, more than {_MOST_POINTS:,}. "
+            "Fit it with fewer or shallower trees, or fewer bins (max_bins)."
+        )
+    order = sorted(sizes, key=lambda columns: (len(columns), columns))
+    terms = [_term(columns, sizes[columns], boxes[columns], len(base)) for columns in order]
+    return Card(terms, base, **options)
+
+
+def _sums_of(model):
+    """What each node of the trees adds, where the sums begin, and the options of the card."""
+    forest, vote = model.finest, model.decision
+    if forest.classes is None:
+        sums = forest.number_sums
+        if sums is None:
+            _refuse(model, "does not add up its trees")
+        return sums.value, sums.start, {"link": "identity"}
+    is_sum = vote.rule in ("additive", "samme") and not vote.members
+    if not is_sum or not has_probabilities(vote) or vote.temperature is not None:
+        _refuse(model, "does not add up its trees behind a sigmoid or softmax")
+    options = {"slope": vote.slope, "shift": vote.shift}
+    if vote.rule == "samme":
+        value, base = forest.value[:, : vote.n_scores] / vote.scale, np.zeros(vote.n_scores)
+        if vote.n_scores > 2:
+            options["slope"] = 1.0 / (vote.n_scores - 1)
+            return value, base, {"link": "softmax", **options}
+        value, base = value[:, 1:] - value[:, :1], np.zeros(1)
+    else:
+        value = forest.value[:, : vote.n_scores] / vote.divisor
+        base = vote.moved_by / vote.divisor
+        if vote.n_scores > 1:
+            return value, base, {"link": "softmax", **options}
+    at, tie_upper = vote.above, vote.tie_upper
+    if vote.cut is not None:
+        if len(vote.cut.at) != 1 or vote.cut.first != 0:
+            _refuse(model, "does not answer one class up to a score and the other one from it on")
+        (at,), tie_upper = vote.cut.at, True
+    # the class goes by the score against zero
+    options["shift"] += vote.slope * at
+    return value, base - at, {"link": "logistic", "tie_upper": tie_upper, **options}
+
+
+def _refuse(model, what):
+    raise TypeError(
+        f"{model.name} {what}, so that no card adds up to it. ScorecardClassifier and "
+        "ScorecardRegressor make a card that follows any model."
+    )
+
+
+def _boxes_of(model, value):
+    """The leaves by the columns that decide them: for each of these their boxes and values.
+
+    A box has, for each column, the last number that is below it, its last one, and whether gaps
+    are in it.
+    """
+    forest = model.finest
+    ends, to_left = forest.ends(model.table), forest.missing_left
+    found = {}
+    for root in forest.offsets[:-1].tolist():
+        stack = [(root, {})]
+        while stack:
+            node, box = stack.pop()
+            if forest.left[node] < 0:
+                columns = tuple(sorted(box))
+                found.setdefault(columns, []).append(([box[j] for j in columns], value[node]))
+                continue
+            j, end = int(forest.feature[node]), float(ends[node])
+            low, high, gaps = box.get(j, (-np.inf, np.inf, True))
+            if j not in box and len(box) == 2:
+                _refuse(model, "has a path that tests more than two columns")
+            gap_left = to_left is not None and bool(to_left[node])
+            stack.append(
+                (int(forest.right[node]), {**box, j: (max(low, end), high, gaps and not gap_left)})
+            )
+            stack.append(
+                (int(forest.left[node]), {**box, j: (low, min(high, end), gaps and gap_left)})
+            )
+    return found
+
+
+def _edges_of(columns, boxes):
+    """The finite ends of some boxes along each axis, ascending."""
+    ends = [np.unique([end for box, _ in boxes for end in box[i][:2]]) for i in range(len(columns))]
+    return tuple(own[np.isfinite(own)] for own in ends)
+
+
+def _term(columns, edges, boxes, n_scores):
+    points = np.zeros((*(len(own) + 2 for own in edges), n_scores))
+    for box, value in boxes:
+        inside = []
+        for own, (low, high, gaps) in zip(edges, box, strict=True):
+            last = np.append(own, np.inf)
+            inside.append(np.append((last > low) & (last <= high), gaps))
+        points[np.ix_(*inside)] += value
+    return Term(columns, edges, points)

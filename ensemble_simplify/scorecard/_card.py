@@ -1,0 +1,252 @@
+"""What a scorecard computes: a sum of terms, each decided by one column or by a pair of columns.
+
+A `Card` is read as an ensemble of one tree a term, so that whatever proves, audits, explains or
+writes ensembles does so with cards. It adds up its points in the same order and doubles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ensemble_simplify.reading import Reading, Tree, Vote, labels_of_scores, probabilities_of
+
+LINKS = ("logistic", "softmax", "identity")
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A part of the sum, which the bins of one column decide, or those of a pair.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        One column, or two.
+    edges : tuple of float64 arrays
+        For each column ascending thresholds on its numbers, or codes: bin ``b`` holds
+        ``edges[b - 1] < x <= edges[b]``, compared as doubles. None at all: one bin.
+    points : float64 array of shape (n_bins + 1, n_scores) or (n_bins + 1, n_bins_2 + 1, n_scores)
+        The last entry along each axis of bins is for gaps (NaN), as which levels count that nobody
+        knows.
+    """
+
+    columns: tuple[int, ...]
+    edges: tuple[np.ndarray, ...]
+    points: np.ndarray
+
+    def __post_init__(self):
+        for edges in self.edges:
+            if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+                raise ValueError(f"edges={edges} do not rise, or are not finite.")
+        shape = tuple(len(edges) + 2 for edges in self.edges)
+        if len(self.columns) != len(self.edges) or self.points.shape[:-1] != shape:
+            raise ValueError(
+                f"points have shape {self.points.shape}, but the edges of the columns "
+                f"{self.columns} make {shape} bins, each with one for gaps."
+            )
+
+    def bins(self, X):
+        """The bin of each row along each axis, as a tuple that indexes `points`."""
+        return tuple(
+            places(edges, X[:, j]) for j, edges in zip(self.columns, self.edges, strict=True)
+        )
+
+    def parts(self, X):
+        """What the term adds for each row: (n_rows, n_scores)."""
+        return self.points[self.bins(X)]
+
+    def tree(self, n_features):
+        """The term as a tree with a leaf for each bin; neighbours with the same points share one.
+
+        Gaps go where bins with their points are, and otherwise to a leaf right below a test that
+        sends nothing but gaps to the right.
+        """
+        return _tree_of(self, n_features)
+
+    @cached_property
+    def n_bins(self):
+        """Number of bins that differ from their neighbours; 0 where all have the same points."""
+        n_leaves = int((self.tree(max(self.columns) + 1).left < 0).sum())
+        return n_leaves if n_leaves > 1 else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """A scorecard.
+
+    Attributes
+    ----------
+    terms : list of Term
+    base : float64 array of shape (n_scores,)
+        Where the sums start.
+    link : {"logistic", "softmax", "identity"}
+        What the sums are: one that is above zero in the second of two classes, one for each class,
+        of which the largest wins (the first of equals), or a number.
+    slope, shift : float
+        What scores are multiplied by before the sigmoid or softmax makes probabilities of them,
+        and what is added then.
+    tie_upper : bool
+        Whether a score of zero is for the second of two classes.
+    """
+
+    terms: list[Term]
+    base: np.ndarray
+    link: str
+    slope: float = 1.0
+    shift: float = 0.0
+    tie_upper: bool = False
+
+    def __post_init__(self):
+        if self.link not in LINKS:
+            raise ValueError(f"link={self.link!r}. Choose one of {', '.join(LINKS)}.")
+        wrong = [term.columns for term in self.terms if term.points.shape[-1] != self.n_scores]
+        if wrong or (self.link != "softmax" and self.n_scores != 1):
+            raise ValueError(
+                f"base has {self.n_scores} scores, which do not go with link={self.link!r}, or "
+                f"with the points of the columns {wrong}."
+            )
+
+    @property
+    def n_scores(self):
+        """Number of sums: one, or one for each class."""
+        return len(self.base)
+
+    @cached_property
+    def n_bins(self):
+        """Number of bins that differ, in all terms; gaps count where they have their own points."""
+        return sum(term.n_bins for term in self.terms)
+
+    @cached_property
+    def features(self):
+        """Columns that some term tells apart, ascending."""
+        return sorted({j for term in self.terms if term.n_bins for j in term.columns})
+
+    def parts(self, X):
+        """What each term adds for each row: (n_rows, n_terms, n_scores)."""
+        X = np.asarray(X, dtype=np.float64)
+        found = np.zeros((len(X), len(self.terms), self.n_scores))
+        for i, term in enumerate(self.terms):
+            found[:, i] = term.parts(X)
+        return found
+
+    def scores(self, X):
+        """The sums for rows of numbers, NaN where they lack one: (n_rows, n_scores).
+
+        Terms are added in their order, as the trees of the `reading` are.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        total = np.zeros((len(X), self.n_scores))
+        total += self.base
+        for term in self.terms:
+            total += term.parts(X)
+        return total
+
+    def index_of(self, scores):
+        """Place of the class for each row of scores; the numbers themselves without classes."""
+        if self.link == "identity":
+            return scores[:, 0]
+        return labels_of_scores(self.vote, scores)
+
+    def probabilities(self, scores):
+        """Probabilities of the classes for each row of scores: (n_rows, n_classes)."""
+        return probabilities_of(self.vote, scores)
+
+    @cached_property
+    def vote(self):
+        """What makes classes and probabilities of the sums."""
+        links = {"logistic": "sigmoid", "softmax": "softmax", "identity": None}
+        return Vote(
+            "additive",
+            0,
+            max(1, len(self.terms)),
+            self.n_scores,
+            init=self.base,
+            tie_upper=self.tie_upper,
+            link=links[self.link],
+            slope=self.slope,
+            shift=self.shift,
+        )
+
+    def reading(self, classes, table):
+        """The card as an ensemble of one tree a term, over the columns of a table.
+
+        `classes` are its labels; None where it answers numbers.
+        """
+        none = Term((0,), (np.zeros(0),), np.zeros((2, self.n_scores)))
+        trees = [term.tree(len(table)) for term in self.terms or [none]]
+        return Reading(trees, self.vote, classes, table)
+
+    def with_points(self, points, base):
+        """The same bins with other points, a list of arrays, and another base."""
+        terms = [replace(term, points=own) for term, own in zip(self.terms, points, strict=True)]
+        return replace(self, terms=terms, base=base)
+
+
+def places(edges, values):
+    """Place of the bin of each value among the points of a column; that of gaps is the last."""
+    found = np.searchsorted(edges, values, side="left")
+    found[np.isnan(values)] = len(edges) + 1
+    return found
+
+
+class _Writer:
+    """The nodes of a tree so far, the root first."""
+
+    def __init__(self, term):
+        self.term = term
+        self.nodes = []
+
+    def grow(self, points, axis=0):
+        """Add the nodes for the points of the bins along an axis and the later ones."""
+        if axis == len(self.term.columns):
+            return self._add(-1, 0.0, False, points)
+        edges, gap = self.term.edges[axis], points[-1]
+        # the last of each run of bins with the same points
+        last = [b for b in range(len(edges)) if not np.array_equal(points[b], points[b + 1])]
+        last.append(len(edges))
+        same = [i for i, b in enumerate(last) if np.array_equal(points[b], gap)]
+        if same:
+            return self._divide(points, last, 0, len(last), same[0], axis)
+        # every number is at most infinite, also where a language has no number below all others
+        node = self._add(axis, np.inf, False, None)
+        left = self._divide(points, last, 0, len(last), -1, axis)
+        return self._join(node, left, self.grow(gap, axis + 1))
+
+    def _divide(self, points, last, begin, end, gap, axis):
+        """Halve some runs; `gap` is the run that gaps go with."""
+        if end - begin == 1:
+            return self.grow(points[last[begin]], axis + 1)
+        middle = (begin + end) // 2
+        node = self._add(axis, self.term.edges[axis][last[middle - 1]], begin <= gap < middle, None)
+        left = self._divide(points, last, begin, middle, gap, axis)
+        return self._join(node, left, self._divide(points, last, middle, end, gap, axis))
+
+    def _add(self, axis, threshold, missing_left, points):
+        column = -1 if axis < 0 else self.term.columns[axis]
+        self.nodes.append([-1, -1, column, threshold, missing_left, points])
+        return len(self.nodes) - 1
+
+    def _join(self, node, left, right):
+        self.nodes[node][:2] = left, right
+        return node
+
+
+def _tree_of(term, n_features):
+    """See `Term.tree`."""
+    writer = _Writer(term)
+    writer.grow(term.points)
+    left, right, feature, threshold, missing_left, points = zip(*writer.nodes, strict=True)
+    none = np.zeros(term.points.shape[-1])
+    return Tree(
+        name=f"a term of the columns {term.columns}",
+        left=np.array(left, dtype=np.intp),
+        right=np.array(right, dtype=np.intp),
+        feature=np.array(feature, dtype=np.intp),
+        threshold=np.array(threshold, dtype=np.float64),
+        value=np.array([none if own is None else own for own in points], dtype=np.float64),
+        n_features=n_features,
+        dtype="float64",
+        missing_left=np.array(missing_left, dtype=bool),
+    )

@@ -1,0 +1,232 @@
+"""The points of a card over each feature as a picture, by scikit-learn's display convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.base import Display
+from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.writing import in_drawing, wrapped
+
+# Panels in a row; inches of a panel of a feature, and of a line in one of levels.
+_ACROSS = 3
+_WIDE, _HIGH, _LINE = 4.0, 2.6, 0.22
+_LESS, _MORE, _FAINT = "#d55e00", "#0072b2", "0.55"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScorecardDisplay(Display):
+    """Points over each feature of a scorecard.
+
+    A column of numbers is drawn as steps, one of levels as bars, and a pair of columns as a grid.
+    All panels have the same scale of points.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    card : object
+        The card, with the names of columns, levels and classes.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        A panel for each feature, the one that tells rows apart most first.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    ScorecardClassifier : Its card is what is drawn.
+    """
+
+    card: NamedCard
+
+    _texts: ClassVar = {
+        "axes": """\
+axes : array-like of matplotlib Axes, default=None
+    At least as many as features are used. None draws into a new figure.""",
+    }
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
+        """Draw the card of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : ScorecardClassifier or ScorecardRegressor
+            Fitted; also what :func:`scorecard` returns.
+        {axes}
+
+        Returns
+        -------
+        display : ScorecardDisplay
+            With ``axes_`` and ``figure_``.
+        """
+        check_is_fitted(estimator)
+        return cls(card=estimator._named_card()).plot(axes=axes)
+
+    def plot(self, *, axes: Any = None) -> Self:
+        """Draw the points over each feature.
+
+        Parameters
+        ----------
+        {axes}
+
+        Returns
+        -------
+        display : ScorecardDisplay
+            With ``axes_`` and ``figure_``.
+        """
+        parts = self.card.parts()
+        across = min(_ACROSS, max(len(parts), 1))
+        down = -(-max(len(parts), 1) // across)
+        if axes is None:
+            most = max((len(p.told) for p in parts if self._is_list(p)), default=0)
+            high = max(_HIGH, 1.0 + _LINE * most)
+            axes = self._open(None, nrows=down, ncols=across, figsize=(_WIDE * across, high * down))
+        else:
+            axes = self._open(axes)
+        axes = np.atleast_1d(axes).ravel()
+        if len(axes) < len(parts):
+            raise ValueError(
+                f"axes has {len(axes)} axes, but the card uses {len(parts)} features. Give as many."
+            )
+        ends = np.array([line.points for part in parts for line in part.told]).ravel()
+        low, high = min(ends.min(initial=0.0), 0.0), max(ends.max(initial=0.0), 0.0)
+        room = 0.12 * ((high - low) or 1.0)
+        for part, ax in zip(parts, axes, strict=False):
+            self._draw(part, ax, (low - room, high + room))
+        for ax in axes[len(parts) :]:
+            ax.set_axis_off()
+        labels = [*self.card.heads] if self.card.card.link == "softmax" else []
+        if labels and parts:
+            marks = [axes[0].plot([], [], color=f"C{k}", lw=3)[0] for k in range(len(labels))]
+            self.figure_.legend(
+                marks,
+                list(map(in_drawing, labels)),
+                loc="outside lower center",
+                ncols=min(len(labels), 6),
+                frameon=False,
+            )
+        self.axes_ = axes[: max(len(parts), 1)]
+        return self
+
+    def _is_list(self, part):
+        """Whether a part is drawn as a list of its bins."""
+        if len(part.sides) == 2:
+            return self.card.card.link == "softmax"
+        return self.card.levels(part.term.columns[0]) is not None
+
+    def _draw(self, part, ax, ends):
+        ax.set_title(in_drawing(part.name), fontsize=10, loc="left")
+        if self._is_list(part):
+            self._list(part, ax, ends)
+        elif len(part.sides) == 2:
+            self._grid(part, ax, ends)
+        else:
+            self._steps(part, ax, ends)
+
+    def _list(self, part, ax, ends):
+        lines, n_scores = part.told, len(self.card.card.base)
+        places = np.arange(len(lines), dtype=float)
+        width = 0.8 / n_scores
+        for k in range(n_scores):
+            points = np.array([line.points[k] for line in lines])
+            at = places + (k - (n_scores - 1) / 2) * width
+            color = np.where(points < 0, _LESS, _MORE) if n_scores == 1 else f"C{k}"
+            ax.barh(at, points, 0.9 * width, color=color)
+            if n_scores == 1:
+                for y, value in zip(at, points, strict=True):
+                    self._number(ax, value, y, ends)
+        ax.axvline(0, color="0.3", lw=0.8)
+        ax.set_yticks(places, [wrapped(line.brief) for line in lines], fontsize=8)
+        ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5), xlabel="points")
+        ax.tick_params(axis="x", labelsize=8)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+
+    def _number(self, ax, value, y, ends):
+        side = "left" if value >= 0 else "right"
+        shift = (ends[1] - ends[0]) * (0.012 if value >= 0 else -0.012)
+        ax.text(value + shift, y, self.card.in_points(value), va="center", ha=side, fontsize=8)
+
+    def _steps(self, part, ax, ends):
+        edges, points = part.term.edges[0], part.term.points
+        span = float(edges[-1] - edges[0]) if len(edges) > 1 else 0.0
+        room = 0.18 * span or max(abs(float(edges[0])), 1.0) * 0.5 if len(edges) else 1.0
+        first, last = (edges[0] - room, edges[-1] + room) if len(edges) else (0.0, 1.0)
+        ax.axhline(0, color="0.3", lw=0.8)
+        with_gap = part.lines[-1].is_told
+        x = np.concatenate([[first], edges, [last]])
+        for k in range(points.shape[-1]):
+            color = _MORE if points.shape[-1] == 1 else f"C{k}"
+            heights = points[:-1, k]
+            ax.stairs(heights, x, baseline=None, color=color, lw=2)
+            if with_gap:
+                ax.plot([last + 0.6 * room], [points[-1, k]], "o", color=color, ms=6)
+            if points.shape[-1] == 1:
+                self._heights(ax, x, part, ends)
+        if with_gap:
+            ax.axvline(last, color="0.8", lw=0.8, ls=":")
+            ax.text(
+                last + 0.6 * room,
+                ends[0],
+                "missing",
+                fontsize=7,
+                ha="center",
+                va="bottom",
+                rotation=90,
+                color="0.35",
+            )
+        ax.set(xlim=(first, last + (1.2 * room if with_gap else 0.0)), ylim=ends, ylabel="points")
+        ax.tick_params(labelsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+
+    def _heights(self, ax, x, part, ends):
+        """Write the points above the steps of one score, where there is room."""
+        for side, line in zip(part.sides[0], part.lines, strict=True):
+            if side.places[0] > len(x) - 2:
+                continue
+            a, b = x[side.places[0]], x[side.places[-1] + 1]
+            if b - a > 0.06 * (x[-1] - x[0]):
+                up = (ends[1] - ends[0]) * 0.015
+                text = self.card.in_points(line.points[0])
+                ax.text(
+                    (a + b) / 2, line.points[0] + up, text, ha="center", va="bottom", fontsize=8
+                )
+
+    def _grid(self, part, ax, ends):
+        from matplotlib.colors import LinearSegmentedColormap
+
+        shown = [[k for k, side in enumerate(sides) if side.is_told] for sides in part.sides]
+        line_of = {line.sides: line for line in part.lines}
+        values = np.array([[line_of[a, b].points[0] for b in shown[1]] for a in shown[0]])
+        most = max(abs(end) for end in ends)
+        colors = LinearSegmentedColormap.from_list("points", [_LESS, "white", _MORE])
+        ax.imshow(values, cmap=colors, vmin=-1.6 * most, vmax=1.6 * most, aspect="auto")
+        for (a, b), value in np.ndenumerate(values):
+            ax.text(
+                b,
+                a,
+                self.card.in_points(value),
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="black",
+            )
+        briefs = [
+            [wrapped(sides[k].brief).replace(", up", ",\nup") for k in keep]
+            for sides, keep in zip(part.sides, shown, strict=True)
+        ]
+        ax.set_yticks(range(len(shown[0])), briefs[0], fontsize=8)
+        ax.set_xticks(range(len(shown[1])), briefs[1], fontsize=8)
+        names = [in_drawing(self.card.shown(j)) for j in part.term.columns]
+        ax.set_ylabel(names[0], fontsize=9)
+        ax.set_xlabel(names[1], fontsize=9)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)

@@ -1,0 +1,525 @@
+"""Whole numbers for the points of a card, few and small, that keep the classes.
+
+`rounded` tries scales from small to large. At each, points are rounded, the cut-off is chosen
+anew, and single points are moved by one where that mends classes, until no more rows than promised
+change their class. The order of the points within a term stays: of two bins, the one with more
+points never has fewer afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, logsumexp
+
+# Largest differences of the points within a term that are tried, one after the other.
+RANGES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 50, 60, 80, 100)
+MORE_RANGES = (150, 200, 300, 500, 1000, 3000, 10_000, 100_000, 1_000_000)
+# Points are moved one by one up to this range, in so many rounds, over so many kinds of rows.
+MOVED, ROUNDS, KINDS = 100, 4, 20_000
+# Sums of points that are listed for each half of the columns.
+LISTED = 1 << 16
+# Numbers are rounded to 1, 2 or 5 times a power of ten.
+_NICE = (5.0, 2.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Everywhere:
+    """How often two cards answer another class, over all combinations of bins.
+
+    Attributes
+    ----------
+    n_cells, n_changed : int
+        Combinations of bins, and those whose class differs.
+    share : float
+        Share of rows that differ if columns that no term ties together were independent, each
+        with its bins as frequent as in the rows.
+    """
+
+    n_cells: int
+    n_changed: int
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """A card of whole points beside the one that it was rounded from.
+
+    Attributes
+    ----------
+    card : Card
+        Points and base are whole numbers (of a regression, multiples of `unit`).
+    unit : float
+        What one point stands for in the scores of the other card.
+    n_changed : int
+        Rows whose class differs; of a regression, 0.
+    share_changed : float
+        Their share, with weights.
+    score_change : float
+        No score, in units of the other card, differs by more, whatever the row.
+    probability_change : float
+        The same for probabilities, and for numbers of a regression.
+    everywhere : Everywhere or None
+        None: there are too many combinations, or more than two classes with too many of them.
+    """
+
+    card: object
+    unit: float
+    n_changed: int
+    share_changed: float
+    score_change: float
+    probability_change: float
+    everywhere: Everywhere | None = None
+
+
+def rounded(card, X, weight=None, *, max_changed=0.0, target=None):
+    """Whole numbers for the points of a card, as small as a promise on some rows allows.
+
+    Parameters
+    ----------
+    card : Card
+    X : float64 array of shape (n_rows, n_columns)
+    weight : array of shape (n_rows,) or None
+    max_changed : float
+        Share of the rows whose class may change. For a regression, the root mean square change of
+        its numbers, as a share of their standard deviation.
+    target : array of int, shape (n_rows,), or None
+        Classes to which probabilities are fitted; None: the probabilities of the card itself.
+
+    Returns
+    -------
+    Rounded
+        With the fewest changes that were found if all scales break the promise.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if card.link == "identity":
+        return _rounded_numbers(card, X, weight, max_changed)
+    kinds = _Kinds.of(card, X, weight)
+    best = None
+    for most in (*RANGES, *MORE_RANGES):
+        found = _at_scale(card, kinds, most, max_changed)
+        if best is None or found[0] < best[0]:
+            best = found
+        if best[0] <= max_changed:
+            break
+    _, unit, points, base = best
+    whole = replace(card.with_points(points, base), tie_upper=card.link == "logistic")
+    whole = with_slope(whole, unit, X, weight, card.scores(X), target)
+    return _compared(card, whole, unit, X, weight)
+
+
+# ------------------------------------------------------------------- one scale
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Rows that have all bins in common, as one: their bins, class and weight.
+
+    `values` holds the distinct points of each term in each score, ascending, and `places` says
+    which of them each bin has; `which` says it for each kind of rows: int array of shape (n_terms,
+    n_scores, n_kinds).
+    """
+
+    values: list
+    places: list
+    which: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    usual: list
+
+    @classmethod
+    def of(cls, card, X, weight):
+        bins = [np.ravel_multi_index(term.bins(X), term.points.shape[:-1]) for term in card.terms]
+        codes = np.column_stack([*bins, np.zeros(len(X), dtype=np.intp)])
+        _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+        total = np.bincount(kind.ravel(), weights=weight) / weight.sum()
+        values, places, usual = [], [], []
+        which = np.zeros((len(card.terms), card.n_scores, len(first)), dtype=np.intp)
+        for t, term in enumerate(card.terms):
+            flat = term.points.reshape(-1, card.n_scores)
+            share = np.bincount(bins[t][first], weights=total, minlength=len(flat))
+            usual.append(flat[share.argmax()])
+            values.append([])
+            places.append([])
+            for k in range(card.n_scores):
+                distinct, place = np.unique(flat[:, k], return_inverse=True)
+                values[t].append(distinct)
+                places[t].append(place.ravel())
+                which[t, k] = place.ravel()[bins[t][first]]
+        label = card.index_of(card.scores(X[first]))
+        return cls(values, places, which, label, total, usual)
+
+
+class _Search:
+    """Whole points at one scale, their sums, and what they change."""
+
+    def __init__(self, kinds, points, base):
+        self.kinds, self.points, self.base = kinds, points, base
+        which = kinds.which
+        self.sums = np.zeros((which.shape[2], which.shape[1]), dtype=np.int64)
+        for t in range(which.shape[0]):
+            for k in range(which.shape[1]):
+                self.sums[:, k] += points[t][k][which[t, k]]
+        self.changed, self.base = self.judge(self.sums, base)
+
+    def judge(self, sums, base):
+        """Share of rows that change their class, and the base at which it is least."""
+        kinds = self.kinds
+        if sums.shape[1] > 1:
+            wrong = (sums + base).argmax(axis=1) != kinds.label
+            return float(kinds.weight[wrong].sum()), base
+        sums = sums[:, 0]
+        low, high = int(sums.min()), int(sums.max())
+        places = sums - low
+        lead = np.where(kinds.label == 1, -kinds.weight, kinds.weight)
+        # with the cut-off at a sum, those from it on are in the upper class
+        gain = np.bincount(places, weights=lead, minlength=high - low + 1)
+        wrong = np.concatenate([np.cumsum(gain[::-1])[::-1], [0.0]])
+        wrong = np.maximum(wrong + kinds.weight[kinds.label == 1].sum(), 0.0)
+        near = wrong <= wrong.min() + 1e-12
+        # of equally good ones, the one next to where it was
+        cuts = np.flatnonzero(near) + low
+        cut = cuts[np.abs(cuts + int(base[0])).argmin()]
+        return float(wrong[cut - low]), np.array([-cut])
+
+    def mend(self, enough):
+        """Move single points by one, as long as that changes fewer classes."""
+        for _ in range(ROUNDS):
+            before = self.changed
+            for t, own in enumerate(self.points):
+                for k in range(len(own)):
+                    self._mend(t, k, enough)
+            if self.sums.shape[1] > 1:
+                self._mend_base(enough)
+            if self.changed >= before or self.changed <= enough:
+                return
+
+    def _mend(self, t, k, enough):
+        own, which = self.points[t][k], self.kinds.which[t, k]
+        for u in range(len(own)):
+            for step in (1, -1):
+                if self.changed <= enough:
+                    return
+                beside = u + step
+                if 0 <= beside < len(own) and own[beside] == own[u]:
+                    continue  # the order of the points stays
+                sums = self.sums.copy()
+                sums[which == u, k] += step
+                changed, base = self.judge(sums, self.base)
+                if changed < self.changed:
+                    self.changed, self.base, self.sums = changed, base, sums
+                    own[u] += step
+
+    def _mend_base(self, enough):
+        for k in range(len(self.base)):
+            for step in (1, -1):
+                if self.changed <= enough:
+                    return
+                base = self.base.copy()
+                base[k] += step
+                changed, _ = self.judge(self.sums, base)
+                if changed < self.changed:
+                    self.changed, self.base = changed, base
+
+
+def _at_scale(card, kinds, most, enough):
+    """The best points found whose largest difference within a term is `most`: share changed,
+    what a point stands for, points and base.
+    """
+    largest = max((np.ptp(v) for own in kinds.values for v in own), default=0.0)
+    unit = largest / most if largest > 0 else 1.0
+    found = None
+    for from_usual in (True, False):
+        # the bin that most rows are in has no points, or the points have no fractions left out
+        shifts = [usual if from_usual else np.zeros_like(usual) for usual in kinds.usual]
+        points = [
+            [np.rint((v - at) / unit).astype(np.int64) for v, at in zip(own, shift, strict=True)]
+            for own, shift in zip(kinds.values, shifts, strict=True)
+        ]
+        base = card.base + np.sum([np.zeros(card.n_scores), *shifts], axis=0)
+        search = _Search(kinds, points, np.rint(base / unit).astype(np.int64))
+        if found is None or search.changed < found.changed:
+            found = search
+    if found.changed > enough and most <= MOVED and len(kinds.label) <= KINDS:
+        found.mend(enough)
+    points = []
+    for t, term in enumerate(card.terms):
+        columns = [own[place] for own, place in zip(found.points[t], kinds.places[t], strict=True)]
+        points.append(np.column_stack(columns).reshape(term.points.shape).astype(np.float64))
+    return found.changed, unit, points, found.base.astype(np.float64)
+
+
+# ------------------------------------------------------------------- probabilities
+
+
+def with_slope(card, unit, X, weight, scores, target=None):
+    """A card whose probabilities are fitted to classes, or to those of some `scores`.
+
+    Its scores are multiplied by about `unit`. With one score, a shift within one point is fitted,
+    too: the class stays on its side of one half.
+    """
+    sums = card.scores(X)
+    if card.link == "softmax":
+        wanted = _one_hot(target, card.n_scores) if target is not None else _softmax(scores)
+
+        def loss(slope, shift=0.0):
+            logits = slope * sums
+            return -np.average(
+                (wanted * logits).sum(axis=1) - logsumexp(logits, axis=1), weights=weight
+            )
+
+        return replace(card, slope=_least(loss, unit)[0])
+    upper = expit(scores[:, 0]) if target is None else np.asarray(target, dtype=np.float64)
+    # all rows with one sum count as one
+    distinct, place = np.unique(sums[:, 0], return_inverse=True)
+    place = place.ravel()
+    yes = np.bincount(place, weights=weight * upper)
+    no = np.bincount(place, weights=weight * (1.0 - upper))
+    total = weight.sum()
+
+    def loss(slope, shift):
+        logits = slope * (distinct + shift)
+        return -float(yes @ log_expit(logits) + no @ log_expit(-logits)) / total
+
+    shifts = np.arange(1, 20) / 20.0
+    tried = [(*_least(lambda slope, own=own: loss(slope, own), unit), own) for own in shifts]
+    slope, _, shift = min(tried, key=lambda own: own[1])
+    return replace(card, slope=slope, shift=slope * float(shift))
+
+
+def _least(loss, unit):
+    """The slope of the least loss, within a factor of 32 of `unit`, and the loss."""
+    found = minimize_scalar(
+        lambda power: loss(unit * 2.0**power), bounds=(-5.0, 5.0), method="bounded"
+    )
+    # fewer digits are the same on every machine
+    return float(f"{unit * 2.0**found.x:.6g}"), float(found.fun)
+
+
+def _softmax(scores):
+    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+
+
+def _one_hot(target, n):
+    return (np.asarray(target)[:, None] == np.arange(n)).astype(np.float64)
+
+
+def score_table(card, X, weight=None, target=None):
+    """What totals mean: a dict of arrays, one entry for each total among some rows, ascending.
+
+    Keys are ``"total"``, ``"probability"`` of the upper class, ``"share"`` of the rows that have
+    this total, and ``"observed"``, the share of the upper class among them, where `target` is
+    given. For cards of two classes.
+    """
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    total, place = np.unique(card.scores(X)[:, 0], return_inverse=True)
+    count = np.bincount(place.ravel(), weights=weight)
+    found = {
+        "total": total,
+        "probability": card.probabilities(total[:, None])[:, 1],
+        "share": count / count.sum(),
+    }
+    if target is not None:
+        upper = np.bincount(place.ravel(), weights=weight * (np.asarray(target) == 1))
+        found["observed"] = upper / count
+    return found
+
+
+# ------------------------------------------------------------------- what it changes
+
+
+def _compared(card, whole, unit, X, weight):
+    """The two cards side by side: on rows, and over all combinations of bins."""
+    apart = card.index_of(card.scores(X)) != whole.index_of(whole.scores(X))
+    change = _largest_change(card, whole)
+    return Rounded(
+        whole,
+        unit,
+        int(apart.sum()),
+        float(weight[apart].sum() / weight.sum()),
+        change,
+        float(np.tanh(change / 4.0)),
+        changed_everywhere(card, whole, X, weight),
+    )
+
+
+def _largest_change(card, whole):
+    """No log-odds of two classes differ by more between two cards with the same bins."""
+    low = high = whole.slope * whole.base + whole.shift - card.slope * card.base - card.shift
+    for one, two in zip(card.terms, whole.terms, strict=True):
+        apart = whole.slope * two.points - card.slope * one.points
+        apart = apart.reshape(-1, card.n_scores)
+        low, high = low + apart.min(axis=0), high + apart.max(axis=0)
+    if card.n_scores == 1:
+        return float(max(-low[0], high[0]))
+    return _widest(card, whole)
+
+
+def _widest(card, whole):
+    """The same for scores against each other, each pair for itself."""
+    most = 0.0
+    for a in range(card.n_scores):
+        for b in range(card.n_scores):
+            total = whole.slope * (whole.base[a] - whole.base[b])
+            total -= card.slope * (card.base[a] - card.base[b])
+            for one, two in zip(card.terms, whole.terms, strict=True):
+                apart = whole.slope * (two.points[..., a] - two.points[..., b])
+                apart = apart - card.slope * (one.points[..., a] - one.points[..., b])
+                total += apart.max()
+            most = max(most, float(total))
+    return most
+
+
+def changed_everywhere(one, two, X, weight=None):
+    """Over all combinations of bins, those with another class in one card than in the other.
+
+    Both have the same bins. None where there are too many combinations.
+    """
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    parts = _independent_parts(one, two, np.asarray(X, dtype=np.float64), weight)
+    if parts is None:
+        return None
+    sizes = [len(part[2]) for part in parts]
+    halves, products = ([], []), [1.0, 1.0]
+    for i in sorted(range(len(parts)), key=lambda i: -sizes[i]):
+        less = int(products[1] < products[0])
+        halves[less].append(parts[i])
+        products[less] *= sizes[i]
+    if max(products) > LISTED or (one.n_scores > 1 and products[0] * products[1] > LISTED):
+        return None
+    first, second = (_all_sums(half, one.n_scores) for half in halves)
+    n_cells = len(first[2]) * len(second[2])
+    if one.n_scores > 1:
+        sums = [
+            (a[:, None] + b[None] + card.base).reshape(-1, one.n_scores)
+            for card, a, b in zip((one, two), first, second, strict=False)
+        ]
+        apart = one.index_of(sums[0]) != two.index_of(sums[1])
+        share = np.outer(first[2], second[2]).ravel()[apart].sum()
+        return Everywhere(n_cells, int(apart.sum()), float(share))
+    n_changed, share = _crossed(one, two, first, second)
+    return Everywhere(n_cells, n_changed, share)
+
+
+def _independent_parts(one, two, X, weight):
+    """For each set of columns that terms tie together: both cards' points, and share of rows."""
+    sets = []
+    for t, term in enumerate(one.terms):
+        joined, rest = ({t}, set(term.columns)), []
+        for terms, columns in sets:
+            if columns & joined[1]:
+                joined = joined[0] | terms, joined[1] | columns
+            else:
+                rest.append((terms, columns))
+        sets = [*rest, joined]
+    parts = []
+    for terms, columns in sets:
+        columns = sorted(columns)
+        edges = [
+            np.unique(
+                np.concatenate(
+                    [
+                        own
+                        for t in terms
+                        for j, own in zip(one.terms[t].columns, one.terms[t].edges, strict=True)
+                        if j == column
+                    ]
+                )
+            )
+            for column in columns
+        ]
+        shape = [len(own) + 2 for own in edges]
+        if np.prod(shape, dtype=float) > LISTED:
+            return None
+        # a row for each combination of bins, and one for gaps
+        values = [np.concatenate([own, [np.inf, np.nan]]) for own in edges]
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(columns))
+        rows = np.zeros((len(grid), X.shape[1]))
+        rows[:, columns] = grid
+        points = [
+            np.sum([card.terms[t].parts(rows) for t in sorted(terms)], axis=0)
+            for card in (one, two)
+        ]
+        place = np.ravel_multi_index(
+            [
+                np.where(np.isnan(x := X[:, j]), len(own) + 1, np.searchsorted(own, x))
+                for j, own in zip(columns, edges, strict=True)
+            ],
+            shape,
+        )
+        share = np.bincount(place, weights=weight, minlength=len(grid)) / weight.sum()
+        parts.append((*points, share))
+    return parts
+
+
+def _all_sums(parts, n_scores):
+    """Both cards' sums, and the share, for all combinations of the bins of some parts."""
+    one = two = np.zeros((1, n_scores))
+    share = np.ones(1)
+    for first, second, own in parts:
+        one = (one[:, None] + first[None]).reshape(-1, n_scores)
+        two = (two[:, None] + second[None]).reshape(-1, n_scores)
+        share = np.multiply.outer(share, own).ravel()
+    return one, two, share
+
+
+def _crossed(one, two, first, second):
+    """Pairs of a sum of each half that lead to other classes: how many, and their share.
+
+    The second card has whole sums, few of which differ: for each of those in the first half, the
+    pairs are counted by bisection in the other half.
+    """
+    (a, b, share), (c, d, other) = first, second
+    a, b, c, d = a[:, 0] + one.base[0], b[:, 0] + two.base[0], c[:, 0], d[:, 0]
+    order = np.argsort(c, kind="stable")
+    c, d, other = c[order], d[order], other[order]
+    sides = ["left" if one.tie_upper else "right", "left" if two.tie_upper else "right"]
+    n_changed, changed = 0, 0.0
+    for total in np.unique(b):
+        rows = np.flatnonzero(b == total)
+        upper = d >= -total if sides[1] == "left" else d > -total
+        # the first place in the other half from which on the first card answers the upper class
+        at = np.searchsorted(c, -a[rows], side=sides[0])
+        n_below = np.concatenate([[0], np.cumsum(upper)])
+        n_above = np.concatenate([[0], np.cumsum(~upper)])
+        n_changed += int((n_below[at] + n_above[-1] - n_above[at]).sum())
+        below = np.concatenate([[0.0], np.cumsum(other * upper)])
+        above = np.concatenate([[0.0], np.cumsum(other * ~upper)])
+        changed += float(share[rows] @ (below[at] + above[-1] - above[at]))
+    return n_changed, changed
+
+
+# ------------------------------------------------------------------- regression
+
+
+def _rounded_numbers(card, X, weight, max_changed):
+    """Points of a regression as multiples of 1, 2 or 5 times a power of ten."""
+    scores = card.scores(X)[:, 0]
+    mean = np.average(scores, weights=weight)
+    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
+    usual = [term.points.reshape(-1, 1).mean() for term in card.terms]
+    power = int(np.ceil(np.log10(spread))) if spread > 0 else 0
+    for own in range(power, power - 12, -1):
+        for nice in _NICE:
+            unit = float(f"{nice:g}e{own}")
+            points = [
+                _multiples(term.points - at, unit)
+                for term, at in zip(card.terms, usual, strict=True)
+            ]
+            base = _multiples(card.base + sum(usual), unit)
+            whole = card.with_points(points, base)
+            moved = whole.scores(X)[:, 0] - scores
+            if np.sqrt(np.average(moved**2, weights=weight)) <= max_changed * spread:
+                change = _largest_change(card, whole)
+                return Rounded(whole, unit, 0, 0.0, change, change)
+    return Rounded(card, 0.0, 0, 0.0, 0.0, 0.0)
+
+
+def _multiples(numbers, unit):
+    """The multiples of a unit that are nearest to some numbers, with no more digits than it."""
+    whole = np.rint(np.asarray(numbers) / unit)
+    digits = max(0, -int(np.floor(np.log10(unit))))
+    return np.round(whole * unit, digits) + 0.0

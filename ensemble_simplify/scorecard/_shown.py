@@ -1,0 +1,218 @@
+"""What people see of a card: a table, a text, a picture, a page, and reasons for answers."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.base import SharesDocs, fitted_rows
+from ensemble_simplify.scorecard._card import Card
+from ensemble_simplify.scorecard._display import ScorecardDisplay
+from ensemble_simplify.scorecard._page import card_fragment, card_page
+from ensemble_simplify.scorecard._reasons import Reason, reasons
+from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.writing import plain
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class ShowsCard(SharesDocs):
+    """What an estimator shows of the card in its ``card_``.
+
+    Beside it, it looks at ``_table``, the columns; ``classes_``; and ``_card_rows``, the weight of
+    the training rows in each bin of each term, if they were counted: see `counted`.
+    """
+
+    card_: Card
+    _table: Any
+
+    _texts: ClassVar = {
+        "decimals": """\
+decimals : int or None, default=None
+    Digits of points after the point; None: none of whole numbers, else three in all of the
+    largest ones.""",
+    }
+
+    def _named_card(self):
+        """The card in the words of its user."""
+        check_is_fitted(self, "card_")
+        table = self._table
+        names = table.names if table.names is not None else getattr(self, "feature_names_in_", None)
+        classes = getattr(self, "classes_", None)
+        told = np.zeros(len(table), dtype=bool) if table.gaps is None else table.gaps.seen
+        may_miss = getattr(self, "_may_miss", None)
+        can_lack = np.zeros(len(table), dtype=bool) if may_miss is None else may_miss
+        return NamedCard(
+            n_features=len(table),
+            names=None if names is None else [str(name) for name in names],
+            table=table,
+            card=self.card_,
+            classes=None if classes is None else [plain(label) for label in classes],
+            told=told,
+            can_lack=can_lack | told | table.may_miss(),
+            rows=getattr(self, "_card_rows", None),
+        )
+
+    def _numbers_of(self, X):
+        """Rows as the numbers that the card compares."""
+        return fitted_rows(self, X, dtype="float64")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The card as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each bin, with ``feature``, ``bin`` (in words), ``points`` (for several
+            classes: ``points of`` each of them), ``rows`` (the share of the training rows in it;
+            NaN where they were not counted) and ``seen`` (False: only for entries that no
+            training row lacked). The row "start" has what every sum starts with.
+
+        See Also
+        --------
+        export_text : The same as text.
+        """
+        import pandas as pd
+
+        named = self._named_card()
+        heads = ["points"]
+        if len(named.heads) > 1:
+            heads = [f"points of {head}" for head in named.heads]
+        lines = [("start", "", named.card.base, np.nan, True)]
+        lines += [
+            (part.name, line.text, line.points, line.share, line.is_told)
+            for part in named.parts()
+            for line in part.lines
+        ]
+        return pd.DataFrame(
+            [
+                {
+                    "feature": feature,
+                    "bin": text,
+                    **dict(zip(heads, points.tolist(), strict=True)),
+                    "rows": share,
+                    "seen": is_told,
+                }
+                for feature, text, points, share, is_told in lines
+            ]
+        )
+
+    def export_text(self, *, decimals: int | None = None) -> str:
+        """The card as text: a line for each bin, a block for each feature.
+
+        Parameters
+        ----------
+        {decimals}
+
+        Returns
+        -------
+        text : str
+            Features are in the order of how far they tell rows apart, with the share of the
+            training rows in each bin, what the total means, and the probabilities of some totals.
+
+        See Also
+        --------
+        to_html : The card as a page.
+        export_model : The card in SQL, C, Python or JSON.
+        """
+        return self._named_card().text(decimals)
+
+    def to_html(self, path: str | PathLike | None = None, *, decimals: int | None = None) -> str:
+        """The card as a page to print, with room to write down the points of a case.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write the page, which needs no other file; None: nowhere.
+        {decimals}
+
+        Returns
+        -------
+        html : str
+            The page.
+        """
+        html = card_page(self._named_card(), decimals=decimals)
+        if path is not None:
+            Path(path).write_text(html, encoding="utf-8")
+        return html
+
+    def plot(self, *, axes: Any = None) -> ScorecardDisplay:
+        """Draw the points over each feature.
+
+        Parameters
+        ----------
+        axes : array-like of matplotlib Axes, default=None
+            At least as many as features are used. None draws into a new figure.
+
+        Returns
+        -------
+        ScorecardDisplay
+            With ``axes_`` and ``figure_``.
+        """
+        return ScorecardDisplay.from_estimator(self, axes=axes)
+
+    def reasons(self, X: ArrayLike, n: int = 3, *, against: str = "best") -> list[list[Reason]]:
+        """Why rows have their answers: the bins that speak most for them, in words.
+
+        Parameters
+        ----------
+        {X}
+        n : int, default=3
+            Reasons for a row, at most.
+        against : {"best", "mean"}, default="best"
+            What a bin is compared with. "best": the bin of the same feature that is best for who
+            wants another answer, as lenders state why they refuse; "mean": the mean of the
+            training rows, which tells what is special about a row.
+
+        Returns
+        -------
+        list of list of Reason
+            For each row the largest first; each prints as a sentence. Of several classes, points
+            are those of the answer above those of the class that comes second. In regression,
+            "best" compares with the bin of the lowest value, and "mean" tells what makes the
+            value larger or smaller.
+
+        Raises
+        ------
+        ValueError
+            If `against` is neither, `n` is less than 1, or no rows were counted for the mean.
+        """
+        if against not in ("best", "mean"):
+            raise ValueError(f"against={against!r} is neither 'best' nor 'mean'. Choose one.")
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n={n!r} is no number of reasons. Give 1 or more.")
+        named = self._named_card()
+        if against == "mean" and named.rows is None:
+            raise ValueError(
+                "against='mean' compares with the rows that a card learned from, and this one "
+                "was made without any. Use against='best'."
+            )
+        X = self._numbers_of(X)
+        bins = [term.bins(X) for term in named.card.terms]
+        return reasons(named, named.card.scores(X), bins, int(n), against)
+
+    def _repr_html_(self):
+        # an estimator that is not fitted yet shows its parameters, as others do
+        return card_fragment(self._named_card())
+
+    def _repr_mimebundle_(self, **kwargs):
+        if not hasattr(self, "card_"):
+            return super()._repr_mimebundle_(**kwargs)  # ty: ignore[unresolved-attribute]
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+def counted(card, X, weight=None):
+    """For each term of a card, the weight of some rows of numbers in each of its bins."""
+    weight = np.ones(len(X)) if weight is None else weight
+    found = []
+    for term in card.terms:
+        counts = np.zeros(term.points.shape[:-1])
+        np.add.at(counts, term.bins(X), weight)
+        found.append(counts)
+    return found

@@ -1,0 +1,377 @@
+"""A card in its user's words: parts of the sum by name, their bins, points and shares of rows."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.writing import (
+    NamedColumns,
+    Span,
+    end_of_interval,
+    number,
+    one_line,
+    percent,
+    plain,
+)
+
+# Letters of a line of bins in a text, and of what is said below.
+_LONGEST, _WIDTH = 60, 88
+# Totals of which the chance is told, at most.
+_MOST_TOTALS = 11
+# Bins without a row that are named, at most.
+_MOST_UNSEEN = 12
+
+
+class Side(NamedTuple):
+    """A bin of a column, or several with the same points."""
+
+    text: str  # "30 < age <= 45", "job: cook, driver"
+    brief: str  # below the name of the column: "over 30, up to 45", "cook, driver"
+    places: np.ndarray  # of the bins
+    is_told: bool = True  # False: a gap where no row lacked anything
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A bin of a part of the card: of a column, or of two."""
+
+    text: str
+    brief: str
+    points: np.ndarray  # (n_scores,)
+    share: float  # of the rows that were counted; NaN if none were
+    is_told: bool
+    sides: tuple  # places among the sides of each column
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one column, or a pair, brings to the sum.
+
+    Attributes
+    ----------
+    name : str
+        "age", or "age and job".
+    term : Term
+    sides : tuple of list of Side
+        Of each column.
+    lines : list of Line
+        In the order of the bins; of a pair, row by row.
+    """
+
+    name: str
+    term: Term
+    sides: tuple
+    lines: list
+
+    @property
+    def told(self):
+        """The lines that a printed card has: without gaps where no row lacked anything."""
+        return [line for line in self.lines if line.is_told]
+
+    @property
+    def span(self):
+        """How far apart two rows can be by this part, at most."""
+        points = np.array([line.points for line in self.told])
+        return float(np.ptp(points, axis=0).max())
+
+    def line_of(self):
+        """The number of the line of every bin, in the shape of the points without scores."""
+        found = np.zeros(self.term.points.shape[:-1], dtype=np.intp)
+        for number_, line in enumerate(self.lines):
+            cells = [sides[k].places for sides, k in zip(self.sides, line.sides, strict=True)]
+            found[np.ix_(*cells)] = number_
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCard(NamedColumns):
+    """A card with what its user calls things.
+
+    Attributes
+    ----------
+    card : Card
+    classes : list or None
+        Labels as Python's own objects; None for regression.
+    told : ndarray of bool, shape (n_features,)
+        Columns in which some rows lacked something.
+    can_lack : ndarray of bool, shape (n_features,)
+        Columns in which new rows can lack something, or have a level that nobody knows.
+    rows : list of ndarray or None
+        The weight of the rows in each bin of each term; None: nobody counted.
+    """
+
+    card: Card
+    classes: list | None
+    told: np.ndarray
+    can_lack: np.ndarray
+    rows: list | None = None
+
+    # --------------------------------------------------------------- parts
+
+    def parts(self):
+        """What the columns bring to the sum, that which tells rows apart most first."""
+        rows = self.rows or [None] * len(self.card.terms)
+        found = [self._part(*pair) for pair in zip(self.card.terms, rows, strict=True)]
+        found = [part for part in found if part.term.points.any()]
+        return sorted(found, key=lambda part: -part.span)  # stable
+
+    def _part(self, term, rows):
+        sides = tuple(
+            self._sides(j, edges, np.moveaxis(term.points, axis, 0))
+            for axis, (j, edges) in enumerate(zip(term.columns, term.edges, strict=True))
+        )
+        lines = []
+        for at in product(*(range(len(each)) for each in sides)):
+            chosen = [each[k] for each, k in zip(sides, at, strict=True)]
+            cells = np.ix_(*(side.places for side in chosen))
+            lines.append(
+                Line(
+                    text=" and ".join(side.text for side in chosen),
+                    brief=" and ".join(
+                        side.text if len(sides) > 1 else side.brief for side in chosen
+                    ),
+                    points=term.points[tuple(side.places[0] for side in chosen)],
+                    share=np.nan if rows is None else float(rows[cells].sum() / rows.sum()),
+                    is_told=all(side.is_told for side in chosen),
+                    sides=at,
+                )
+            )
+        name = " and ".join(self.shown(j) for j in term.columns)
+        return Part(name, term, sides, lines)
+
+    def _sides(self, j, edges, points):
+        """Bins of column j in words, those with the same points together."""
+        groups = self._groups_of_levels if self.levels(j) is not None else self._groups_of_numbers
+        found = groups(j, edges, points)
+        if not self.can_lack[j]:
+            return found
+        gap = np.array([len(edges) + 1])
+        other = ["missing"]
+        if self.levels(j) is not None and self.unknown(j) == "missing":
+            other.append("unknown")
+        words = " or ".join(other)
+        found.append(Side(f"{self.shown(j)} is {words}", words, gap, bool(self.told[j])))
+        return found
+
+    def _groups_of_numbers(self, j, edges, points):
+        ends = np.concatenate([[-np.inf], edges, [np.inf]])
+        starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
+        if self.table.whole is not None and self.table.whole[j] is not None:
+            ends = np.floor(ends)  # of whole numbers, 30.5 parts what 30 does
+        found = []
+        for start, stop in zip(starts, [*starts[1:], len(edges) + 1], strict=True):
+            low, high = float(ends[start]), float(ends[stop])
+            text = self.interval(j, Span(low, high), write=_end)
+            brief = _between(_end(low), _end(high))
+            text = f"{self.shown(j)} is known" if text is None else text
+            found.append(Side(text, brief, np.arange(start, stop)))
+        return found
+
+    def _groups_of_levels(self, j, edges, points):
+        levels, name = self.levels(j), self.shown(j)
+        codes = np.array(self.codes(j, Span()))
+        places = np.searchsorted(edges, codes, side="left")
+        groups = {}
+        for place in dict.fromkeys(places.tolist()):
+            groups.setdefault(points[place].tobytes(), []).append(place)
+        found, at = [], []
+        for group in groups.values():
+            mine = codes[np.isin(places, group)].tolist()
+            known = [_level(levels[code]) for code in mine if code < len(levels)]
+            words = ", ".join(known + ["any other"] * (len(known) < len(mine)))
+            found.append(Side(f"{name}: {words}", words, np.array(group)))
+            at += group
+        # bins between which there is no code belong to some line, too
+        rest = np.setdiff1d(np.arange(len(edges) + 1), at)
+        if rest.size:
+            found[-1] = found[-1]._replace(places=np.concatenate([found[-1].places, rest]))
+        return found
+
+    # --------------------------------------------------------------- words
+
+    @property
+    def scored(self):
+        """What each score is for: a label; none for values."""
+        if self.card.link == "identity":
+            return []
+        return self.classes[1:] if self.card.link == "logistic" else self.classes
+
+    @property
+    def heads(self):
+        """Headings of the columns of points."""
+        return (
+            [one_line(label) for label in self.scored]
+            if self.card.link == "softmax"
+            else ["points"]
+        )
+
+    @property
+    def is_whole(self):
+        """Whether all points are whole numbers."""
+        arrays = [self.card.base, *(term.points for term in self.card.terms)]
+        return all((array == np.rint(array)).all() for array in arrays)
+
+    def in_points(self, value, decimals=None):
+        """Points in words: three digits of the largest ones, whole numbers as they are."""
+        if decimals is None:
+            decimals = 0 if self.is_whole else self._decimals
+        text = f"{value:.{decimals}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+
+    @property
+    def _decimals(self):
+        most = max((np.abs(term.points).max() for term in self.card.terms), default=0.0)
+        return int(np.clip(2 - np.floor(np.log10(most)), 0, 9)) if most > 0 else 2
+
+    @property
+    def title(self):
+        if self.card.link == "identity":
+            return "Scorecard for a number"
+        if self.card.link == "softmax":
+            return f"Scorecard for {len(self.classes)} classes"
+        return f"Scorecard: points for {quoted(self.scored[0])}"
+
+    def decision(self):
+        """What the total says, in a sentence."""
+        if self.card.link == "identity":
+            return "Start, and add the points of one line of each block: the total is the answer."
+        if self.card.link == "softmax":
+            return (
+                "Start, and add the points of one line of each block, for each class: the class "
+                "with the largest total is the answer."
+            )
+        no, yes = map(quoted, self.classes)
+        least = "0 or more" if self.card.tie_upper else "more than 0"
+        if self.is_whole and not self.card.tie_upper:
+            least = "1 or more"
+        return (
+            "Start, and add the points of one line of each block. The answer is "
+            f"{yes} if the total is {least}, otherwise {no}."
+        )
+
+    def unseen(self):
+        """A sentence on gaps where no row lacked anything; empty if there are none."""
+        hidden = [(part, line) for part in self.parts() for line in part.lines if not line.is_told]
+        if not hidden:
+            return ""
+        lines = [line for part, line in hidden if len(part.sides) == 1][:_MOST_UNSEEN]
+        told = [f"{line.text} ({self._in_one(line.points)})" for line in lines]
+        more = len(hidden) - len(told)
+        told += [f"{more} {'more' if told else 'bins'} that to_frame lists"] if more else []
+        return f"Not met in the rows, and so not above: {'; '.join(told)}."
+
+    def _in_one(self, points):
+        return ", ".join(map(self.in_points, points))
+
+    # --------------------------------------------------------------- totals
+
+    def range(self):
+        """The lowest and the highest total of a card with one score."""
+        low = high = float(self.card.base[0])
+        for part in self.parts():
+            points = [line.points[0] for line in part.told]
+            low, high = low + min(points), high + max(points)
+        return low, high
+
+    def chance(self, totals):
+        """The probability of the second class at some totals."""
+        totals = np.asarray(totals, dtype=np.float64)
+        return self.card.probabilities(totals[:, None])[:, 1]
+
+    def totals(self):
+        """Round totals over the range of a card for two classes, as numbers and as text."""
+        if self.card.link != "logistic":
+            return np.zeros(0), []
+        low, high = self.range()
+        steps = (s * 10.0**e for e in range(-9, 12) for s in (1, 2, 5))
+        step = next(s for s in steps if (high - low) / s <= _MOST_TOTALS - 1)
+        if self.is_whole:
+            step = max(step, 1.0)
+        totals = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step + 0.0
+        digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+        return totals, [f"{total:.{digits}f}" for total in totals]
+
+    # --------------------------------------------------------------- text
+
+    def text(self, decimals=None, *, with_title=True):
+        """The card as text: a line for each bin, blocks for columns."""
+        parts = self.parts()
+        blocks = [[("start", self.card.base, np.nan)]]
+        blocks += [[(line.text, line.points, line.share) for line in part.told] for part in parts]
+        heads, with_rows = ["", *self.heads], self.rows is not None
+        heads += ["rows"] * with_rows
+        cells = [heads]
+        for block in blocks:
+            for words, points, share in block:
+                first, *rest = textwrap.wrap(words, _LONGEST, subsequent_indent="    ") or [words]
+                own = [self.in_points(value, decimals) for value in points]
+                own += [percent(share, digits=0, brief=True)] * with_rows
+                # the points stand beside the last line of a bin that takes several
+                taken = [first, *rest]
+                cells += [[line, *[""] * len(own)] for line in taken[:-1]] + [[taken[-1], *own]]
+            cells.append([])
+        lines = [self.title, "=" * len(self.title), ""] if with_title else []
+        lines += _aligned(cells)
+        lines += textwrap.wrap(self.decision(), _WIDTH, break_on_hyphens=False)
+        totals, texts = self.totals()
+        if len(totals):
+            chances = map(chance_in_words, self.chance(totals))
+            rows = [["total", *texts], [f"chance of {quoted(self.scored[0])}", *chances]]
+            lines += ["", *_aligned(rows)]
+        if unseen := self.unseen():
+            lines += ["", *textwrap.wrap(unseen, _WIDTH, break_on_hyphens=False)]
+        return "\n".join(lines) + "\n"
+
+
+def _aligned(rows):
+    """Lines of a table: the first column to the left, the others to the right; some are empty."""
+    widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
+    return [
+        "   ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def chance_in_words(chance):
+    """A probability in a table of totals."""
+    return percent(float(chance), digits=0, brief=True)
+
+
+def quoted(label):
+    """A label in a sentence."""
+    return f"'{one_line(label)}'" if isinstance(label, str) else one_line(label)
+
+
+def _end(end, decimals=None):
+    """The end of an interval in words; one that is no float32 keeps all of its digits."""
+    if np.isinf(end) or decimals is not None or float(np.float32(end)) == end:
+        return end_of_interval(end, decimals)
+    return number(end)
+
+
+def _between(low, high):
+    if low is None:
+        return "any number" if high is None else f"up to {high}"
+    return f"over {low}" if high is None else f"over {low}, up to {high}"
+
+
+# Texts of levels that would be read as something else in a list.
+_ODD = ("", "missing", "unknown", "any other", "known")
+
+
+def _level(level):
+    """A level in a list: text as it is, in quotes where it could be read otherwise."""
+    level = plain(level)
+    text = one_line(level)
+    if isinstance(level, str) and (text in _ODD or text != level or set(text) & set(",;:'\"")):
+        return repr(text)
+    return text

@@ -1,0 +1,171 @@
+"""Cards of every size for labelled rows, beside brute force and scikit-learn."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from ensemble_simplify.scorecard._bins import card_path
+
+
+def two_classes(seed, n_rows=400, n_columns=3, n_values=6):
+    random = np.random.default_rng(seed)
+    X = random.integers(n_values, size=(n_rows, n_columns)).astype(np.float64)
+    score = (X[:, 0] > 2) * 1.5 - (X[:, 1] > 3) * 2.0 + 0.3 * X[:, -1] - 0.5
+    y = (random.random(n_rows) < 1 / (1 + np.exp(-score))).astype(np.float64)
+    return X, random.uniform(0.5, 1.5, size=n_rows), y
+
+
+def steps_of(X, cuts):
+    """Whether rows are above each of some cuts (column, threshold)."""
+    return np.column_stack([X[:, j] > edge for j, edge in cuts]).astype(np.float64)
+
+
+def refitted(X, y, weight, cuts):
+    """The mean log loss that scikit-learn reaches with some cuts, shrunk alike."""
+    weight = weight / weight.mean()
+    Z = steps_of(X, cuts)
+    model = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
+    model.fit(Z, y, sample_weight=weight)
+    chance = model.predict_proba(Z)[:, 1]
+    loss = -np.log(np.where(y == 1, chance, 1 - chance))
+    return weight @ loss, weight @ loss + 0.5 * (model.coef_**2).sum(), model
+
+
+def cuts_of(card):
+    return [
+        (term.columns[0], float(edge)) for term in card.terms for edge in term.edges[0].tolist()
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_points_are_those_of_a_logistic_regression_on_the_bins(seed):
+    X, weight, y = two_classes(seed)
+    for step in card_path(X, weight, y[:, None], link="logistic", max_bins=10)[:-1]:
+        loss, _, model = refitted(X, y, weight, cuts_of(step.card))
+        np.testing.assert_allclose(step.loss, loss / len(X), rtol=1e-6)
+        expected = model.decision_function(steps_of(X, cuts_of(step.card)))
+        np.testing.assert_allclose(step.card.scores(X)[:, 0], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_cards_have_the_best_bins_of_all(seed):
+    X, weight, y = two_classes(seed, n_rows=150, n_columns=2, n_values=4)
+    every = [(j, edge + 0.5) for j in range(2) for edge in range(3)]
+    best = {}
+    for n_cuts in range(1, 4):
+        for cuts in combinations(every, n_cuts):
+            n_bins = n_cuts + len({j for j, _ in cuts})
+            _, loss, _ = refitted(X, y, weight, cuts)
+            best[n_bins] = min(loss, best.get(n_bins, np.inf))
+    path = card_path(X, weight, y[:, None], link="logistic", max_bins=8)
+    found = {step.n_bins: refitted(X, y, weight, cuts_of(step.card))[1] for step in path[:-1]}
+    for n_bins in found.keys() & best.keys() - {5}:
+        np.testing.assert_allclose(found[n_bins], best[n_bins], rtol=1e-4)
+    assert found.keys() & best.keys() >= {2, 3, 4}
+
+
+def test_a_path_gets_smaller_and_worse():
+    X, weight, y = two_classes(0)
+    path = card_path(X, weight, y[:, None], link="logistic", max_bins=12)
+    sizes = [step.n_bins for step in path]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[0] <= 12
+    assert sizes[-1] == 0
+    assert [step.loss for step in path] == sorted(step.loss for step in path)
+    for step in path:
+        assert step.n_bins == step.card.n_bins
+        assert step.features == step.card.features
+
+
+def test_softmax_of_two_classes_is_logistic():
+    X, weight, y = two_classes(1)
+    both = np.column_stack([1 - y, y])
+    path = card_path(X, weight, both, link="softmax", max_bins=8)
+    assert path[0].card.n_scores == 2
+    one = card_path(X, weight, y[:, None], link="logistic", max_bins=8)
+    assert cuts_of(path[0].card) == cuts_of(one[0].card)
+    scores = path[0].card.scores(X)
+    # the ridge on two scores is half as strong
+    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], one[0].card.scores(X)[:, 0], atol=0.1)
+    np.testing.assert_allclose(scores.sum(axis=1), 0.0, atol=1e-9)
+
+
+def test_three_classes():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 4))
+    y = (X[:, 1] > 0).astype(int) + ((X[:, 1] > 0) & (X[:, 2] > 0.5))
+    path = card_path(X, np.ones(600), np.eye(3)[y], link="softmax", max_bins=4)
+    assert path[0].features == [1, 2]
+    assert (path[0].card.scores(X).argmax(axis=1) == y).mean() > 0.95
+
+
+def test_numbers_of_any_scale():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 3))
+    y = 3.0 * (X[:, 0] > 0.5) - 2.0 * (X[:, 2] > -0.3) + random.normal(scale=0.1, size=500)
+    path = card_path(X, np.ones(500), y[:, None], link="identity", max_bins=4)
+    large = card_path(X, np.ones(500), 1e6 + 1e4 * y[:, None], link="identity", max_bins=4)
+    assert path[0].features == [0, 2]
+    assert np.mean((path[0].card.scores(X)[:, 0] - y) ** 2) < 0.1
+    assert cuts_of(path[0].card) == cuts_of(large[0].card)
+    expected = 1e6 + 1e4 * path[0].card.scores(X)
+    np.testing.assert_allclose(large[0].card.scores(X), expected, rtol=1e-9)
+    assert large[0].loss == pytest.approx(1e8 * path[0].loss)
+
+
+def test_gaps_have_a_bin_of_their_own():
+    X, weight, y = two_classes(2)
+    is_missing = np.random.default_rng(1).random(len(X)) < 0.2
+    X[is_missing, 0] = np.nan
+    y[is_missing] = 1.0
+    path = card_path(X, weight, y[:, None], link="logistic", max_bins=9)
+    term = next(term for term in path[0].card.terms if term.columns == (0,))
+    assert term.points[-1] > term.points[:-1].max()
+    for step in path:
+        assert step.n_bins == step.card.n_bins
+    # in a column that never lacks a value, gaps are in the largest bin
+    other = next(term for term in path[0].card.terms if term.columns == (1,))
+    place = np.searchsorted(other.edges[0], X[:, 1])
+    assert other.points[-1] == other.points[np.bincount(place, weight).argmax()]
+
+
+def test_scores_rise_where_they_must():
+    X, weight, y = two_classes(3)
+    for sign in (1, -1):
+        path = card_path(
+            X, weight, y[:, None], link="logistic", max_bins=12, monotone=[sign, 0, sign]
+        )
+        for step in path:
+            for term in step.card.terms:
+                if term.columns[0] != 1:
+                    assert (np.diff(term.points[:-1, 0]) * sign >= 0).all()
+    assert any(len(term.edges[0]) > 0 for term in path[0].card.terms)
+
+
+def test_bins_hold_enough_real_rows():
+    X, weight, y = two_classes(4)
+    real = (np.arange(len(X)) < 120).astype(np.float64)
+    for least in (30, 61):
+        path = card_path(
+            X, weight, y[:, None], link="logistic", real=real, max_bins=16, min_samples_bin=least
+        )
+        for term in (term for step in path for term in step.card.terms):
+            place = np.searchsorted(term.edges[0], X[:, term.columns[0]])
+            assert np.bincount(place, real).min() >= least
+    assert len(path) == 1
+
+
+def test_few_features():
+    X, weight, y = two_classes(5)
+    path = card_path(X, weight, y[:, None], link="logistic", max_bins=12, max_features=1)
+    assert all(len(step.features) <= 1 for step in path)
+    assert path[0].n_bins > 3
+
+
+def test_one_class_has_a_card_without_bins():
+    X = np.arange(10.0)[:, None]
+    path = card_path(X, np.ones(10), np.ones((10, 1)), link="logistic")
+    assert [step.n_bins for step in path] == [0]
+    assert path[0].card.scores(X).min() > 0

@@ -1,0 +1,54 @@
+"""Running what was written in other languages."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sqlite3
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+GCC = shutil.which("gcc")
+needs_gcc = pytest.mark.skipif(GCC is None, reason="no C compiler")
+
+
+def compiled(text, folder):
+    """What gcc makes of a C file, under all its warnings."""
+    source, library = folder / "model.c", folder / "model.so"
+    source.write_text(text, encoding="ascii")
+    options = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run([GCC, *options, "-o", library, source, "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def by_c(text, rows, folder, *, n_proba=0, real=False):
+    """What the C function `predict` answers to rows of doubles."""
+    library = compiled(text, folder)
+    pointer = ctypes.POINTER(ctypes.c_double)
+    rows = np.ascontiguousarray(rows)
+    address = [row.ctypes.data_as(pointer) for row in rows]
+    if n_proba:
+        found = np.empty((len(rows), n_proba))
+        for own, out in zip(address, found, strict=True):
+            library.predict(own, out.ctypes.data_as(pointer))
+        return found
+    library.predict.restype = ctypes.c_double if real else ctypes.c_int
+    return np.array([library.predict(own) for own in address])
+
+
+def by_sqlite(text, frame):
+    """The columns that a query answers, in the order of the rows of a frame; `id` is its key."""
+    with sqlite3.connect(":memory:") as connection:
+        frame.assign(id=np.arange(len(frame))).to_sql("rows", connection, index=False)
+        found = pd.read_sql(text, connection)
+    assert found["id"].is_unique
+    return found.sort_values("id").drop(columns="id")
+
+
+def by_python(text, rows):
+    names = {}
+    exec(text, names)
+    return [names["predict"](row) for row in rows]
