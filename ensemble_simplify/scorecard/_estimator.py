@@ -481,7 +481,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
         super()._set_card(step)
         training = self._known.training
         self.score_table_ = None
-        if self.card_.n_scores == 1:
+        if self.card_.link == "logistic":
             self.score_table_ = score_table(
                 self.card_, training.X, training.weight, self._classes_known(training)
             )
