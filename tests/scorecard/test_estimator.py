@@ -248,17 +248,16 @@ def test_grid_search_clones_and_pickles(cancer):
     assert clone(scorecard).get_params()["max_bins"] == 10
 
 
-def test_law_is_chosen_by_cards():
-    X = load_iris().data
-    options = SMALL | {"sampler": "auto", "max_bins": 4, "n_samples": 300}
-    scorecard = ScorecardClassifier(_long, **options).fit(X)
-    assert scorecard.sampler_ in {"leaves", "copula", "heavy_copula"}
-    two = ScorecardClassifier(_long, **options).fit(X)
-    np.testing.assert_array_equal(scorecard.total_points(X), two.total_points(X))
+def test_rare_answers_have_another_law():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    options = SMALL | {"sampler": "auto"}
+    assert ScorecardClassifier(_both_signs, **options).fit(X).sampler_ == "leaves"
+    assert ScorecardClassifier(_rare, **options).fit(X).sampler_ == "copula"
+    assert ScorecardRegressor(_first, **options).fit(X).sampler_ == "leaves"
 
 
-def _long(X):
-    return X[:, 2] > 3.0
+def _first(X):
+    return X[:, 0]
 
 
 def test_out_of_time_there_is_a_card(cancer):
