@@ -309,19 +309,22 @@ class _Search:
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
         cuts = list(fitted.cuts)
-        held = self._slopes(fitted.scores, fitted.told)[1].mean(axis=1)
-        curvature = self._curvature(fitted.design, held)
+        held_together = self._slopes(fitted.scores, fitted.told)[1]
         pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
-        held = held.mean(axis=1)[:, None]
-        sums = self._above(np.hstack([pull, held * fitted.design[fitted.pattern]]))
-        slope, joint = sums[:, : self.n_scores], sums[:, self.n_scores :]
-        known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
-        own = joint[:, 0] + _RIDGE
-        free = np.maximum(own - known, 1e-9 * own)
-        gain = 0.5 * (slope**2).sum(axis=1) / free
+        design = fitted.design[fitted.pattern]
+        gain = 0.0
+        for c in range(self.n_scores):
+            curvature = self._curvature(fitted.design, held_together[:, c])
+            one = slice(c, c + 1)
+            sums = self._above(np.hstack([pull[:, one], held[:, one] * design]))
+            joint = sums[:, 1:]
+            known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
+            own = joint[:, 0] + _RIDGE
+            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
-        gain[slope[:, 0] * self.sign < 0.0] = -1.0
+        # of one score alone, where a column must rise or fall
+        gain[sums[:, 0] * self.sign < 0.0] = -1.0
         return gain
 
     def _costs(self, cuts, max_features):
@@ -387,10 +390,10 @@ class _Search:
 
     def _weakest(self, fitted):
         """Cuts by what the loss would rise without them, estimated, the least first."""
-        held = self._slopes(fitted.scores, fitted.told)[1].mean(axis=1)
-        curvature = self._curvature(fitted.design, held)
-        variance = np.diag(np.linalg.inv(curvature))[1:]
-        rise = 0.5 * (fitted.points[1:] ** 2).sum(axis=1) / variance
+        held = self._slopes(fitted.scores, fitted.told)[1]
+        curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
+        variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
+        rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
         return np.argsort(rise, kind="stable")
 
     def _exchanged(self, fitted, max_features, note):
