@@ -13,7 +13,7 @@ from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import verify
 from ensemble_simplify.reading import table_of
-from ensemble_simplify.writing import export_tree
+from ensemble_simplify.writing import export_model, export_tree
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
@@ -76,14 +76,16 @@ def _export(told):
             raise CannotRead(f"no tree was found: {found.verdict.text}")
         print(f"Note: {found.verdict.text}", file=sys.stderr)
         tree = found.best_model
-    text = export_tree(
-        tree,
-        told.language,
-        output="probabilities" if told.probabilities else "label",
-        name=told.name,
-        table=told.table,
-        decimals=told.decimals,
-    )
+    options = {"name": told.name, "table": told.table}
+    if getattr(tree, "named_card", None) is None:
+        options |= {"decimals": told.decimals}
+        write = export_tree
+    elif told.language == "rules":
+        raise CannotRead("a scorecard has no rules. Choose another --language, such as sql.")
+    else:
+        write = export_model
+    output = "probabilities" if told.probabilities else "label"
+    text = write(tree, told.language, output=output, **options)
     if told.out is None:
         _print(text, end="")
     else:
@@ -128,6 +130,7 @@ def _simplified(told):
         X_more=more,
         max_leaves=told.max_leaves,
         methods=methods[0] if len(methods) == 1 else methods,
+        kinds=told.kinds.split(","),
         scoring=told.scoring,
         class_weight=told.class_weight,
         atol=told.atol,
@@ -267,6 +270,11 @@ def _add_simplify(parser):
     )
     parser.add_argument(
         "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
+    )
+    parser.add_argument(
+        "--kinds",
+        default="tree",
+        help='what can be recommended: "tree", "scorecard", or both with a comma (default: tree)',
     )
     parser.add_argument(
         "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'

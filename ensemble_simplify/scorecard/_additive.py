@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ensemble_simplify.base import Interval, validate_params, warn
+from ensemble_simplify.base import Interval, takes_missing, validate_params, warn
 from ensemble_simplify.proof import verify
 from ensemble_simplify.reading import ImportedEnsemble, Model, has_probabilities, imported
 from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecard._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
 
 
-class AdditiveScorecard(ImportedEnsemble):
+class AdditiveScorecard(ShowsCard, ImportedEnsemble):
     """A fitted additive model, written as a scorecard; it cannot be fitted again.
 
     :func:`scorecard` makes it. It predicts by adding up points, and is taken wherever a fitted
@@ -48,6 +49,9 @@ class AdditiveScorecard(ImportedEnsemble):
     """
 
     card_: Card
+
+    def _numbers_of(self, X):
+        return self._rows(X)
 
 
 @validate_params(
@@ -128,6 +132,7 @@ def scorecard(
     reading = card.reading(read.classes, read.table)
     found = imported(reading, len(read.table), kind=AdditiveScorecard)
     found.card_ = card
+    found._may_miss = np.full(len(read.table), takes_missing(read.estimator))
     found._forest = Model.of(found, check=False).finest
     atol = None
     if read.classes is None:
