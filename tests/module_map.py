@@ -17,7 +17,7 @@ NAME = "ensemble_simplify"
 # Files beside the packages that packages may use, from the bottom up.
 FOUNDATION = ["_typedefs", "_lp"]
 # The packages of the ground, from the bottom up, and the kernels that the card puts beside them.
-GROUND = ["grid", "reading", "writing", "base", "proof", "sampling"]
+GROUND = ["grid", "reading", "writing", "base", "evidence", "proof", "sampling"]
 CARD = ["_dp_layout", "_dp"]
 # The storey that knows all wings, and the command, which knows only the front.
 FRONT = "front"

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Bunch
 
+from ensemble_simplify import differences
 from ensemble_simplify.base import binomial_interval
 from ensemble_simplify.reading import Table
 from ensemble_simplify.writing import NamedTree
@@ -128,6 +129,11 @@ def stand_in(
         max_leaves=leaves, n_rows=len(y), n_judged=int(aside.sum()), n_folds=1, seconds=4.2,
         feature_names=list(getattr(X, "columns", [])), results={},
         best_model=SimpleNamespace(named_card=None, named_tree=named),
+        _differences=differences(
+            lambda _: answers[aside].astype(object) if by_class else answers[aside],
+            lambda _: best.predict(numbers[aside]).astype(object if by_class else float),
+            X[aside], max_boxes=3, random_state=0,
+        ),
     )  # fmt: skip
 
 

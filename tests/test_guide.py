@@ -10,19 +10,22 @@ from pathlib import Path
 import pytest
 import sklearn
 
-GUIDE = Path(__file__).resolve().parent.parent / "doc" / "user_guide"
+DOC = Path(__file__).resolve().parent.parent / "doc"
+GUIDE = DOC / "user_guide"
 # Every block of Python on these runs in the order of the page; what it prints is the next block.
 PAGES = [
     "audit",
     "born_again_regressor",
     "choosing_a_promise",
     "composing",
+    "differences",
     "faithful_pruning",
     "faq",
     "one_tree",
     "simplify",
     "tables",
     "verify",
+    "../tutorial",
 ]
 # On these, examples are dialogues.
 DIALOGUES = ["cultivated", "genesim", "representer"]
@@ -57,7 +60,7 @@ def plain(text):
 def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     # pages read files as in a clone, and may write some
-    (tmp_path / "examples").symlink_to(GUIDE.parent.parent / "examples")
+    (tmp_path / "examples").symlink_to(DOC.parent / "examples")
     monkeypatch.chdir(tmp_path)
     names, found = {}, blocks(page)
     assert len(found) >= 4
@@ -70,6 +73,18 @@ def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
         told = plain(printed.getvalue())
         assert not told or not after, body
         assert not told or told == plain(output)
+
+
+def test_start_page_prints_what_the_tutorial_does():
+    code, output = (
+        textwrap.dedent(body).strip("\n")
+        for _, kind, body in BLOCK.findall((DOC / "index.rst").read_text(encoding="utf-8"))
+        if kind in ("python", "none")
+    )
+    pages = [body for is_code, body in blocks("../tutorial") if is_code]
+    call = next(line for line in code.splitlines() if line.startswith("outcome = "))
+    assert any(call in body for body in pages)
+    assert plain(output) in plain((DOC / "tutorial.rst").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", DIALOGUES)

@@ -10,15 +10,20 @@ from ensemble_simplify.base import fragment, in_html, page
 from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
+    COLUMNS_OF_DIFFERENCES,
+    WHAT_VOLUME_IS,
     best_is_card,
     best_row,
     columns_of_curve,
     columns_of_methods,
+    differences_told,
+    heading_of_differences,
     heading_of_tree,
     how_judged,
     in_terms_of_simplify,
     interval,
     not_tried,
+    noun_of,
     promises,
     remarks,
     share,
@@ -187,8 +192,7 @@ def tree_html(named_tree, title, about=""):
 def _tiles(found):
     """The figures that matter most."""
     verdict, row, model = found.verdict, best_row(found), found.table[0]
-    by_class, is_card = found.is_classifier, best_is_card(found)
-    noun = "scorecard" if is_card else "tree"
+    by_class, noun = found.is_classifier, noun_of(found)
     tiles = [
         (
             "agreement with the model",
@@ -205,7 +209,7 @@ def _tiles(found):
         tiles.append((f"agreement without a {noun}", told, "by the most frequent answer alone"))
     if model.leaves:
         trees = "1 tree" if model.trees == 1 else f"{model.trees:,} trees"
-        own = f"the model has {model.leaves:,}{' leaves' if is_card else ''} in {trees}"
+        own = f"the model has {model.leaves:,}{' leaves' if best_is_card(found) else ''} in {trees}"
         tiles.append(("size", size_of_row(row), own))
     else:
         tiles.append(("size", size_of_row(row), f"in one {noun}"))
@@ -262,6 +266,13 @@ def _content(found, level):
         elif tree is not None:
             title = heading_of_tree(found)
             parts += [heading(title), _tree(tree, title)]
+        if (told := differences_told(found)) is not None:
+            parts.append(heading(heading_of_differences(found)))
+            parts.append(f"<p>{in_html(told.summary('The two'))}</p>")
+            if told.rules:
+                cells = [rule.cells() for rule in told]
+                parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))
+                parts.append(f'<p class="small faint">{WHAT_VOLUME_IS}</p>')
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [[write(point) for _, write in heads] for point in found.curve]

@@ -37,6 +37,16 @@ def best_row(found):
     return next((row for row in found.table if row.name == found.best), None)
 
 
+def noun_of(found):
+    """What is recommended, in a word."""
+    return "scorecard" if best_is_card(found) else "tree"
+
+
+def heading_of_differences(found):
+    """What stands above the rules that say where the two differ."""
+    return f"Where the {noun_of(found)} leaves the model"
+
+
 def best_is_card(found):
     """Whether a scorecard is recommended."""
     row = best_row(found)
@@ -67,9 +77,8 @@ def how_judged(found):
             f"{found.n_judged:,} rows in {found.n_folds} parts, each by {learners} that learned "
             "from the others"
         )
-    noun = "scorecard" if best_is_card(found) else "tree"
     return (
-        f"Judged on {judged}. The {noun} learned from {found.n_rows:,} rows. "
+        f"Judged on {judged}. The {noun_of(found)} learned from {found.n_rows:,} rows. "
         f"{found.seconds:,.0f} s in all."
     )
 
@@ -161,6 +170,16 @@ def columns_of_curve(found):
     return columns
 
 
+def differences_told(found):
+    """Where the recommended tree and the model differ, on the rows that judge; None: nowhere."""
+    told = found._differences
+    return told if told is not None and told.n_differing else None
+
+
+WHAT_VOLUME_IS = "Volumes are shares of the range of these rows, each column taken evenly."
+COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says", "the tree")
+
+
 def promises(found):
     """Names of the rows that promise more than what was measured, and the promises."""
     return [(row.name, row.promise) for row in found.table if row.is_measured and row.promise]
@@ -223,6 +242,13 @@ def as_text(found):
         elif tree is not None:
             out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree), ""]
             out += _paragraph(what_leaves_say(tree))
+        if (told := differences_told(found)) is not None:
+            out += ["", f"{heading_of_differences(found)}:"]
+            out += ["", *_paragraph(told.summary("The two"))]
+            for rule in told:
+                out += _paragraph(rule.in_words("the model", f"the {noun_of(found)}"), "  ")
+            if told.rules:
+                out += _paragraph(WHAT_VOLUME_IS)
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [["  ", *(head for head, _ in heads)]]

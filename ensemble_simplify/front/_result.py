@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.front._display import SimplificationDisplay
@@ -19,7 +21,7 @@ from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
-from ensemble_simplify.proof import Agreement, Differences, Verification
+from ensemble_simplify.proof import Agreement, Differences, Verification, differences
 
 if TYPE_CHECKING:
     import pandas
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 _HIDDEN = ("is_measured",)
 # Columns that say nothing where no scorecard was tried.
 _OF_CARDS = ("bins", "is_card")
+# Rules in the report on where the tree leaves the model.
+_RULES_TOLD = 3
 
 
 def simplified(result, model, figures=None):
@@ -99,6 +103,8 @@ class Simplification:
         What `at` returns.
     _task : object
         What `refit` learns from anew.
+    _left_out : object or None
+        The rows that the recommended tree was measured on, and what the model and it answered.
 
     Examples
     --------
@@ -133,6 +139,7 @@ class Simplification:
     seconds: float
     _by_size: dict
     _task: Task
+    _left_out: Bunch | None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""
@@ -433,13 +440,14 @@ class Simplification:
         """
         return self[self._named(None)].agreement(X, **options)
 
-    def differences(self, X: ArrayLike, **options: Any) -> Differences:
+    def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
         """Where what is recommended differs from the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
+        X : array-like or data frame of shape (n_rows, n_features) or None, default=None
+            Rows as the model takes them, with its columns in their order. None: the rows that were
+            left out to measure, as they were answered by trees that had not seen them.
         **options
             Further parameters of :func:`differences`.
 
@@ -448,4 +456,17 @@ class Simplification:
         Differences
             Rules. The model is ``model_a``.
         """
-        return self[self._named(None)].differences(X, **options)
+        best = self[self._named(None)]
+        if X is not None:
+            return best.differences(X, **options)
+        rows = self._left_out
+        answers = [rows.answers, rows.predicted]
+        if self.is_classifier:  # labels that are floats are labels
+            answers = [own.astype(object) for own in answers]
+        first, second = (lambda _, own=own: own for own in answers)
+        return differences(first, second, rows.X, **{"random_state": self._task.seed, **options})
+
+    @cached_property
+    def _differences(self):
+        """What the report says of them."""
+        return None if self.best is None else self.differences(max_boxes=_RULES_TOLD)

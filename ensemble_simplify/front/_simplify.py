@@ -19,6 +19,7 @@ from ensemble_simplify.base import (
     StrOptions,
     absolute_tolerance,
     check_atol,
+    safe_indexing,
     validate_params,
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
@@ -338,6 +339,17 @@ def _summed_up(search, trials, curve, given, refit, begin):
         feature_names=_names(task),
         seconds=time.monotonic() - begin,
         _task=task,
+        _left_out=None if best is None else _left_out(task, judged, best),
+    )
+
+
+def _left_out(task, judged, best):
+    """The rows that the best one was measured on, and what the model and it answered to them."""
+    rows = np.flatnonzero(best.rows)
+    return Bunch(
+        X=safe_indexing(task.X, np.flatnonzero(task.fold_of >= 0)[rows]),
+        answers=judged.answers[rows],
+        predicted=best.predicted[rows],
     )
 
 

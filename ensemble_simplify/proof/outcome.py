@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.writing import number, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verification:
+class Verification(HasEvidence):
     """Outcome of `verify`.
 
     It is true (in the sense of ``if``) only where equality, or closeness, is proven.
@@ -58,6 +60,8 @@ class Verification:
     row_dtype : str or None
         Of pipelines that answer rows of float32 otherwise than the same numbers of float64: the
         type of the rows that were compared. None: rows of any type are answered alike.
+    claim : Claim or None
+        What `save` writes.
 
     Examples
     --------
@@ -85,12 +89,14 @@ class Verification:
     reason: str | None = None
     finer: bool = False
     row_dtype: str | None = None
+    claim: Any = None
 
     def __bool__(self):
         return self.equal is True
 
     def __repr__(self):
-        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        boxes = "box" if self.n_boxes == 1 else "boxes"
+        effort = f"{self.n_boxes} {boxes} in {self.seconds:.3g} s"
         if self.max_changes is not None:
             effort = f"{self.seconds:.3g} s"
         if self.tolerance is not None:

@@ -12,6 +12,7 @@ from sys import maxsize
 from time import monotonic
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
@@ -22,6 +23,7 @@ from ensemble_simplify.base import (
     deadline_after,
     validate_params,
 )
+from ensemble_simplify.evidence import Claim, Near
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
 from ensemble_simplify.proof.given_rows import Given
@@ -207,6 +209,10 @@ def verify(
     else:
         outcome = compare_labels(models, inside, given, max_changes, *limits)
     row = outcome.counterexample
+    claim = None
+    if outcome.equal is not None:
+        settings = {"voting": voting, "max_changes": max_changes, "atol": atol, "rtol": rtol}
+        claim = _claim(models, inside, outcome, tolerance, given, settings)
     return replace(
         outcome,
         counterexample=None if row is None else _shown(row, table, X),
@@ -216,7 +222,26 @@ def verify(
         tolerance=tolerance,
         finer=any(forest.is_finer for forest in common_forests(models)),
         row_dtype=table.row_dtype,
+        claim=claim,
     )
+
+
+def _claim(models, inside, outcome, tolerance, given, settings):
+    """What was proven, or refuted, for `Verification.save`."""
+    kind, data = "same_class", {}
+    if tolerance is not None:
+        kind, data = "within", dict(zip(("atol", "rtol"), tolerance, strict=True))
+    claim = Claim.of_pair(kind, models, inside, data=data, settings=settings)
+    if not outcome.equal:
+        return replace(claim, point=outcome.counterexample.astype(np.float64))
+    if given is None:
+        return claim
+    forest = claim.forests[0]
+    rows = given.numbers.astype(np.float64)
+    if claim.is_finer:
+        rows = given.rounded(forest.row_dtype).astype(np.float64)
+    vary = [[j] for j in range(forest.n_features)]
+    return replace(claim, near=Near(rows, settings["max_changes"], vary))
 
 
 def _shown(row, table, X):

@@ -22,6 +22,7 @@ from ensemble_simplify.reading.decision import (
     labels_of,
     labels_of_scores,
     one_hot,
+    probabilities_of,
     scores_of,
 )
 from ensemble_simplify.reading.pipelines import unwrap
@@ -232,6 +233,11 @@ class Forest:
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
+
+    def probabilities(self, X):
+        """Probabilities of the classes, as the ensemble answers them; see `has_probabilities`."""
+        sums = self.sums_at(self.apply(X).T)
+        return probabilities_of(self.vote, scores_of(self.vote, sums))
 
     def decide_at(self, nodes):
         """Classes, or values, of rows by their nodes in all trees: of shape (n_trees, n_rows)."""

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.reading.decision import has_probabilities, probabilities_of, scores_of
+from ensemble_simplify.reading.decision import has_probabilities
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -109,9 +109,7 @@ class ImportedEnsemble(BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        forest = self._forest
-        sums = forest.sums_at(forest.apply(self._rows(X)).T)
-        return np.asarray(probabilities_of(forest.vote, scores_of(forest.vote, sums)))
+        return np.asarray(self._forest.probabilities(self._rows(X)))
 
     def _rows(self, X):
         known, given = self._table.names, getattr(X, "columns", None)

@@ -1,0 +1,434 @@
+"""Evidence in JSON: the models as arrays, the claim, its proof, and what made it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from datetime import UTC, datetime
+from importlib.metadata import version
+from math import ceil, comb, floor, log10
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from ensemble_simplify.base import deadline_after
+from ensemble_simplify.evidence import checker
+from ensemble_simplify.evidence.partition import (
+    NoEvidence,
+    is_refuted,
+    numbers_of,
+    partition,
+)
+from ensemble_simplify.grid import FLOAT32_MAX, last_double, walk
+from ensemble_simplify.writing import (
+    Above,
+    Chosen,
+    Constant,
+    Largest,
+    Operation,
+    Probability,
+    TreeSum,
+    plain,
+    program_of,
+)
+
+FORMAT, VERSION = "ensemble_simplify.evidence", 1
+# Ends of splits that send no number to the left.
+_LEAST = -float(np.finfo(np.float64).max)
+# What a model makes of what its trees say.
+_HOW = ("classes", "steps", "result", "outputs")
+# Digits of the bounds that are written.
+_DIGITS = 4
+
+
+class HasEvidence:
+    """An outcome whose `claim` can be saved with its proof."""
+
+    claim: Any = None
+
+    def save(
+        self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
+    ) -> None:
+        """Write evidence: a file with the model or models, the outcome and its proof.
+
+        ``python -m ensemble_simplify check`` checks it, and so does a program that knows nothing of
+        this package.
+
+        Read more in the :ref:`User Guide <evidence>`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in JSON. One that ends in ``.gz`` is compressed.
+        max_boxes : int, default=1_000_000
+            Boxes of the proof, at most.
+        time_limit : float or None, default=None
+            Seconds after which :class:`TimeLimitError` is raised.
+
+        Raises
+        ------
+        ValueError
+            If it is undecided, or the proof takes more than `max_boxes` boxes, or a model is no
+            sum of what its trees say. No file is written then.
+        TimeLimitError
+            If the time limit came first.
+        """
+        save(self.claim, path, max_boxes=max_boxes, time_limit=time_limit)
+
+
+def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
+    """Write evidence of a claim to a file; `NoEvidence` where there is none in reach."""
+    if claim is None:
+        raise NoEvidence(
+            "There is no evidence to save: the outcome is undecided, or of a kind of which none is "
+            "written yet."
+        )
+    document = evidence(claim, max_boxes=max_boxes, time_limit=time_limit)
+    lines = [f"{json.dumps(key)}: {json.dumps(own)}" for key, own in document.items()]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    path = Path(path)
+    # without the time of writing: the same evidence is the same file
+    content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
+    # it comes to its place when the checker has found that it holds
+    unchecked = path.with_name(f".unchecked-{path.name}")
+    try:
+        unchecked.write_bytes(content)
+        checker.check(unchecked)
+        unchecked.replace(path)
+    except (checker.Refused, checker.Unproven) as error:
+        raise NoEvidence(
+            f"The proof is of a form that the checker of evidence does not follow: {error}. No "
+            "file was written."
+        ) from error
+    finally:
+        unchecked.unlink(missing_ok=True)
+
+
+def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
+    """Evidence of a claim, as JSON holds it."""
+    models = [model_in_json(*pair) for pair in zip(claim.models, claim.forests, strict=True)]
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "words": "",
+        "claim": _claim(claim),
+        "region": _region(claim),
+        "columns": _columns(claim),
+        "uses": [{"model": own.model, "columns": own.columns.tolist()} for own in claim.uses],
+        "models": models,
+        "proof": _proof(claim, models, deadline_after(time_limit), max_boxes),
+        "made_by": {
+            "package": "ensemble_simplify",
+            "version": version("ensemble_simplify"),
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+            "date": datetime.now(UTC).date().isoformat(),
+            "settings": claim.settings,
+        },
+    }
+    document["words"] = checker.words(document)
+    return document | {"digest": _digest(document)}
+
+
+def _digest(value):
+    """The SHA-256 of what JSON holds, in its one canonical form."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ------------------------------------------------------------------- models
+
+
+def model_in_json(model, forest):
+    """A model as it was read: nodes, and the steps from leaves to answers."""
+    steps, program = [], program_of(forest, model.estimator)
+    result = _Steps(steps, program).step(program.result)
+    outputs = None
+    if program.outputs is not None:
+        outputs = [_Steps(steps, program).step(own) for own in program.outputs]
+    order = np.concatenate([walk(forest.left, forest.right, root) for root in forest.offsets[:-1]])
+    place = np.empty(forest.n_nodes + 1, dtype=np.intp)
+    place[order], place[-1] = np.arange(len(order)), -1
+    inner = forest.left[order] >= 0
+    end = np.where(inner, np.maximum(forest.ends(model.table)[order], _LEAST), 0.0)
+    missing_left = np.zeros(len(order), dtype=bool)
+    if forest.missing_left is not None:
+        missing_left = forest.missing_left[order] & inner
+    classes = None if forest.classes is None else [_literal(own) for own in forest.classes]
+    own = {
+        "n_columns": forest.n_features,
+        "classes": classes,
+        "nodes": {
+            "first": place[forest.offsets[:-1]].tolist(),
+            "column": np.where(inner, forest.feature[order], -1).tolist(),
+            "end": _finite(end),
+            "missing_left": missing_left.astype(int).tolist(),
+            "left": place[forest.left[order]].tolist(),
+            "right": place[forest.right[order]].tolist(),
+            "value": np.where(inner, 0.0, forest.value[order].T).tolist(),
+        },
+        "steps": steps,
+        "result": result,
+        "outputs": outputs,
+    }
+    n_trees = f"{forest.n_trees} tree{'' if forest.n_trees == 1 else 's'}"
+    return {"name": f"{model.name} of {n_trees}", **own, "sha256": _digest(own)}
+
+
+def _finite(numbers):
+    """Numbers in JSON, None where they are infinite."""
+    return [None if np.isinf(own) else own for own in np.asarray(numbers).tolist()]
+
+
+def _literal(label):
+    """A label as JSON can hold it."""
+    label = plain(label)
+    if isinstance(label, bool | int | str) or (isinstance(label, float) and np.isfinite(label)):
+        return label
+    raise NoEvidence(
+        f"The label {label!r} is a {type(label).__name__}, which cannot be written in JSON. Use "
+        "text, finite numbers or truth values."
+    )
+
+
+class _Steps:
+    """What a program computes, as a list in which steps name earlier ones."""
+
+    def __init__(self, steps, program):
+        self.steps, self.program = steps, program
+        self.labels = {}
+
+    def _add(self, *step):
+        entry = list(step)
+        if entry in self.steps:
+            return self.steps.index(entry)
+        self.steps.append(entry)
+        return len(self.steps) - 1
+
+    def _type(self, single):
+        return "float32" if single else "float64"
+
+    def step(self, own):
+        """The place of a number or a label, with what it takes before it."""
+        if isinstance(own, Constant):
+            return self._add("constant", float(own.value))
+        if isinstance(own, TreeSum):
+            kind = self._type(own.single)
+            return self._add("trees", own.start, own.stop, own.column, float(own.init), kind)
+        if isinstance(own, Operation):
+            one, two = self.step(own.one), self.step(own.two)
+            return self._add(own.sign, one, two, self._type(own.single))
+        if isinstance(own, Chosen):
+            if own.label not in self.labels:
+                self.labels[own.label] = self.step(self.program.labels[own.label])
+            yes, no = float(own.yes), float(own.no)
+            return self._add("chosen", self.labels[own.label], int(own.column), yes, no)
+        if isinstance(own, Above):
+            number = self.step(own.number)
+            at = [float(number) for number in own.at]
+            return self._add("above", number, at, int(own.first), int(own.inclusive))
+        if isinstance(own, Largest):
+            numbers = [self.step(number) for number in own.numbers]
+            margin = float(self.program.margin)
+            if own.softmax is not None:
+                # scores that differ by more keep their order
+                margin = 64.0 * float(np.finfo(own.softmax).eps)
+            return self._add("largest", numbers, "last" if own.last else "first", margin)
+        if isinstance(own, Probability):
+            numbers = [self.step(number) for number in own.numbers]
+            kind = self._type(own.single)
+            if own.link == "sigmoid":
+                return self._add("sigmoid", numbers[0], own.column, kind)
+            return self._add("softmax", numbers, own.column, kind)
+        raise TypeError(f"{type(own).__name__} is no step")
+
+
+# ------------------------------------------------------------------- claims
+
+
+def _claim(claim):
+    data = claim.data
+    if claim.kind == "same_class":
+        own = {"uses": [0, 1]}
+    elif claim.kind == "within":
+        own = {"uses": [0, 1], "atol": data["atol"], "rtol": data["rtol"]}
+    elif claim.kind == "class_is":
+        own = {"use": 0, "class": data["class"]}
+    elif claim.kind == "rises":
+        own = {"uses": [0, 1], "of": _of(data), "order": data["order"]}
+    else:
+        own = {"use": 0, "of": _of(data), "low": data["low"], "high": data["high"]}
+    found = {"kind": claim.kind, **own}
+    return found if claim.point is None else {"kind": "not", "claim": found}
+
+
+def _of(data):
+    return data["of"]
+
+
+def _columns(claim):
+    """Names and levels of the coordinates; those that come again are told by which they copy."""
+    table, found = claim.models[0].table, []
+    first = claim.uses[0].columns.tolist()
+    column_of = {}
+    for use in claim.uses:
+        for j, coordinate in enumerate(use.columns.tolist()):
+            column_of.setdefault(coordinate, j)
+    for coordinate in range(claim.n_coordinates):
+        j = column_of[coordinate]
+        levels = table.levels[j]
+        if levels is not None and not table.unnamed(j):
+            levels = [_level(level) for level in levels.tolist()]
+        found.append(
+            {
+                "name": None if table.names is None else str(table.names[j]),
+                "levels": levels,
+                "unknown": None if levels is None else table.unknown[j],
+                "copy": None if first[j] == coordinate else first[j],
+            }
+        )
+    return found
+
+
+def _level(level):
+    level = plain(level)
+    fits = isinstance(level, bool | int | str) or (isinstance(level, float) and np.isfinite(level))
+    return level if fits else str(level)
+
+
+def _region(claim):
+    n, inside = claim.n_coordinates, claim.inside
+    region = {
+        "type": "float32" if claim.is_finer else "float64",
+        "low": [None] * n,
+        "high": [None] * n,
+        "integer": [0] * n,
+        "missing": [0] * n,
+        "clauses": [],
+        "order": [list(pair) for pair in claim.order],
+    }
+    is_single = claim.forests[0].row_dtype == "float32"
+    if inside is not None:
+        low, high = inside.low, inside.high
+        if is_single:
+            # ends stand for the float32 numbers that they are rounded to
+            low, high = (_single(own) for own in (low, high))
+        region |= {
+            "low": _finite(low),
+            "high": _finite(high),
+            "integer": inside.integer.astype(int).tolist(),
+            "missing": inside.missing.astype(int).tolist(),
+            "clauses": [
+                [[int(j), int(value)] for j, value in sorted(clause)]
+                for clause in sorted(inside.clauses, key=sorted)
+            ],
+        }
+    if claim.box is not None:
+        _cut_down(region, claim, is_single)
+    return region
+
+
+def _single(ends):
+    """Ends as the nearest float32 numbers, as doubles; infinite ones stay."""
+    with np.errstate(over="ignore"):
+        rounded = ends.astype(np.float32).astype(np.float64)
+    return np.where(np.isinf(ends), ends, np.clip(rounded, -FLOAT32_MAX, FLOAT32_MAX))
+
+
+def _cut_down(region, claim, is_single):
+    """Leave the points of a claim's box in a region."""
+    low, high, missing = claim.box
+    for j in range(claim.n_coordinates):
+        region["missing"][j] &= int(missing[j])
+        below, above = float(low[j]), float(high[j])
+        if below == np.inf:
+            # missing alone
+            region["low"][j], region["high"][j] = 1.0, 0.0
+            continue
+        whole = region["integer"][j]
+        if is_single and not whole:
+            below, above = last_double(np.array([below, above])).tolist()
+        if below > -np.inf:
+            first = floor(below) + 1.0 if whole else float(np.nextafter(below, np.inf))
+            own = region["low"][j]
+            region["low"][j] = first if own is None else max(own, first)
+        if above < np.inf:
+            own = region["high"][j]
+            region["high"][j] = above if own is None else min(own, above)
+
+
+# ------------------------------------------------------------------- proofs
+
+
+def _proof(claim, models, deadline, max_boxes):
+    if claim.point is not None:
+        return _witness(claim)
+    if claim.near is not None:
+        return _points(claim, max_boxes)
+    used = [models[use.model] for use in claim.uses]
+    how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
+    boxes = partition(claim, deadline, max_boxes, alike=len(how) == 2 and how[0] == how[1])
+    answer = [None if own < 0 else own for own in boxes.answer.tolist()]
+    has_classes = claim.kind in ("same_class", "class_is")
+    tree = {
+        "column": boxes.column.tolist(),
+        "end": _finite(boxes.end),
+        "left": boxes.left.tolist(),
+        "right": boxes.right.tolist(),
+        "answer": answer,
+        "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
+    }
+    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": claim.order}
+
+
+def _points(claim, max_boxes):
+    near = claim.near
+    n_boxes = len(near.rows) * comb(len(near.vary), min(near.max_changes, len(near.vary)))
+    if n_boxes > max_boxes:
+        raise NoEvidence(
+            f"Points near the rows lie in {n_boxes:,} boxes, but max_boxes={max_boxes:,}. Raise "
+            "it, or ask about fewer rows or changes."
+        )
+    return {
+        "kind": "points",
+        "rows": [_entries(row) for row in near.rows],
+        "max_changes": near.max_changes,
+        "vary": near.vary,
+    }
+
+
+def _witness(claim):
+    point, answers = claim.point, []
+    for forest in claim.over_space:
+        if claim.is_of_classes:
+            answers.append(int(forest.predict_index(point[None])[0]))
+        else:
+            answers.append(numbers_of(forest, point[None])[0].tolist())
+    if not is_refuted(claim, point):
+        raise NoEvidence(
+            "The arrays of the models do not show the difference at the counterexample: it has "
+            "numbers that are finer than float32, on which the models were asked, not followed."
+        )
+    return {"kind": "witness", "point": _entries(point), "answers": answers}
+
+
+def _entries(row):
+    """Numbers of a row in JSON, None where they are missing."""
+    return [None if np.isnan(own) else own for own in row.tolist()]
+
+
+def _rounded(number, downwards):
+    """A bound in few digits, no stronger than it was; None where there is none."""
+    if np.isnan(number) or (downwards and number <= 1e-12):
+        return None
+    if number == 0.0:
+        return 0.0
+    # a little weaker, so that roundings of sums in another order do not matter
+    weaker = number - 1e-6 * abs(number) if downwards else number + 1e-6 * abs(number)
+    unit = 10.0 ** (floor(log10(abs(weaker))) - _DIGITS + 1)
+    steps = floor(weaker / unit) if downwards else ceil(weaker / unit)
+    return float(f"{steps * unit:.{_DIGITS}g}")
