@@ -54,6 +54,8 @@ max_bins : int, default=24
     :meth:`at` gives smaller cards.
 max_features : int or None, default=None
     Features that the card may use; None: as many as are worth their bins.
+interactions : int, default=0
+    Pairs of features that may have points together, each in two by two bins.
 monotone : dict, array-like of int, or None, default=None
     Features along which points may not fall (1) or not rise (-1): a dict from names (or places) of
     columns, or one of -1, 0 and 1 for each column.""",
@@ -103,6 +105,7 @@ n_queries_ : int
         "estimator": [Fittable(), callable, None],
         "max_bins": [Interval(Integral, 2, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "interactions": [Interval(Integral, 0, None, closed="left")],
         "monotone": [dict, "array-like", None],
         "points": [StrOptions({"integer", "real"})],
         "max_changed": [Interval(Real, 0, 1, closed="left")],
@@ -121,6 +124,7 @@ n_queries_ : int
         *,
         max_bins: int = 24,
         max_features: int | None = None,
+        interactions: int = 0,
         monotone: dict | ArrayLike | None = None,
         points: str = "integer",
         max_changed: float = 0.01,
@@ -135,6 +139,7 @@ n_queries_ : int
         self.estimator = estimator
         self.max_bins = max_bins
         self.max_features = max_features
+        self.interactions = interactions
         self.monotone = monotone
         self.points = points
         self.max_changed = max_changed
@@ -192,7 +197,7 @@ n_queries_ : int
         sample = self._draw(found, found.seeds[0], labelling)
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
-        self._steps = self._learn(sample.rows(), self.max_bins, deadline)
+        self._steps = self._learn(sample.rows(), self.max_bins, deadline, self.interactions)
         if not sample.is_complete or time.monotonic() >= deadline:
             warn_out_of_time(
                 f"time_limit={self.time_limit} ended the search for bins. Raise it, or ask for "
@@ -233,7 +238,7 @@ n_queries_ : int
                 "no order. Leave it out, or make it an ordered categorical column."
             )
 
-    def _learn(self, rows, max_bins, deadline):
+    def _learn(self, rows, max_bins, deadline, interactions=0):
         """The path of cards for rows with answers, the largest first."""
         real = np.zeros(len(rows.X))
         real[: rows.n_real] = 1.0
@@ -245,6 +250,7 @@ n_queries_ : int
             real=real,
             max_bins=max_bins,
             max_features=self.max_features,
+            interactions=interactions,
             monotone=self._directions,
             min_samples_bin=self.min_samples_bin if rows.n_real else 0,
             deadline=deadline,
