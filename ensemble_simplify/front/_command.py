@@ -114,11 +114,14 @@ def _output(told):
     return "probabilities" if told.probabilities else "label"
 
 
+_NO_RULES = "a scorecard has no rules. Choose another --language, such as sql."
+
+
 def _written(told, tree):
     """One tree, or scorecard, in the language."""
     if getattr(tree, "named_card", None) is not None:
         if told.language == "rules":
-            raise CannotRead("a scorecard has no rules. Choose another --language, such as sql.")
+            raise CannotRead(_NO_RULES)
         return export_model(
             tree,
             told.language,
@@ -149,6 +152,8 @@ def _tree_as_text(told):
                 f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
                 "--as-is to write the model itself, or --tree if the file holds the tree."
             )
+        if told.kinds == "scorecard" and told.language == "rules":
+            raise CannotRead(_NO_RULES)
         found = _simplified(told)
         if found.best_model is None:
             raise CannotRead(f"no tree was found: {found.verdict.text}")

@@ -616,6 +616,11 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         """
         path = Path(path)
         if path.suffix.lower() == ".json":
+            if self.named_card is not None:
+                raise TypeError(
+                    f"{str(path)!r} ends in .json, but a scorecard is kept with its model, by "
+                    'joblib. Give another ending; export("json") writes its points as text.'
+                )
             about = {key: getattr(self, key) for key in _ABOUT}
             figures = {key: getattr(self, f"{key}_") for key in FIGURES}
             about |= {key: float(x) for key, x in figures.items() if math.isfinite(x)}
