@@ -22,6 +22,7 @@ PAGES = [
     "faithful_pruning",
     "faq",
     "one_tree",
+    "scorecard",
     "simplify",
     "tables",
     "verify",

@@ -114,8 +114,22 @@ def _output(told):
     return "probabilities" if told.probabilities else "label"
 
 
+_NO_RULES = "a scorecard has no rules. Choose another --language, such as sql."
+
+
 def _written(told, tree):
-    """One tree in the language."""
+    """One tree, or scorecard, in the language."""
+    if getattr(tree, "named_card", None) is not None:
+        if told.language == "rules":
+            raise CannotRead(_NO_RULES)
+        return export_model(
+            tree,
+            told.language,
+            output=_output(told),
+            name=told.name,
+            table=told.table,
+            keys=told.keys or (),
+        )
     if told.keys:
         raise CannotRead("--keys goes with --as-is and --language sql. Leave it out.")
     return export_tree(
@@ -138,6 +152,8 @@ def _tree_as_text(told):
                 f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
                 "--as-is to write the model itself, or --tree if the file holds the tree."
             )
+        if told.kinds == "scorecard" and told.language == "rules":
+            raise CannotRead(_NO_RULES)
         found = _simplified(told)
         if found.best_model is None:
             raise CannotRead(f"no tree was found: {found.verdict.text}")
@@ -204,6 +220,7 @@ def _simplified(told):
         X_more=more,
         max_leaves=told.max_leaves,
         methods=methods[0] if len(methods) == 1 else methods,
+        kinds=told.kinds.split(","),
         scoring=told.scoring,
         class_weight=told.class_weight,
         atol=told.atol,
@@ -396,6 +413,11 @@ def _add_simplify(parser):
     )
     parser.add_argument(
         "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
+    )
+    parser.add_argument(
+        "--kinds",
+        default="tree",
+        help='what can be recommended: "tree", "scorecard", or both with a comma (default: tree)',
     )
     parser.add_argument(
         "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'
