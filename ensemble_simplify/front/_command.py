@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ensemble_simplify.evidence import check
 from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
@@ -197,11 +198,18 @@ def _differences(told):
     return HOLDS if found.n_differing <= told.max_share * found.n_rows else DOES_NOT_HOLD
 
 
+def _check(told):
+    outcome = check(told.evidence)
+    _print(f"Proven: {outcome.claim}" if outcome else repr(outcome))
+    return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.proven]
+
+
 COMMANDS = {
     "report": _report,
     "export": _export,
     "verify": _verify,
     "differences": _differences,
+    "check": _check,
 }
 
 
@@ -248,6 +256,7 @@ _EXAMPLES = """examples:
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
   python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
   python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60 --save evidence.json
+  python -m ensemble_simplify check evidence.json
   python -m ensemble_simplify differences old.joblib new.joblib data.csv --max-share 0.01
 
 Without a command, "report" is meant.
@@ -384,6 +393,15 @@ def _parser():
         help="where to write evidence, in JSON, for the command check: the models, the claim, and "
         "its proof or the row on which they differ; 2 if there is none in reach",
     )
+
+    check = commands.add_parser(
+        "check",
+        help="check evidence that verify or an audit saved",
+        description="Check evidence again, without the code that made it, and say what it proves.",
+        epilog="Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or "
+        "takes too long to be checked.",
+    )
+    check.add_argument("evidence", type=Path, help="file of evidence, .json or .json.gz")
     return parser
 
 
