@@ -164,6 +164,10 @@ def _verify(told):
         max_boxes=told.max_boxes,
     )
     _print(repr(outcome))
+    if told.save and outcome.equal is not None:
+        # what is asked for and cannot be written ends as an error does
+        outcome.save(told.save, time_limit=told.time_limit)
+        _print(f"The evidence is in {told.save}: python -m ensemble_simplify check {told.save}")
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.equal]
 
 
@@ -226,7 +230,7 @@ _EXAMPLES = """examples:
   python -m ensemble_simplify export model.joblib data.csv --language sql --table customers
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
   python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
-  python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60
+  python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60 --save evidence.json
   python -m ensemble_simplify differences old.joblib new.joblib data.csv --max-share 0.01
 
 Without a command, "report" is meant.
@@ -356,6 +360,12 @@ def _parser():
         type=int,
         help="boxes of the feature space to look at, at most: a limit that is the same on every "
         "machine (default: none)",
+    )
+    compare.add_argument(
+        "--save",
+        type=Path,
+        help="where to write evidence, in JSON, for the command check: the models, the claim, and "
+        "its proof or the row on which they differ; 2 if there is none in reach",
     )
     return parser
 
