@@ -112,6 +112,7 @@ class Trees:
         arrays = (np.array(own, dtype=np.int64) for own in (on, left, right, first))
         (on, self.left, self.right, self.first), n = arrays, len(left)
         self.end = np.array([np.inf if e is None else e for e in end], dtype=np.float64)
+        need({*to_left} <= {0, 1}, "nodes: missing_left")
         self.to_left, size = np.array(to_left) == 1, np.diff(self.first, append=n)
         same = {*map(len, (self.right, on, self.end, self.to_left))} == {n}
         need(same and min(size, default=0) > 0 and first[0] == 0, "nodes: lists of other lengths")
@@ -468,6 +469,7 @@ class Evidence:
         need(self.is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
         asked = self.claim.get("uses", [self.claim.get("use")])
         need(asked == list(range(len(document["uses"]))) and len(asked) < 3, "claim: uses")
+        need({*region["integer"], *region["missing"]} <= {0, 1}, "region: integer, missing")
         single = region["type"] == "float32"
         need(single or region["type"] == "float64", "region: type")
         sizes = {len(region[key]) for key in ("low", "high", "integer", "missing")}

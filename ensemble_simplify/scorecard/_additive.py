@@ -19,12 +19,13 @@ from ensemble_simplify.reading import (
     says_it_takes_gaps,
 )
 from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecard._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
 
 
-class AdditiveScorecard(ImportedEnsemble):
+class AdditiveScorecard(ShowsCard, ImportedEnsemble):
     """A fitted additive model, written as a scorecard; it cannot be fitted again.
 
     :func:`scorecard` makes it. It predicts by adding up points, and is taken wherever a fitted
