@@ -107,6 +107,8 @@ def _as_it_is(told):
         table=told.table,
         keys=told.keys or (),
         X=rows,
+        form=told.form or "tables",
+        precision=told.precision or "exact",
     )
 
 
@@ -116,8 +118,11 @@ def _output(told):
 
 def _written(told, tree):
     """One tree in the language."""
-    if told.keys:
-        raise CannotRead("--keys goes with --as-is and --language sql. Leave it out.")
+    for option in ("keys", "form", "precision"):
+        if getattr(told, option):
+            raise CannotRead(
+                f"--{option} goes with --as-is and a language but rules. Leave it out."
+            )
     return export_tree(
         tree,
         told.language,
@@ -300,6 +305,17 @@ def _parser():
         "--keys",
         type=lambda text: text.split(","),
         help="with --as-is in SQL, columns that are selected beside the answer, with commas",
+    )
+    export.add_argument(
+        "--form",
+        choices=["tables", "nested"],
+        help="with --as-is in C: nodes in a table, or nested tests (default: tables)",
+    )
+    export.add_argument(
+        "--precision",
+        choices=["exact", "int16"],
+        help="with --as-is in C or JSON: int16 rounds to 16 bits, and says what that changes "
+        "(default: exact)",
     )
     export.add_argument("--decimals", type=int, help="in rules, digits after the point")
     _add_simplify(export)
