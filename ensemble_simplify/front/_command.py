@@ -100,6 +100,10 @@ def _as_it_is(told):
     if told.decimals is not None:
         raise CannotRead("--decimals goes with --language rules alone. Leave it out.")
     rows = None if told.data is None else _rows(told.data, told.target, model, others=True)[0]
+    return _ensemble(told, model, rows)
+
+
+def _ensemble(told, model, rows=None):
     return export_model(
         model,
         told.language,
@@ -108,6 +112,8 @@ def _as_it_is(told):
         table=told.table,
         keys=told.keys or (),
         X=rows,
+        form=told.form or "tables",
+        precision=told.precision or "exact",
     )
 
 
@@ -123,16 +129,12 @@ def _written(told, tree):
     if getattr(tree, "named_card", None) is not None:
         if told.language == "rules":
             raise CannotRead(_NO_RULES)
-        return export_model(
-            tree,
-            told.language,
-            output=_output(told),
-            name=told.name,
-            table=told.table,
-            keys=told.keys or (),
-        )
-    if told.keys:
-        raise CannotRead("--keys goes with --as-is and --language sql. Leave it out.")
+        return _ensemble(told, tree)
+    for option in ("keys", "form", "precision"):
+        if getattr(told, option):
+            raise CannotRead(
+                f"--{option} goes with --as-is and a language but rules. Leave it out."
+            )
     return export_tree(
         tree,
         told.language,
@@ -326,6 +328,17 @@ def _parser():
         "--keys",
         type=lambda text: text.split(","),
         help="with --as-is in SQL, columns that are selected beside the answer, with commas",
+    )
+    export.add_argument(
+        "--form",
+        choices=["tables", "nested"],
+        help="with --as-is in C: nodes in a table, or nested tests (default: tables)",
+    )
+    export.add_argument(
+        "--precision",
+        choices=["exact", "int16"],
+        help="with --as-is in C or JSON: int16 rounds to 16 bits, and says what that changes "
+        "(default: exact)",
     )
     export.add_argument("--decimals", type=int, help="in rules, digits after the point")
     _add_simplify(export)
