@@ -60,6 +60,7 @@ from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 from ensemble_simplify.scorecard import (
     AdditiveScorecard,
+    Reason,
     ScorecardClassifier,
     ScorecardDisplay,
     ScorecardRegressor,
@@ -98,6 +99,7 @@ __all__ = [
     "ParetoFrontDisplay",
     "PruningPathDisplay",
     "QuestTree",
+    "Reason",
     "RepresenterTree",
     "ScorecardClassifier",
     "ScorecardDisplay",

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp, softmax
+from scipy.special import log_expit
 
 from ensemble_simplify.grid import code_columns
 from ensemble_simplify.scorecard._card import Card, Term
@@ -21,6 +22,10 @@ from ensemble_simplify.scorecard._sums import sums_of_bins
 
 # Candidate bins of a column.
 _BINS = 64
+
+# A row of the chance p costs (1 - p ** _BOUND) / _BOUND, the log loss for 0: a row that the
+# card cannot tell costs little, however far off it is.
+_BOUND = 0.5
 
 # Steps are shrunk as by so many rows of average weight.
 _RIDGE = 1.0
@@ -31,8 +36,15 @@ _ENOUGH = 1e-6
 # At each size, weakest cuts that are tried for exchange, and exchanges at most.
 _WEAKEST, _MOST_EXCHANGED = 3, 20
 
+# Bins of a column among which the cuts of pairs are looked for, and columns of which all pairs are
+# looked at; of more, those of the columns in use.
+_COARSE, _MOST_PAIRED = 8, 20
+
 # Newton steps while cuts are chosen, and for the points that are handed out.
 _FEW_STEPS, _MOST_STEPS = 5, 50
+
+# Bits of a row's bins that are looked at together.
+_BITS = 40
 
 # The least curvature of a row, which keeps steps finite.
 _LEAST_CURVATURE = 1e-9
@@ -68,6 +80,7 @@ def card_path(
     real=None,
     max_bins=24,
     max_features=None,
+    interactions=0,
     monotone=None,
     min_samples_bin=1,
     deadline=np.inf,
@@ -90,6 +103,8 @@ def card_path(
         cuts, and one for its gaps if it has any.
     max_features : int or None
         Columns that a card may use.
+    interactions : int
+        Pairs of columns that a card may use, each in two by two bins.
     monotone : array of shape (n_columns,) or None
         1 where a score may only rise with the column, -1 where it may only fall, 0 where it is
         free. For one score only. Gaps are free.
@@ -104,7 +119,8 @@ def card_path(
         The largest card first. Smaller ones have larger losses. The last has no bins.
     """
     search = _Search(X, weight, target, link, real, monotone, min_samples_bin)
-    return search.path(max_bins, X.shape[1] if max_features is None else max_features, deadline)
+    max_features = X.shape[1] if max_features is None else max_features
+    return search.path(max_bins, max_features, interactions, deadline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,21 +131,32 @@ class _Fit:
     """
 
     cuts: tuple[int, ...]
-    points: np.ndarray  # (n_cuts + 1, n_scores): the base, then the steps
-    scores: np.ndarray  # (n_rows, n_scores)
+    points: np.ndarray  # (n_steps + 1, n_scores): the base, then the steps, those of grids last
+    design: np.ndarray  # (n_patterns, n_steps + 1): which patterns of bins each step is added for
+    scores: np.ndarray  # (n_patterns, n_scores)
+    told: np.ndarray  # what is told of the rows of each pattern, added up
+    pattern: np.ndarray  # (n_rows,)
     loss: float  # with the shrinkage
+    grids: tuple[tuple[int, int], ...] = ()  # pairs of cuts that make two by two bins
 
 
 class _Search:
     def __init__(self, X, weight, target, link, real, monotone, min_samples_bin):
         self.weight = weight / weight.mean()
-        self.target, self.link = np.asarray(target, dtype=np.float64), link
-        self.centre, self.scale = np.zeros(self.target.shape[1]), 1.0
+        target, self.link = np.asarray(target, dtype=np.float64), link
+        self.n_scores = target.shape[1]
+        self.centre, self.scale = np.zeros(self.n_scores), 1.0
         if link == "identity":
-            self.centre = np.average(self.target, axis=0, weights=weight)
-            spread = float(np.sqrt(self.weight @ (self.target[:, 0] - self.centre) ** 2 / len(X)))
+            self.centre = np.average(target, axis=0, weights=weight)
+            spread = float(np.sqrt(self.weight @ (target[:, 0] - self.centre) ** 2 / len(X)))
             self.scale = spread if spread > 0.0 else 1.0
-            self.target = (self.target - self.centre) / self.scale
+            target = (target - self.centre) / self.scale
+            target = np.hstack([np.ones_like(target), target, target**2])
+        elif link == "logistic":
+            target = np.hstack([1.0 - target, target])
+        # all that scores need to know of rows, to be added up over rows with the same scores: the
+        # weight of each class, or the moments of the values
+        self.told = self.weight[:, None] * target
         self.codes = np.empty(X.T.shape, dtype=np.uint16)
         self.edges = code_columns(np.ascontiguousarray(X, dtype=np.float64), _BINS, self.codes)
         # every column has a place for gaps, after those of its numbers
@@ -140,6 +167,7 @@ class _Search:
         is_missing = self.codes == (sizes - 1)[:, None]
         self.has_gap = is_missing.any(axis=1)
         real = np.ones(len(X)) if real is None else np.asarray(real, dtype=np.float64)
+        self.real_rows = real
         self.real = self._above(real[:, None])[:, 0]
         self.mass = self._sums(self.weight[:, None])[:, 0]
         self.min_samples = min_samples_bin
@@ -165,104 +193,138 @@ class _Search:
             sums[begin:gap] = np.cumsum(sums[begin:gap][::-1], axis=0)[::-1]
         return sums
 
-    def _design(self, cuts):
+    def _is_above(self, cut, rows=slice(None)):
+        """Which rows are above a cut, or have a gap."""
+        j = self.column[cut]
+        code, own = cut - self.start[j], self.codes[j, rows]
+        if cut == self.gap[j]:
+            return own == code
+        return (own >= code) & (own < self.gap[j] - self.start[j])
+
+    def _design(self, cuts, grids=(), rows=slice(None)):
         """Which rows each step is added for, after a column of ones."""
-        design = np.ones((self.codes.shape[1], len(cuts) + 1))
-        for k, cut in enumerate(cuts):
-            j = self.column[cut]
-            code = cut - self.start[j]
-            own = self.codes[j]
-            is_gap = cut == self.gap[j]
-            upto = self.gap[j] - self.start[j]
-            design[:, k + 1] = own == code if is_gap else (own >= code) & (own < upto)
-        return design
+        steps = [self._is_above(cut, rows) for cut in cuts]
+        for pair in grids:
+            one, other = (self._is_above(cut, rows) for cut in pair)
+            steps += [one, other, one & other]
+        n_rows = self.codes[0, rows].size
+        return np.column_stack([np.ones(n_rows), *steps]).astype(np.float64)
+
+    def _alike(self, cuts, grids):
+        """A row of each pattern of bins, and the pattern of each row."""
+        key = np.zeros(self.codes.shape[1], dtype=np.int64)
+        for k, cut in enumerate([*cuts, *(cut for pair in grids for cut in pair)]):
+            if k % _BITS == _BITS - 1:
+                key = np.unique(key, return_inverse=True)[1]
+            key = 2 * key + self._is_above(cut)
+        return np.unique(key, return_index=True, return_inverse=True)[1:]
 
     # -------------------------------------------------------------- the loss
 
-    def _loss(self, scores, steps):
+    def _log_chances(self, scores):
+        """Logarithms of the chances of the classes."""
         if self.link == "logistic":
-            each = -self.target * log_expit(scores) - (1.0 - self.target) * log_expit(-scores)
-        elif self.link == "softmax":
-            each = (self.target.sum(axis=1) * logsumexp(scores, axis=1))[:, None]
-            each = each - (self.target * scores).sum(axis=1, keepdims=True)
-        else:
-            each = 0.5 * (self.target - scores) ** 2
-        return self.weight @ each[:, 0] + 0.5 * _RIDGE * (steps**2).sum()
+            return log_expit(np.hstack([-scores, scores]))
+        scores = scores - scores.max(axis=1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
-    def _slopes(self, scores):
-        """How each row pulls at its scores, and how strongly it holds them."""
-        weight = self.weight[:, None]
+    def _loss(self, scores, told):
         if self.link == "identity":
-            return weight * (self.target - scores), np.broadcast_to(weight, scores.shape)
-        chance = expit(scores) if self.link == "logistic" else softmax(scores, axis=1)
-        held = np.maximum(chance * (1.0 - chance), _LEAST_CURVATURE)
-        return weight * (self.target - chance), weight * held
+            weight, first, second = told.T
+            s = scores[:, 0]
+            return 0.5 * (second - 2.0 * s * first + s**2 * weight).sum()
+        return (told * -np.expm1(_BOUND * self._log_chances(scores))).sum() / _BOUND
+
+    def _slopes(self, scores, told):
+        """How rows pull at their scores, and how strongly they hold them."""
+        if self.link == "identity":
+            return told[:, 1:2] - told[:, :1] * scores, told[:, :1]
+        logs = self._log_chances(scores)
+        chance = np.exp(logs)
+        own = told * np.exp(_BOUND * logs)
+        total = own.sum(axis=1, keepdims=True)
+        held = np.maximum(total * chance * (1.0 - chance), _LEAST_CURVATURE)
+        first = 1 if self.link == "logistic" else 0
+        return (own - total * chance)[:, first:], held[:, first:]
 
     # -------------------------------------------------------------- points
 
-    def fit(self, cuts, points, most=_FEW_STEPS):
+    def fit(self, cuts, points, most=_FEW_STEPS, grids=()):
         """The best points of some cuts, from those given; steps of the wrong sign are left out."""
         cuts = tuple(cuts)
         while True:
-            fitted = self._newton(cuts, points, most)
-            is_wrong = fitted.points[1:, 0] * self.sign[list(cuts)] < 0.0
+            fitted = self._newton(cuts, points, most, grids)
+            is_wrong = fitted.points[1 : len(cuts) + 1, 0] * self.sign[list(cuts)] < 0.0
             if not is_wrong.any():
                 return fitted
             cuts = tuple(cut for cut, wrong in zip(cuts, is_wrong, strict=True) if not wrong)
-            points = fitted.points[np.r_[True, ~is_wrong]]
+            points = fitted.points[np.r_[True, ~is_wrong, np.full(3 * len(grids), True)]]
 
-    def _newton(self, cuts, points, most):
-        design, points = self._design(cuts), points.copy()
+    def _newton(self, cuts, points, most, grids):
+        some, pattern = self._alike(cuts, grids)
+        design = self._design(cuts, grids, some)
+        told = np.column_stack([np.bincount(pattern, own, len(some)) for own in self.told.T])
+        points = points.copy()
         scores = design @ points
-        loss = self._loss(scores, points[1:])
-        shrink = np.full(len(points), _RIDGE)
+        shrink = np.full((len(points), 1), _RIDGE)
         shrink[0] = 0.0
+        loss = self._loss(scores, told) + 0.5 * (shrink * points**2).sum()
         for _ in range(most):
             before = loss
-            for c in range(points.shape[1]):
-                pull, held = self._slopes(scores)
-                slope = design.T @ pull[:, c] - shrink * points[:, c]
-                curvature = design.T @ (held[:, c, None] * design) + np.diag(shrink)
-                change = np.linalg.solve(curvature + 1e-9 * np.eye(len(points)), slope)
-                along, promised, length = design @ change, slope @ change, 1.0
-                while length > 1e-6:
-                    tried, moved = points.copy(), scores.copy()
-                    tried[:, c] += length * change
-                    moved[:, c] += length * along
-                    lower = self._loss(moved, tried[1:])
-                    if lower <= loss - 1e-4 * length * promised:
-                        points, scores, loss = tried, moved, lower
-                        break
-                    length /= 2.0
-            if before - loss <= 0.1 * _ENOUGH * len(scores):
+            pull, held = self._slopes(scores, told)
+            slope = design.T @ pull - shrink * points
+            # each score as if the others stayed; what they do together the length makes good
+            curvature = [self._curvature(design, own) for own in held.T]
+            change = np.linalg.solve(curvature, slope.T[:, :, None])[:, :, 0].T
+            along, promised, length = design @ change, (slope * change).sum(), 1.0
+            while length > 1e-6:
+                tried, moved = points + length * change, scores + length * along
+                lower = self._loss(moved, told) + 0.5 * (shrink * tried**2).sum()
+                if lower <= loss - 1e-4 * length * promised:
+                    points, scores, loss = tried, moved, lower
+                    break
+                length /= 2.0
+            if before - loss <= 0.1 * _ENOUGH * len(self.weight):
                 break
-        return _Fit(cuts, points, scores, loss)
+        return _Fit(cuts, points, design, scores, told, pattern, float(loss), grids)
+
+    def _curvature(self, design, held):
+        """How strongly rows and the shrinkage hold the points."""
+        curvature = design.T @ (held[:, None] * design)
+        ridge = np.full(len(curvature), _RIDGE)
+        ridge[0] = _LEAST_CURVATURE
+        curvature.flat[:: len(curvature) + 1] += ridge
+        return curvature
 
     # -------------------------------------------------------------- choosing cuts
 
-    def n_bins(self, cuts):
-        return len(cuts) + len({self.column[cut] for cut in cuts})
+    def n_bins(self, cuts, grids=()):
+        return len(cuts) + len({self.column[cut] for cut in cuts}) + 4 * len(grids)
+
+    def _columns(self, fitted):
+        """The columns that a card uses."""
+        cuts = [*fitted.cuts, *(cut for pair in fitted.grids for cut in pair)]
+        return {int(self.column[cut]) for cut in cuts}
 
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
         cuts = list(fitted.cuts)
-        pull, held = self._slopes(fitted.scores)
-        # scores share the mean curvature: for one score, or for two classes, this is their own
-        held = np.ascontiguousarray(held.mean(axis=1))
-        design = self._design(cuts)
-        n_scores = pull.shape[1]
-        sums = self._above(np.hstack([pull, held[:, None] * design]))
-        slope, joint = sums[:, :n_scores], sums[:, n_scores:]
-        curvature = design.T @ (held[:, None] * design)
-        curvature.flat[:: len(curvature) + 1] += _RIDGE
-        curvature[0, 0] -= _RIDGE - 1e-9
-        known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
-        own = joint[:, 0] + _RIDGE
-        free = np.maximum(own - known, 1e-9 * own)
-        gain = 0.5 * (slope**2).sum(axis=1) / free
+        held_together = self._slopes(fitted.scores, fitted.told)[1]
+        pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
+        design = fitted.design[fitted.pattern]
+        gain = 0.0
+        for c in range(self.n_scores):
+            curvature = self._curvature(fitted.design, held_together[:, c])
+            one = slice(c, c + 1)
+            sums = self._above(np.hstack([pull[:, one], held[:, one] * design]))
+            joint = sums[:, 1:]
+            known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
+            own = joint[:, 0] + _RIDGE
+            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
-        gain[slope[:, 0] * self.sign < 0.0] = -1.0
+        # of one score alone, where a column must rise or fall
+        gain[sums[:, 0] * self.sign < 0.0] = -1.0
         return gain
 
     def _costs(self, cuts, max_features):
@@ -328,13 +390,10 @@ class _Search:
 
     def _weakest(self, fitted):
         """Cuts by what the loss would rise without them, estimated, the least first."""
-        design = self._design(fitted.cuts)
-        held = self._slopes(fitted.scores)[1].mean(axis=1)
-        curvature = design.T @ (held[:, None] * design)
-        curvature.flat[:: len(curvature) + 1] += _RIDGE
-        curvature[0, 0] -= _RIDGE - 1e-9
-        variance = np.diag(np.linalg.inv(curvature))[1:]
-        rise = 0.5 * (fitted.points[1:] ** 2).sum(axis=1) / variance
+        held = self._slopes(fitted.scores, fitted.told)[1]
+        curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
+        variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
+        rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
         return np.argsort(rise, kind="stable")
 
     def _exchanged(self, fitted, max_features, note):
@@ -351,8 +410,84 @@ class _Search:
                         return tried
         return None
 
-    def path(self, max_bins, max_features, deadline):
-        n_scores = self.target.shape[1]
+    # -------------------------------------------------------------- pairs of columns
+
+    def _coarse(self, j):
+        """Few cuts of a column, and the number of those that each row is above."""
+        begin, gap = self.start[j], self.gap[j]
+        share = np.cumsum(self.mass[begin:gap])
+        wanted = np.arange(1, _COARSE) / _COARSE * share[-1]
+        cuts = np.unique(np.searchsorted(share[:-1], wanted) + 1)
+        cuts = cuts[cuts < gap - begin]
+        codes = np.searchsorted(cuts, self.codes[j], side="right")
+        codes[self.codes[j] == gap - begin] = 0
+        return begin + cuts, codes
+
+    def _with_grid(self, fitted, max_features):
+        """The card with one more pair of columns, in two by two bins; None where none helps."""
+        pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
+        values = [self.real_rows, held.mean(axis=1), *pull.T]
+        used, known = (
+            self._columns(fitted),
+            {tuple(self.column[cut] for cut in pair) for pair in fitted.grids},
+        )
+        free = [
+            j
+            for j in range(len(self.start))
+            if not self.sign[self.start[j] + 1 : self.gap[j]].any()
+        ]
+        if len(free) > _MOST_PAIRED:
+            free = [j for j in free if j in used]
+        coarse = {j: self._coarse(j) for j in free}
+        found = []
+        for i, j in combinations(free, 2):
+            if (i, j) in known or len(used | {i, j}) > max_features:
+                continue
+            (cuts, own), (others, other) = coarse[i], coarse[j]
+            if not len(cuts) or not len(others):
+                continue
+            shape = len(cuts) + 1, len(others) + 1
+            cell = own * shape[1] + other
+            sums = np.array(
+                [np.bincount(cell, value, shape[0] * shape[1]).reshape(shape) for value in values]
+            )
+            # sums over the four bins that each two cuts make
+            low = sums.cumsum(axis=1)[:, :-1]
+            parts = []
+            for half in (low, sums.sum(axis=1, keepdims=True) - low):
+                left = half.cumsum(axis=2)[:, :, :-1]
+                parts += [left, half.sum(axis=2, keepdims=True) - left]
+            parts = np.array(parts)
+            gain = 0.5 * (parts[:, 2:] ** 2).sum(axis=1) / (parts[:, 1] + _RIDGE)
+            gain = gain.sum(axis=0)
+            gain[(parts[:, 0] < self.min_samples).any(axis=0)] = -1.0
+            k = int(gain.argmax())
+            a, b = divmod(k, gain.shape[1])
+            found.append((float(gain.flat[k]), -len(found), (int(cuts[a]), int(others[b]))))
+        found.sort(reverse=True)
+        best = None
+        for gain, _, pair in found[:_WEAKEST]:
+            if gain <= 0.0:
+                break
+            points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
+            tried = self.fit(fitted.cuts, points, grids=(*fitted.grids, pair))
+            if best is None or tried.loss < best.loss:
+                best = tried
+        return best
+
+    def _add_grids(self, best, max_bins, max_features, n_pairs, deadline):
+        """Give cards of every size a pair where that is better than more cuts."""
+        for _ in range(n_pairs):
+            for n_bins, fitted in sorted(best.items()):
+                if n_bins + 4 > max_bins or time.monotonic() >= deadline:
+                    break
+                other = self._with_grid(fitted, max_features)
+                if other is not None and (
+                    n_bins + 4 not in best or other.loss < best[n_bins + 4].loss
+                ):
+                    best[n_bins + 4] = other
+
+    def path(self, max_bins, max_features, n_pairs, deadline):
         best = {}
 
         def note(fitted):
@@ -360,7 +495,7 @@ class _Search:
             if n_bins not in best or fitted.loss < best[n_bins].loss:
                 best[n_bins] = fitted
 
-        fitted = self.fit((), np.zeros((1, n_scores)), _MOST_STEPS)
+        fitted = self.fit((), np.zeros((1, self.n_scores)), _MOST_STEPS)
         note(fitted)
         while time.monotonic() < deadline:
             larger = self._added(fitted, max_bins - self.n_bins(fitted.cuts), max_features)
@@ -375,6 +510,7 @@ class _Search:
                 if other is None or time.monotonic() >= deadline:
                     break
                 fitted = other
+        self._add_grids(best, max_bins, max_features, n_pairs, deadline)
         path, lowest = [], np.inf
         for n_bins in sorted(best):
             if best[n_bins].loss < lowest:
@@ -385,26 +521,54 @@ class _Search:
     # -------------------------------------------------------------- cards
 
     def _step(self, fitted):
-        fitted = self.fit(fitted.cuts, fitted.points, _MOST_STEPS)
+        fitted = self.fit(fitted.cuts, fitted.points, _MOST_STEPS, fitted.grids)
         base, terms = fitted.points[0].copy(), []
         for j in sorted({int(self.column[cut]) for cut in fitted.cuts}):
             term, centre = self._term(j, fitted)
+            terms.append(term)
+            base += centre
+        for k, pair in enumerate(fitted.grids):
+            term, centre = self._grid_term(pair, fitted.points[len(fitted.cuts) + 3 * k + 1 :][:3])
             terms.append(term)
             base += centre
         base = base * self.scale + self.centre
         if self.link == "softmax":
             base -= base.mean()
         card = Card(terms, base, self.link)
-        features = [term.columns[0] for term in terms]
-        loss = self._loss(fitted.scores, np.zeros(1)) / len(self.weight) * self.scale**2
-        return Step(card, self.n_bins(fitted.cuts), features, float(loss))
+        features = sorted(self._columns(fitted))
+        loss = self._loss(fitted.scores, fitted.told) / len(self.weight) * self.scale**2
+        return Step(card, self.n_bins(fitted.cuts, fitted.grids), features, float(loss))
+
+    def _grid_term(self, pair, steps):
+        columns = [int(self.column[cut]) for cut in pair]
+        one, other = (self._is_above(cut) for cut in pair)
+        cell = 2 * one + other
+        mass = np.bincount(cell, self.weight, 4).reshape(2, 2)
+        points = np.zeros((2, 2, steps.shape[1]))
+        points[1] += steps[0]
+        points[:, 1] += steps[1]
+        points[1, 1] += steps[2]
+        # gaps are below a cut; those that no row had are where most rows are
+        most = [int(mass.sum(axis=1).argmax()), int(mass.sum(axis=0).argmax())]
+        places = [
+            [0, 1, 0 if self.has_gap[j] else place] for j, place in zip(columns, most, strict=True)
+        ]
+        centre = (mass[:, :, None] * points).sum(axis=(0, 1)) / mass.sum()
+        points -= centre
+        if self.link == "softmax":
+            points -= points.mean(axis=2, keepdims=True)
+        points = points[np.ix_(*places)] * self.scale
+        edges = [
+            self.edges[j][[cut - self.start[j] - 1]] for j, cut in zip(columns, pair, strict=True)
+        ]
+        return Term(tuple(columns), tuple(edges), points), centre
 
     def _term(self, j, fitted):
         """The steps of a column as points that are zero on average, and that average."""
         begin, gap = self.start[j], self.gap[j]
         own = sorted((cut, k + 1) for k, cut in enumerate(fitted.cuts) if begin < cut < gap)
         cuts = [cut for cut, _ in own]
-        steps = np.array([fitted.points[k] for _, k in own]).reshape(len(own), self.target.shape[1])
+        steps = np.array([fitted.points[k] for _, k in own]).reshape(len(own), self.n_scores)
         points = np.zeros((len(own) + 2, fitted.points.shape[1]))
         points[1:-1] = np.cumsum(steps, axis=0)
         mass = np.add.reduceat(self.mass[begin:gap], [0, *(cut - begin for cut in cuts)])

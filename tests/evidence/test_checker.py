@@ -7,8 +7,6 @@ decided here at every point that matters, by code that shares nothing with the c
 import copy
 import json
 import math
-import subprocess
-import sys
 from itertools import combinations, product
 from pathlib import Path
 
@@ -705,6 +703,16 @@ def test_swapped_models_are_found():
             _model([[v]], [["trees", 0, 1, 0, 0.0, "float64"]], 0, n_columns=1) for v in values
         ]
         assert _told(_document(models, claim, n=1))[0] == told
+
+
+def test_what_is_relative_is_so_to_the_smallest_number_of_a_box():
+    sums = [["trees", 0, 1, 0, 0.0, "float64"]]
+    models = [_model([(0, 0.0, 0, [v], [10.0])], sums, 0, n_columns=1) for v in (1.25, 1.0)]
+    claim = {"kind": "within", "uses": [0, 1], "atol": 0.0, "rtol": 0.125}
+    document = _document(models, claim, n=1, proof=_one_box())
+    assert not _is_true(document)
+    assert _told(document)[0] == 1
+    assert _told(_with(("claim", "rtol"), 0.26, document))[0] == 0
 
 
 def test_stated_bounds_and_answers_must_follow():

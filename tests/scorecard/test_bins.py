@@ -4,8 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from ensemble_simplify.scorecard import _bins
 from ensemble_simplify.scorecard._bins import card_path
 
 
@@ -39,7 +42,14 @@ def cuts_of(card):
     ]
 
 
+@pytest.fixture
+def log_loss(monkeypatch):
+    """The log loss, as scikit-learn has it."""
+    monkeypatch.setattr(_bins, "_BOUND", 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("log_loss")
 def test_points_are_those_of_a_logistic_regression_on_the_bins(seed):
     X, weight, y = two_classes(seed)
     for step in card_path(X, weight, y[:, None], link="logistic", max_bins=10)[:-1]:
@@ -49,7 +59,27 @@ def test_points_are_those_of_a_logistic_regression_on_the_bins(seed):
         np.testing.assert_allclose(step.card.scores(X)[:, 0], expected, atol=1e-3)
 
 
+def test_points_have_the_least_bounded_loss():
+    X, weight, y = two_classes(6)
+    weight = weight / weight.mean()
+    step = card_path(X, weight, y[:, None], link="logistic", max_bins=8)[0]
+    Z = np.column_stack([np.ones(len(X)), steps_of(X, cuts_of(step.card))])
+
+    def cost(points):
+        chance = np.where(y == 1, expit(Z @ points), expit(-(Z @ points)))
+        return weight @ (1 - np.sqrt(chance)) / 0.5 + 0.5 * (points[1:] ** 2).sum()
+
+    scores = step.card.scores(X)[:, 0]
+    points = np.linalg.lstsq(Z, scores, rcond=None)[0]
+    np.testing.assert_allclose(Z @ points, scores, atol=1e-9)
+    best = minimize(cost, points, tol=1e-12)
+    assert cost(points) <= best.fun * (1 + 1e-6)
+    loss = cost(points) - 0.5 * (points[1:] ** 2).sum()
+    np.testing.assert_allclose(step.loss, loss / len(X), rtol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("log_loss")
 def test_small_cards_have_the_best_bins_of_all(seed):
     X, weight, y = two_classes(seed, n_rows=150, n_columns=2, n_values=4)
     every = [(j, edge + 0.5) for j in range(2) for edge in range(3)]
@@ -79,17 +109,18 @@ def test_a_path_gets_smaller_and_worse():
         assert step.features == step.card.features
 
 
-def test_softmax_of_two_classes_is_logistic():
+def test_softmax_of_two_classes_is_logistic(monkeypatch):
     X, weight, y = two_classes(1)
-    both = np.column_stack([1 - y, y])
-    path = card_path(X, weight, both, link="softmax", max_bins=8)
-    assert path[0].card.n_scores == 2
-    one = card_path(X, weight, y[:, None], link="logistic", max_bins=8)
-    assert cuts_of(path[0].card) == cuts_of(one[0].card)
-    scores = path[0].card.scores(X)
-    # the ridge on two scores is half as strong
-    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], one[0].card.scores(X)[:, 0], atol=0.1)
-    np.testing.assert_allclose(scores.sum(axis=1), 0.0, atol=1e-9)
+    # two scores are shrunk half as strongly as one
+    monkeypatch.setattr(_bins, "_RIDGE", 1e-6)
+    path = card_path(X, weight, np.column_stack([1 - y, y]), link="softmax", max_bins=6)
+    one = card_path(X, weight, y[:, None], link="logistic", max_bins=6)
+    for step, other in zip(path, one, strict=True):
+        assert cuts_of(step.card) == cuts_of(other.card)
+        scores = step.card.scores(X)
+        apart = scores[:, 1] - scores[:, 0]
+        np.testing.assert_allclose(apart, other.card.scores(X)[:, 0], atol=0.02)
+        np.testing.assert_allclose(scores.sum(axis=1), 0.0, atol=1e-9)
 
 
 def test_three_classes():
@@ -169,3 +200,47 @@ def test_one_class_has_a_card_without_bins():
     path = card_path(X, np.ones(10), np.ones((10, 1)), link="logistic")
     assert [step.n_bins for step in path] == [0]
     assert path[0].card.scores(X).min() > 0
+
+
+def exclusive_or(seed, n_rows=600):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 4))
+    y = ((X[:, 1] > 0) != (X[:, 3] > 0)).astype(np.float64)
+    return X, y
+
+
+def test_a_pair_of_columns_tells_what_no_single_one_does():
+    X, y = exclusive_or(0)
+    alone = card_path(X, np.ones(600), y[:, None], link="logistic", max_bins=8)
+    path = card_path(X, np.ones(600), y[:, None], link="logistic", max_bins=8, interactions=1)
+    assert path[0].loss < 0.5 * alone[0].loss
+    (step,) = [step for step in path if step.n_bins == 4]
+    assert [term.columns for term in step.card.terms] == [(1, 3)]
+    assert (np.abs([edges[0] for edges in step.card.terms[0].edges]) < 0.2).all()
+    for step in path:
+        assert step.features == step.card.features
+        assert sum(len(term.columns) == 2 for term in step.card.terms) <= 1
+        if step.card.terms:
+            scores = step.card.scores(X)[:, 0]
+            chance = np.where(y == 1, expit(scores), expit(-scores))
+            np.testing.assert_allclose(step.loss, np.mean(1 - np.sqrt(chance)) / 0.5, rtol=1e-9)
+
+
+def test_pairs_keep_to_what_is_asked():
+    X, y = exclusive_or(1)
+    X[:50, 1] = np.nan
+    options = {"link": "logistic", "max_bins": 10, "interactions": 2}
+    path = card_path(X, np.ones(600), y[:, None], max_features=2, min_samples_bin=60, **options)
+    pairs = {term.columns for step in path for term in step.card.terms if len(term.columns) == 2}
+    assert pairs == {(1, 3)}
+    for step in path:
+        assert len(step.features) <= 2
+        for term in step.card.terms:
+            if len(term.columns) == 2:
+                cell = [
+                    np.searchsorted(edges, np.nan_to_num(X[:, j], nan=-9.0))
+                    for j, edges in zip(term.columns, term.edges, strict=True)
+                ]
+                assert np.bincount(2 * cell[0] + cell[1]).min() >= 60
+    path = card_path(X, np.ones(600), y[:, None], monotone=[0, 1, 0, 0], **options)
+    assert all(1 not in term.columns for term in path[0].card.terms if len(term.columns) == 2)
