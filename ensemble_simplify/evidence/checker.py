@@ -18,6 +18,7 @@ import json
 import sys
 from itertools import combinations, permutations, product
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -26,31 +27,59 @@ FORMAT = "ensemble_simplify.evidence"
 BLOCK, MOST_BOXES, MOST_LEVELS = 512, 1_000_000, 5_000
 # What a file holds: text (s), whole numbers (i), numbers (n), labels (c), dicts (d), lists (l),
 # null (z), or null as well (S, I, N); lists of these (*).
-TYPES = {"s": {str}, "i": {int}, "n": {int, float}, "c": {str, int, float, bool}, "d": {dict}}
+TYPES: dict[str, Any] = {
+    "s": {str},
+    "i": {int},
+    "n": {int, float},
+    "c": {str, int, float, bool},
+    "d": {dict},
+}
 TYPES |= {"S": {str, type(None)}, "I": {int, type(None)}, "N": {int, float, type(None)}}
 TYPES |= {"z": {type(None)}, "l": {list}}
-TREES = {"column": "i*", "end": "N*", "left": "i*", "right": "i*"}
-NODES = TREES | {"first": "i*", "missing_left": "i*", "value": "n**"}
-MODEL = {"name": "s", "n_columns": "i", "classes": "c*|z", "nodes": NODES, "steps": "l*"}
-COLUMN = {"name": "S|i", "levels": "c*|z", "unknown": "S", "copy": "I"}
-REGION = {"type": "s", "low": "N*", "high": "N*", "integer": "i*", "missing": "i*"}
-FILE = {"format": "s", "version": "i", "columns": [COLUMN], "words": "s", "digest": "s"}
+TREES: dict[str, Any] = {"column": "i*", "end": "N*", "left": "i*", "right": "i*"}
+NODES: dict[str, Any] = TREES | {"first": "i*", "missing_left": "i*", "value": "n**"}
+MODEL: dict[str, Any] = {
+    "name": "s",
+    "n_columns": "i",
+    "classes": "c*|z",
+    "nodes": NODES,
+    "steps": "l*",
+}
+COLUMN: dict[str, Any] = {"name": "S|i", "levels": "c*|z", "unknown": "S", "copy": "I"}
+REGION: dict[str, Any] = {"type": "s", "low": "N*", "high": "N*", "integer": "i*", "missing": "i*"}
+FILE: dict[str, Any] = {
+    "format": "s",
+    "version": "i",
+    "columns": [COLUMN],
+    "words": "s",
+    "digest": "s",
+}
 FILE |= {"models": [MODEL | {"result": "i", "outputs": "i*|z", "sha256": "s"}], "made_by": "d"}
 FILE |= {"uses": [{"model": "i", "columns": "i*"}], "claim": "d", "proof": "d"}
 FILE |= {"region": REGION | {"clauses": "i***", "order": "i**"}}
-CLAIMS = {"same_class": {"uses": "i*"}, "within": {"uses": "i*", "atol": "n", "rtol": "n"}}
+CLAIMS: dict[str, Any] = {
+    "same_class": {"uses": "i*"},
+    "within": {"uses": "i*", "atol": "n", "rtol": "n"},
+}
 CLAIMS |= {"class_is": {"use": "i", "class": "i"}, "not": {"claim": "d"}}
 CLAIMS |= {"rises": {"uses": "i*", "of": "d|s", "order": "i*|z"}}
 CLAIMS |= {"in_range": {"use": "i", "of": "d|s", "low": "N", "high": "N"}}
-PROOFS = {"points": {"rows": "N**", "max_changes": "i", "vary": "i**"}}
+PROOFS: dict[str, Any] = {"points": {"rows": "N**", "max_changes": "i", "vary": "i**"}}
 PROOFS |= {"boxes": {"tree": TREES | {"answer": "I*", "bound": "N*"}, "mix": "n*", "steps": "i**"}}
 PROOFS |= {"witness": {"point": "N*", "answers": "n*|n**"}}
 # Parts of steps: numbers of steps (n; N: a list; l: one that says a class), of trees (t), columns
 # (c), classes (k), numbers (v, V), words (d, w, b). The last letter is what the step gives.
-STEPS = {"constant": "v=", "trees": "ttcvd=", "+": "nnd=", "-": "nnd=", "*": "nnd=", "/": "nnd="}
+STEPS: dict[str, Any] = {
+    "constant": "v=",
+    "trees": "ttcvd=",
+    "+": "nnd=",
+    "-": "nnd=",
+    "*": "nnd=",
+    "/": "nnd=",
+}
 STEPS |= {"chosen": "lkvv=", "largest": "Nwv?", "above": "nVbb?"}
 STEPS |= {"sigmoid": "nbd%", "softmax": "Nkd%"}
-WORDS = {"d": ("float32", "float64"), "w": ("first", "last"), "b": (0, 1)}
+WORDS: dict[str, Any] = {"d": ("float32", "float64"), "w": ("first", "last"), "b": (0, 1)}
 SIGNS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
@@ -80,7 +109,7 @@ def parse(text):
         need(small, f"{digits[:30]} is too large a number, or none")
         return number
 
-    ways = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), finite)
+    ways: dict[str, Any] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), finite)
     return json.loads(text, object_pairs_hook=entries, **ways)
 
 
@@ -793,7 +822,7 @@ class Evidence:
         need(min(atol, rtol) >= 0, "claim: atol, rtol")
         (first, outs, names, *_), (second, others, more, *_) = uses.parts
         need((names is None) == (more is None), "claim: a class and a number")
-        pairs = [(first, second)]
+        pairs: list[Any] = [(first, second)]
         if names is not None:
             need(outs and others, "claim: models without probabilities")
             every = sorted(set(names) | set(more))
