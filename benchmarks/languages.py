@@ -237,9 +237,7 @@ def databases(options):
     """Names of databases, and what runs a query on a frame there."""
     found = [("SQLite", by_sqlite), ("DuckDB", by_duckdb)]
     if options.postgres:
-        found.append(
-            ("PostgreSQL", lambda query, frame: by_postgres(query, frame, options.postgres))
-        )
+        found.append(("PostgreSQL", partial(by_postgres, url=options.postgres)))
     return found
 
 

@@ -200,7 +200,7 @@ class _Nested(_Trees):
         return [f"    leaf[{t}] = {self.name}_tree_{t}(x);" for t in range(self.ensemble.n_trees)]
 
 
-class _Int16:
+class _Int16(_Trees):
     """What both forms write of an ensemble in 16 bits, of which `int16` tells."""
 
     kind, leaf_kind, headers = "int16_t", "int32_t", ("math.h", "stdint.h")
