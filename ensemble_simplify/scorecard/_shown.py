@@ -201,6 +201,8 @@ decimals : int or None, default=None
 
     def _repr_html_(self):
         # an estimator that is not fitted yet shows its parameters, as others do
+        if not hasattr(self, "card_"):
+            return super()._repr_html_()  # ty: ignore[unresolved-attribute]
         return card_fragment(self._named_card())
 
     def _repr_mimebundle_(self, **kwargs):
