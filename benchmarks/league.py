@@ -561,7 +561,7 @@ def versions(results):
 
 
 def report(store, options):
-    """The tables of what is stored; the first is for the start page."""
+    """The tables of what is stored; the first is for the page that compares methods."""
     rows = list(store.rows.values())
     own = [row["version"] for row in rows if CONTESTANTS[row["contestant"]].ours]
     here = own_version(options.package)

@@ -105,6 +105,8 @@ html_theme_options = {
 }
 html_sidebars = {
     "index": [],
+    "compare": [],
+    "tutorial": [],
     "install": [],
     "api": [],
     "contributing": [],
@@ -116,7 +118,7 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    """Draw the pictures of the start page and of the architecture page before anything is read."""
+    """Draw the pictures of two pages, on methods and architecture, before anything is read."""
     import draw_architecture
     from figures import decision
 

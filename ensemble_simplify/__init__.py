@@ -57,10 +57,19 @@ from ensemble_simplify.proof import (
 )
 from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
+from ensemble_simplify.scorecard import (
+    AdditiveScorecard,
+    Reason,
+    ScorecardClassifier,
+    ScorecardDisplay,
+    ScorecardRegressor,
+    scorecard,
+)
 from ensemble_simplify.writing import export_model, export_tree, import_model, import_tree
 
 __all__ = [
     "AbstentionDisplay",
+    "AdditiveScorecard",
     "Agreement",
     "BornAgainClassifier",
     "BornAgainRegressor",
@@ -88,7 +97,11 @@ __all__ = [
     "ParetoFrontDisplay",
     "PruningPathDisplay",
     "QuestTree",
+    "Reason",
     "RepresenterTree",
+    "ScorecardClassifier",
+    "ScorecardDisplay",
+    "ScorecardRegressor",
     "Sensitivity",
     "Simplification",
     "SimplificationDisplay",
@@ -108,6 +121,7 @@ __all__ = [
     "is_sensitive",
     "merge_trees",
     "nearest_flip",
+    "scorecard",
     "simplify",
     "sufficient_box",
     "verify",

@@ -1,7 +1,7 @@
 """One cheap instance of every public estimator, for what all of them have to pass."""
 
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import ensemble_simplify
 from ensemble_simplify import (
@@ -14,6 +14,8 @@ from ensemble_simplify import (
     GenesimClassifier,
     InterpretableSingleModel,
     RepresenterTree,
+    ScorecardClassifier,
+    ScorecardRegressor,
 )
 
 FOREST = RandomForestClassifier(5, max_depth=2, random_state=0)
@@ -40,13 +42,21 @@ ESTIMATORS = {
         ),
         InterpretableSingleModel(FOREST, max_depth=4, random_state=0),
         RepresenterTree(FOREST, n_samples=500, random_state=0),
+        ScorecardClassifier(FOREST, max_bins=6, n_samples=500, random_state=0),
+        ScorecardRegressor(
+            RandomForestRegressor(5, random_state=0), max_bins=6, n_samples=500, random_state=0
+        ),
     )
 }
 for _name in ensemble_simplify.__all__:
     _public = getattr(ensemble_simplify, _name)
     if isinstance(_public, type) and issubclass(_public, BaseEstimator):
         # what is made of a fitted model is none to be fitted
-        if _public not in (ensemble_simplify.ImportedEnsemble, ensemble_simplify.SimplifiedModel):
+        if _public not in (
+            ensemble_simplify.ImportedEnsemble,
+            ensemble_simplify.AdditiveScorecard,
+            ensemble_simplify.SimplifiedModel,
+        ):
             ESTIMATORS.setdefault(_name, _public())
 
 #: Those that take an ensemble as `estimator`.

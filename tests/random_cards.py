@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from ensemble_simplify.reading import Model, Table, imported
@@ -37,6 +39,17 @@ def rows_at_edges(card, seed, n_rows=500, n_columns=4):
                 X[:, j] = beside[rng.integers(4, size=n_rows), np.arange(n_rows)]
     X[rng.random(X.shape) < 0.15] = np.nan
     return X
+
+
+def every_combination(card, n_columns=4, *, gaps=True):
+    """A row for each combination of the bins of all columns that the card looks at."""
+    values = []
+    for j in range(n_columns):
+        own = [e for t in card.terms for c, e in zip(t.columns, t.edges, strict=True) if c == j]
+        edges = np.unique(np.concatenate([[], *own]))
+        last = (edges[-1] if len(edges) else 0.0) + 1.0
+        values.append([*edges, last, np.nan] if gaps else [*edges, last])
+    return np.array(list(product(*values)))
 
 
 def scores_by_loops(card, X):

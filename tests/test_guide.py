@@ -18,9 +18,11 @@ PAGES = [
     "born_again_regressor",
     "choosing_a_promise",
     "composing",
+    "differences",
     "faithful_pruning",
     "faq",
     "one_tree",
+    "scorecard",
     "simplify",
     "tables",
     "verify",
@@ -72,6 +74,18 @@ def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
         told = plain(printed.getvalue())
         assert not told or not after, body
         assert not told or told == plain(output)
+
+
+def test_start_page_prints_what_the_tutorial_does():
+    code, output = (
+        textwrap.dedent(body).strip("\n")
+        for _, kind, body in BLOCK.findall((DOC / "index.rst").read_text(encoding="utf-8"))
+        if kind in ("python", "none")
+    )
+    pages = [body for is_code, body in blocks("../tutorial") if is_code]
+    call = next(line for line in code.splitlines() if line.startswith("outcome = "))
+    assert any(call in body for body in pages)
+    assert plain(output) in plain((DOC / "tutorial.rst").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", DIALOGUES)

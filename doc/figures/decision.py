@@ -1,4 +1,4 @@
-"""The start page's picture: which method for which situation, wide and narrow, as HTML.
+"""The picture on which method is for which situation, wide and narrow, as HTML.
 
 conf.py calls `write` before anything is read. The pictures take their colours from the theme, so
 they follow it from light to dark, and their boxes are links.

@@ -18,7 +18,7 @@ from ensemble_simplify import simplify
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = ROOT / "doc" / "_static" / "forest_to_tree.svg"
 WIDTH, COLUMNS, MARGIN = 600, 20, 12
-NAMES = {"yes": "disease", "no": "healthy"}
+NAMES = {"yes": "disease: yes", "no": "disease: no"}
 COLORS = {"yes": "#d9730d", "no": "#2f6fa8"}
 
 
@@ -66,7 +66,7 @@ def drawn(tree, y):
         if left < 0:
             label = tree.label(node)
             boxes.append(
-                f'<rect x="{cx - 46:.0f}" y="{cy:.0f}" width="92" height="30" rx="15" '
+                f'<rect x="{cx - 56:.0f}" y="{cy:.0f}" width="112" height="30" rx="15" '
                 f'fill="{COLORS[label]}"/><text x="{cx:.0f}" y="{cy + 20:.0f}" '
                 f'fill="#fff">{NAMES[label]}</text>'
             )

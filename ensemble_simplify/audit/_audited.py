@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from ensemble_simplify.audit._response import CLASS
 from ensemble_simplify.base import check_column_names, check_missing
+from ensemble_simplify.evidence import Claim, Use
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
 from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
@@ -212,6 +213,27 @@ class Audited:
             f"The trees of {self.model.name}(...) and its own {method} answer otherwise to"
             f" {np.asarray(rows).tolist()}. Scores that are nearly tied can depend on "
             "the order of addition: set n_jobs=None in the ensemble and its members."
+        )
+
+    def claim(self, box=None, near=None, point=None):
+        """That the model answers the row as it does: its class, or a number in the range."""
+        asked, data = self.question.response, {}
+        model, forest = self.model, self.model.finest
+        if self.question.range is None:
+            data["class"] = int(np.flatnonzero(model.classes == self.answer)[0])
+        else:
+            low, high = (None if np.isinf(end) else float(end) for end in self.question.range)
+            data = {"of": asked.in_evidence, "column": asked.column, "low": low, "high": high}
+        return Claim(
+            "in_range" if data.get("of") else "class_is",
+            [model],
+            [forest],
+            [Use(0, np.arange(forest.n_features))],
+            self.inside,
+            data,
+            box=box,
+            near=near,
+            point=point,
         )
 
     def key(self, j):

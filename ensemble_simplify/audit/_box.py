@@ -36,6 +36,7 @@ from ensemble_simplify.base import (
     deadline_after,
     validate_params,
 )
+from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import number, one_line, percent, plain
@@ -48,7 +49,7 @@ LEAST_SHARE, WIDE_BOXES = 2.0**-14, 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SufficientBox:
+class SufficientBox(HasEvidence):
     """Outcome of `sufficient_box`.
 
     A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
@@ -86,6 +87,8 @@ class SufficientBox:
         The model as it was read, which `contains` and `conditions` ask.
     within : tuple of two floats or None
         The range, both ends included, in which the number lies everywhere in the box.
+    claim : Claim or None
+        What `save` writes.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class SufficientBox:
     domain: Domain | dict | None
     audited: Any
     within: tuple[float, float] | None = None
+    claim: Any = None
 
     def contains(self, X: ArrayLike) -> np.ndarray:
         """Which rows are in the box, and in the domain.
@@ -347,6 +351,7 @@ def sufficient_box(
         domain=domain,
         audited=audited,
         within=question.range,
+        claim=audited.claim((low, high, missing)),
     )
 
 

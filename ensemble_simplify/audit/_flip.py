@@ -36,6 +36,7 @@ from ensemble_simplify.audit._response import (
 )
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.evidence import HasEvidence, Near
 from ensemble_simplify.grid import Axes, Domain, Stopped, next_after
 from ensemble_simplify.proof import Lines, Space, certify, may_begin, points_in, shown_entry
 from ensemble_simplify.writing import one_line, plain
@@ -49,7 +50,7 @@ METRICS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NearestFlip:
+class NearestFlip(HasEvidence):
     """Outcome of `nearest_flip`.
 
     It is true (in the sense of ``if``) where a change that does what was asked for was found: the
@@ -89,6 +90,8 @@ class NearestFlip:
         and to the changed row. Else empty.
     others : tuple of NearestFlip
         With `n_plans`: the plans after this one.
+    claim : Claim or None
+        What `save` writes.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class NearestFlip:
     target: Any = None
     probabilities: tuple = ()
     others: tuple = ()
+    claim: Any = None
 
     def __bool__(self):
         return self.row is not None
@@ -327,15 +331,16 @@ def nearest_flip(
     )
     n_rows = len(audited.numbers)
     if n_rows == 1:
-        return replace(asked.flips([0], deadline)[0], seconds=monotonic() - begin)
+        flip = asked.with_claims(asked.flips([0], deadline))[0]
+        return replace(flip, seconds=monotonic() - begin)
     n_tasks = min(effective_n_jobs(n_jobs), n_rows)
     if n_tasks == 1:
-        return asked.flips(range(n_rows), deadline)
+        return asked.with_claims(asked.flips(range(n_rows), deadline))
     parts = Parallel(n_jobs=n_jobs)(
         delayed(replace(asked, audited=audited.alone()).flips)(range(n_rows)[part], deadline)
         for part in gen_even_slices(n_rows, n_tasks)
     )
-    return [flip for part in parts for flip in part]
+    return asked.with_claims([flip for part in parts for flip in part])
 
 
 @dataclass(frozen=True)
@@ -466,6 +471,28 @@ class _Asked:
     def flips(self, rows, deadline):
         """The flips of some rows, by number."""
         return [self._flip(i, deadline) for i in rows]
+
+    def with_claims(self, flips):
+        """The flips of all rows, with what they say as evidence says it."""
+        # a row's class, where any other one counts and every feature may change either way
+        if self.what != _What() or self.sides.any():
+            return flips
+        return [replace(flip, claim=self._claim(i, flip)) for i, flip in enumerate(flips)]
+
+    def _claim(self, i, flip):
+        if self.audited.model.forest.classes is None or not (flip or flip.proven):
+            return None
+        audited = self.audited.on(i)
+        if flip:
+            point = audited.model.table.read(
+                flip.row if hasattr(flip.row, "columns") else flip.row[None]
+            )
+            return audited.claim(point=point[0].astype(np.float64))
+        groups = [] if audited.inside is None else audited.inside.one_hot
+        several = {j for group in groups for j in group}
+        vary = [list(group) for group in groups if self.may[group].all()]
+        vary += [[j] for j in np.flatnonzero(self.may).tolist() if j not in several]
+        return audited.claim(near=Near(audited.row[None], self.max_changes, sorted(vary)))
 
     def _flip(self, i, deadline):
         begin = monotonic()

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.evidence import Claim, HasEvidence, Use
 from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes
 from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
 from ensemble_simplify.writing import number, plain
@@ -36,7 +37,7 @@ ASKED = 1 << 11
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Monotonicity:
+class Monotonicity(HasEvidence):
     """Outcome of `is_monotone`.
 
     It is true (in the sense of ``if``) only where monotonicity is proven.
@@ -76,6 +77,8 @@ class Monotonicity:
     reason : {None, "time", "rounding"}
         Why it is undecided: `time_limit`, or numbers that are equal but for rounding at too many
         points to look at each.
+    claim : Claim or None
+        What `save` writes.
 
     Examples
     --------
@@ -104,6 +107,7 @@ class Monotonicity:
     response: str = "class"
     positive: Any = None
     reason: str | None = None
+    claim: Any = None
 
     def __bool__(self):
         return self.monotone is True
@@ -276,13 +280,13 @@ def is_monotone(
         else:
             searches.append(_NumberSearch(*given, asked))
     rows, search = _refuted(searches, deadline)
-    monotone, values, predictions = rows is None, None, None
+    monotone, values, predictions, pair = rows is None, None, None, None
     if rows is not None:
         values = float(rows[0, search.j]), float(rows[1, search.j])
         predictions = tuple(asked.numbers(audited.model, rows).tolist())
         if not search.falls(*predictions):
             raise audited.disagrees(rows)
-        rows = audited.table.shown(rows)
+        pair, rows = rows, audited.table.shown(rows)
     elif search is not None:
         monotone = None
     told = [search] if search is not None else searches
@@ -305,6 +309,42 @@ def is_monotone(
         response=asked.kind,
         positive=plain(positive),
         reason=None if monotone is not None else search.reason,
+        claim=_claim(told, asked, pair),
+    )
+
+
+def _claim(searches, asked, pair):
+    """What was found of one feature, as evidence says it; None of several, or undecided."""
+    if len(searches) > 1 or (pair is None and searches[0].pending):
+        return None
+    search, audited = searches[0], searches[0].audited
+    j, inside, n = search.j, audited.inside, audited.forest.n_features
+    own, moved = np.arange(n), np.arange(n)
+    moved[j] = n
+    # the feature is lower in the first use: coordinate j; where answers must fall, in the second
+    columns, order = (own, moved), [[j, n]]
+    if not search.increasing:
+        order = [[n, j]]
+    if inside is not None:
+        inside = inside.doubled([j])
+        inside = replace(inside, missing=inside.missing & ~np.isin(np.arange(n + 1), [j, n]))
+    point = None
+    if pair is not None:
+        low, high = pair if search.increasing else pair[::-1]
+        point = np.append(low, high[j])
+    data = {"of": asked.in_evidence, "order": None, "column": asked.column}
+    if asked.kind == "class":
+        rank = search.rank if search.increasing else -search.rank
+        data["order"] = (rank - rank.min()).tolist()
+    return Claim(
+        "rises",
+        [audited.model],
+        [audited.model.finest],
+        [Use(0, own) for own in columns],
+        inside,
+        data,
+        order=order,
+        point=point,
     )
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ensemble_simplify.evidence import Claim, Use
 from ensemble_simplify.grid import Axes, Stopped, distinct_rows, in_boxes
 from ensemble_simplify.proof import Rise, Space, may_begin, points_in, prove
 
@@ -137,6 +138,28 @@ class Pairs:
                 rows = self._like_near(cell, rows, response, gap)
             rows = self._of_fewer_changes(rows, response, gap)
         return FoundPair(None if outcome is None else not outcome, rows, *told)
+
+    def claim(self, response, gap, found):
+        """What was found, as evidence says it; None where it has no words for it."""
+        audited = self.audited
+        several = response.kind == "proba" and len(audited.forest.classes) > 2
+        if found.exists is None or several or (audited.near is not None and not found.exists):
+            return None
+        is_class = response.kind == "class"
+        point = None
+        if found.exists:
+            point = np.append(found.rows[0], found.rows[1, self.features])
+        first, second = np.arange(self.n), np.arange(self.n)
+        second[self.features] = self.n + np.arange(len(self.features))
+        return Claim(
+            "same_class" if is_class else "within",
+            [audited.model],
+            [audited.model.finest],
+            [Use(0, first), Use(0, second)],
+            self.inside,
+            {} if is_class else {"atol": gap, "rtol": 0.0},
+            point=point,
+        )
 
     def _classes(self, _, __, boxes, deadline):
         """Look for two classes; the rows of a pair can change places."""

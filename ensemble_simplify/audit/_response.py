@@ -77,6 +77,11 @@ class Response(NamedTuple):
         """The method of the model that answers."""
         return "predict_proba" if self.kind == "proba" else "predict"
 
+    @property
+    def in_evidence(self):
+        """What is asked about, as evidence says it."""
+        return {"output": self.column} if self.kind == "proba" else self.kind
+
     def among(self, answers):
         """Classes, or float64 of shape (n_rows,), in what the method answers to rows."""
         if self.kind == "class":

@@ -15,13 +15,14 @@ from ensemble_simplify.audit._flip import changes_between
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import number, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(HasEvidence):
     """Outcome of `is_sensitive`.
 
     It is true (in the sense of ``if``) only where two rows were found.
@@ -66,6 +67,8 @@ class Sensitivity:
     finer : bool
         Whether the model compares numbers finer than float32: only inputs that float32 represents
         counted.
+    claim : Claim or None
+        What `save` writes.
 
     Examples
     --------
@@ -95,6 +98,7 @@ class Sensitivity:
     max_changes: int | None = None
     reason: str | None = None
     finer: bool = False
+    claim: Any = None
 
     def __bool__(self):
         return self.sensitive is True
@@ -258,7 +262,8 @@ def is_sensitive(
         )
     chosen = audited.indices(features, "features")
     n_changes = None if near is None else int(max_changes or 0)
-    found = Pairs(audited, chosen).search(asked, float(gap), n_changes, deadline)
+    pairs = Pairs(audited, chosen)
+    found = pairs.search(asked, float(gap), n_changes, deadline)
     is_class = asked.kind == "class"
     rows, predictions, changes = found.rows, None, {}
     if rows is not None:
@@ -287,4 +292,5 @@ def is_sensitive(
         max_changes=n_changes,
         reason=found.reason,
         finer=audited.finer,
+        claim=pairs.claim(asked, float(gap), found),
     )

@@ -21,7 +21,7 @@ from libcpp.vector cimport vector
 from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, should_stop, uint8_t,
+    float64_t, int32_t, int64_t, intp_t, should_stop, uint8_t, uint64_t,
 )
 
 cdef enum:
@@ -32,7 +32,9 @@ cdef enum:
     OUTSIDE = -2
 
 # What the other forms count, beside those that are closest to falling short.
-cdef float64_t OTHERS = 1e-3
+cdef float64_t OTHERS = 1e-6
+# What a half counts in the choice of a cut of which it gains nothing.
+cdef float64_t EITHER = 0.1
 
 
 @cython.final
@@ -56,13 +58,19 @@ cdef class Partition(BoundedTrees):
 
     cdef:
         readonly object stopped
-        int limit, rule
+        int limit
         int64_t max_boxes
         float64_t deadline
         object judge
         bint has_classes
         vector[float64_t] start, scale, upper, weight
         vector[uint8_t] cannot_first, cannot_second
+        # of each tree its twin, -1: none, and the axes (modulo 64) that are another's in the twin;
+        # of each form whether twins that end in the same leaf add nothing, and whether every pair
+        # of twins has to fall short
+        vector[int32_t] twin
+        vector[uint64_t] apart
+        vector[uint8_t] is_change, by_tree, is_shared
         # answers of the first use, of the second, and forms of each answer and of both together
         intp_t n_first, n_second, n_own, n_other, n_joint
         const int32_t[:, ::1] first
@@ -77,15 +85,36 @@ cdef class Partition(BoundedTrees):
 
     cdef void _sum_up(self) noexcept nogil:
         """The most that every form can exceed what is needed in the box."""
-        cdef intp_t t, k
+        cdef intp_t t, u, k
         cdef const float64_t *bound
+        cdef const float64_t *other
         cdef float64_t *upper = self.upper.data()
+        cdef float64_t both
         for k in range(self.width):
             upper[k] = self.start[k]
         for t in range(self.n_trees):
             bound = self.bound.data() + t * 3 * self.width
+            u = self.twin[t]
+            if u < 0:
+                for k in range(self.width):
+                    upper[k] += bound[k]
+                continue
+            if u < t:
+                continue
+            other = self.bound.data() + u * 3 * self.width
+            self.is_shared[t] = self.is_shared[u] = self._end_alike(t, u)
             for k in range(self.width):
-                upper[k] += bound[k]
+                if self.is_change[k] and self.is_shared[t]:
+                    continue
+                both = bound[k] + other[k]
+                upper[k] += max(both, 0.0) if self.by_tree[k] else both
+
+    cdef bint _end_alike(self, intp_t t, intp_t u) noexcept nogil:
+        """Whether twins end in the same leaf at every point of the box."""
+        cdef int32_t one = self.roots[t], two = self.roots[u]
+        if one - self.root_of[t] != two - self.root_of[u]:
+            return False
+        return not (self.mask[one] & self.apart[t]) and not (self.mask[two] & self.apart[u])
 
     cdef bint _weigh_open(self) noexcept nogil:
         """Find out which wrong pairs are left, and weigh their tightest forms; False: none is."""
@@ -125,6 +154,11 @@ cdef class Partition(BoundedTrees):
                         best = form
                 if least < 0.0:
                     continue
+                for k in range(self.n_joint):
+                    # few trees count there: it falls short soon where these are looked at
+                    form = self.joint[a, b, k]
+                    if form >= 0 and self.by_tree[form]:
+                        self.weight[form] = 1.0
                 for k in range(self.n_own):
                     form = self.first[a, k]
                     if form >= 0 and upper[form] * self.scale[form] < least:
@@ -149,7 +183,7 @@ cdef class Partition(BoundedTrees):
         cdef const float64_t *both
         cdef const float64_t *left
         cdef const float64_t *right
-        cdef float64_t a, b, off, total, most, least
+        cdef float64_t a, b, total
         for t in range(self.n_trees):
             if self.nodes[self.roots[t]].axis < 0:
                 continue
@@ -158,6 +192,8 @@ cdef class Partition(BoundedTrees):
             right = left + self.width
             gain = self._gain(t)
             for k in range(self.width):
+                if self.is_shared[t] and self.is_change[k]:
+                    continue
                 a = (both[k] - left[k]) * self.scale[k]
                 b = (both[k] - right[k]) * self.scale[k]
                 if self.weight[k] > 0.0:
@@ -167,23 +203,14 @@ cdef class Partition(BoundedTrees):
         total = 0.0
         for k in range(self.width):
             if self.weight[k] > 0.0:
-                total += self.upper[k] * self.scale[k]
+                total += max(self.upper[k] * self.scale[k], 1e-9)
+        total = max(total, 1e-9)
         for k in range(self.n_touched):
             gain = &self.gains[self.touched[k]]
-            if self.rule == 0:
-                gain.score = gain.left + gain.right
-            elif self.rule == 1:
-                a = min(gain.left, total) + 1e-4
-                b = min(gain.right, total) + 1e-4
-                gain.score = a * b
-            elif self.rule == 2:
-                least = min(gain.left, gain.right)
-                most = max(gain.left, gain.right)
-                gain.score = min(most, total) + 4.0 * min(least, total)
-            else:
-                least = min(gain.left, gain.right)
-                most = max(gain.left, gain.right)
-                gain.score = min(most, total) + min(least, total)
+            # what brings both halves nearer to their end, rather than one of them alone
+            a = min(gain.left / total, 1.0) + EITHER
+            b = min(gain.right / total, 1.0) + EITHER
+            gain.score = a * b
             gain.score += OTHERS * gain.spread
         best = self._take_best()
         if best == NULL:
@@ -345,7 +372,7 @@ cdef class Partition(BoundedTrees):
         outside=None,
         double deadline=float("inf"),
         int64_t max_boxes=2**62,
-        int rule=1,
+        twins=None,
     ):
         """Cut a box of cells into boxes in which no wrong pair of answers is possible.
 
@@ -373,6 +400,12 @@ cdef class Partition(BoundedTrees):
         deadline : float
             On the clock of ``time.monotonic()``.
         max_boxes : int
+        twins : tuple or None
+            Of two uses of one model, the twin of each tree, -1: none (int32 array of shape
+            (n_trees,)); the axes on which they split otherwise than their twins (uint64, of the
+            same shape, bit a modulo 64); which forms are changes, to which twins that end in the
+            same leaf add nothing (uint8 array of shape (n_forms,)); and which need that every pair
+            of twins adds nothing more than zero (the same).
 
         Returns
         -------
@@ -395,13 +428,25 @@ cdef class Partition(BoundedTrees):
         self.judge = judge
         self.deadline = deadline
         self.max_boxes = max_boxes
-        self.rule = rule
         self.n_boxes = 0
         self.limit = 0
         self.cannot_first.assign(self.n_first, 0)
         self.cannot_second.assign(self.n_second, 0)
         self.upper.assign(self.width, 0.0)
         self.weight.assign(self.width, 0.0)
+        self.twin.assign(self.n_trees + 1, -1)
+        self.apart.assign(self.n_trees + 1, 0)
+        self.is_shared.assign(self.n_trees + 1, 0)
+        self.is_change.assign(self.width, 0)
+        self.by_tree.assign(self.width, 0)
+        if twins is not None:
+            twin, apart, is_change, by_tree = twins
+            for t in range(self.n_trees):
+                self.twin[t] = twin[t]
+                self.apart[t] = apart[t]
+            for k in range(self.width):
+                self.is_change[k] = is_change[k]
+                self.by_tree[k] = by_tree[k]
         self.start.assign(&start[0], &start[0] + self.width)
         # forms are compared as shares of how far apart their numbers lie in a tree
         self.scale.assign(self.width, 0.0)

@@ -16,7 +16,7 @@ import gzip
 import hashlib
 import json
 import sys
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -112,6 +112,7 @@ class Trees:
         arrays = (np.array(own, dtype=np.int64) for own in (on, left, right, first))
         (on, self.left, self.right, self.first), n = arrays, len(left)
         self.end = np.array([np.inf if e is None else e for e in end], dtype=np.float64)
+        need({*to_left} <= {0, 1}, "nodes: missing_left")
         self.to_left, size = np.array(to_left) == 1, np.diff(self.first, append=n)
         same = {*map(len, (self.right, on, self.end, self.to_left))} == {n}
         need(same and min(size, default=0) > 0 and first[0] == 0, "nodes: lists of other lengths")
@@ -468,6 +469,7 @@ class Evidence:
         need(self.is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
         asked = self.claim.get("uses", [self.claim.get("use")])
         need(asked == list(range(len(document["uses"]))) and len(asked) < 3, "claim: uses")
+        need({*region["integer"], *region["missing"]} <= {0, 1}, "region: integer, missing")
         single = region["type"] == "float32"
         need(single or region["type"] == "float64", "region: type")
         sizes = {len(region[key]) for key in ("low", "high", "integer", "missing")}
@@ -580,25 +582,14 @@ class Evidence:
             (inside | ((answers < 0) & np.isnan(bounds))).all(), "proof: answers outside", Unproven
         )
         for j, d in self.proof["steps"]:
-            a, b = (np.array(use["columns"]) for use in self.document["uses"])
-            fair = (
-                uses.same
-                and (a != b).sum() == 1
-                and [j, d] in np.column_stack([a, b])[a != b].tolist()
-            )
-            fair = (
-                fair
-                and j not in b
-                and d not in a
-                and self.low[j] == self.low[d]
-                and self.high[j] == self.high[d]
-            )
-            fair = (
-                fair
-                and self.integer[j] == self.integer[d]
-                and not self.document["region"]["clauses"]
-            )
-            need(fair and self.document["region"]["order"] == [[j, d]], "proof: steps", Unproven)
+            # the claim goes from each cell of the feature to the next, so to those beyond
+            region, (one, two) = self.document["region"], self.document["uses"]
+            pairs = zip(one["columns"], two["columns"], strict=True)
+            good = uses.same and [{a, b} for a, b in pairs if a != b] == [{j, d}]
+            good = good and region["order"] == [[j, d]] and not region["clauses"]
+            limits = self.low, self.high, self.integer
+            good = good and all(own[j] == own[d] for own in limits)
+            need(good, "proof: steps of what is no single feature", Unproven)
             cuts = np.union1d(self.cuts[j], self.cuts[d])
             near = np.searchsorted(cuts, low[d]) - np.searchsorted(cuts, high[j])
             inside = inside & (near < 2)
@@ -758,45 +749,33 @@ class Evidence:
     def _rises(self, one, two):
         order, labels = self.claim["order"], [part[2] for part in self.uses.parts]
         need(order and len(order) == len(one) and labels[0] == labels[1], "claim: order")
-        ranks = np.array(order)[:, None]
-        first, last = (
-            np.where(two, ranks, np.inf).min(axis=0),
-            np.where(two, ranks, -np.inf).max(axis=0),
-        )
-        proven = [~one[k] | (first >= order[k]) | self.uses.is_kept(k) for k in range(len(one))]
-        return np.all(proven, axis=0), last < np.where(one, ranks, np.inf).min(axis=0)
+        return self._without(one, two, lambda i, j: order[i] > order[j])
 
     def _same_class(self, one, two):
-        uses, n = self.uses, one.shape[1]
+        names, others = (part[2] for part in self.uses.parts)
+        return self._without(one, two, lambda i, j: names[i] != others[j])
+
+    def _without(self, one, two, is_wrong):
+        """Where no pair of classes that is wrong is possible; and where no other one is."""
+        uses, mix = self.uses, self.proof.get("mix", ())
         (first, _, names, *_), (second, _, others, *_) = uses.parts
-        every = sorted(set(names) | set(others))
-        one, two = (
-            [own[k.index(x)] if x in k else np.zeros(n, dtype=bool) for x in every]
-            for own, k in ((one, names), (two, others))
-        )
-        one, two = np.array(one), np.array(two)
-        proven = ((one | two).sum(axis=0) == 1) | uses.alike
-        refuted = ~(one & two).any(axis=0)
-        need(min(self.proof.get("mix", ()), default=1) > 0, "proof: mix")
-        open_ = np.flatnonzero(~proven)
-        both = set(names) & set(others)
-        for a, b in (
-            permutations(range(len(every)), 2) if len(open_) and self.proof.get("mix") else ()
-        ):
-            own = np.flatnonzero(one[a, open_] & two[b, open_])
-            if not len(own):
+        need(min(mix, default=1) > 0, "proof: mix")
+        proven, refuted = np.ones((2, one.shape[1]), dtype=bool)
+        for i, j in product(range(len(one)), range(len(two))):
+            both = one[i] & two[j]
+            if not is_wrong(i, j):
+                refuted &= ~both
                 continue
-            excluded = np.zeros(len(own), dtype=bool)
-            if every[a] in both and every[b] in both:
-                x = uses.lead(first, names.index(every[a]), names.index(every[b]))
-                y = uses.lead(second, others.index(every[b]), others.index(every[a]))
-                for m in self.proof["mix"] if x and y else ():
-                    least = uses.least(
-                        -m * x[0] - y[0], -m * x[1] - y[1], m * x[2] + y[2], open_[own]
-                    )
-                    excluded |= least > 0
-            open_ = np.delete(open_, own[~excluded])
-        proven[open_] |= True if self.proof.get("mix") else False
+            both &= ~(uses.is_kept(i) if both.any() and uses.same else uses.alike)
+            own = np.flatnonzero(both & proven)
+            x = y = None
+            if len(own) and mix and names[i] in others and others[j] in names:
+                x = uses.lead(first, i, names.index(others[j]))
+                y = uses.lead(second, j, others.index(names[i]))
+            for m in mix if x and y else ():
+                least = (-m * x[0] - y[0], -m * x[1] - y[1], m * x[2] + y[2])
+                both[own] &= ~(uses.least(*least, own) > 0)
+            proven &= ~both
         return proven, refuted
 
     def _within(self, said, atol, rtol):
@@ -855,75 +834,74 @@ def words(document):
     """The claim of a document in a sentence, which is made of its data alone."""
     columns, region, proof = document["columns"], document["region"], document["proof"]
     claim, uses, models = document["claim"], document["uses"], document["models"]
-    name = [f"x{j}" if c["name"] is None else str(c["name"]) for j, c in enumerate(columns)]
     is_not = claim["kind"] == "not"
     claim = claim["claim"] if is_not else claim
     used = [models[use["model"]] for use in uses]
-    who = [f"model {chr(65 + use['model'])} ({own['name']})" for use, own in zip(uses, used)]
-    of = claim.get("of")
-    what = "the class" if of == "class" else "the value"
+    labels = [json.dumps(label) for label in used[0]["classes"] or ()]
+    who = [f"model {chr(65 + use['model'])} ({model['name']})" for use, model in zip(uses, used)]
+    of, kind = claim.get("of"), claim["kind"]
+    what = "class" if of == "class" else "value"
     if isinstance(of, dict):
-        what = f"the probability of {json.dumps(used[0]['classes'][of['output']])}"
-    if claim["kind"] == "same_class":
-        said = f"{who[0]} and {who[1]} answer the same class"
-    elif claim["kind"] == "within":
-        kind = "value" if used[0]["classes"] is None else "probability of each class"
-        said = (
-            f"{who[0]} and {who[1]} answer a {kind}, a and b, with abs(a - b) <= {claim['atol']!r}"
-        )
+        what = f"probability of {labels[of['output']]}"
+    # a coordinate that only the second of two inputs has
+    source = dict(zip(uses[-1]["columns"], uses[0]["columns"]))
+    second = {d for d, j in source.items() if d != j and d not in uses[0]["columns"]}
+    name = []
+    for j in range(len(columns)):
+        own = columns[source[j] if j in second else j]["name"]
+        name.append((f"x{j}" if own is None else str(own)) + " of the second" * (j in second))
+    both = who[0] if not second else f"{who[0]}, asked twice,"
+    both = f"{who[0]} and {who[1]} answer" if len(set(who)) == 2 else f"{both} answers"
+    if kind == "same_class":
+        said = f"{both} the same class"
+    elif kind == "within":
+        own = "probabilities of each class" if labels else "values"
+        said = f"{both} {own} a and b with abs(a - b) <= {claim['atol']!r}"
         said += f" + {claim['rtol']!r} * abs(b)" if claim["rtol"] else ""
-    elif claim["kind"] == "class_is":
-        said = f"{who[0]} answers the class {json.dumps(used[0]['classes'][claim['class']])}"
-    elif claim["kind"] == "in_range":
-        ends = [None if claim[key] is None else repr(claim[key]) for key in ("low", "high")]
-        ends = (
-            " and ".join(f"{w} {e}" for w, e in zip(("at least", "at most"), ends) if e) or "finite"
-        )
-        said = f"{what} that {who[0]} answers is {ends}"
+    elif kind == "class_is":
+        said = f"{who[0]} answers the class {labels[claim['class']]}"
+    elif kind == "in_range":
+        said = f"the {what} that {who[0]} answers is {_ends(claim['low'], claim['high'])}"
     else:
-        said = f"{what} that {who[0]} answers does not fall"
-        if claim["order"]:
-            pairs = sorted(zip(claim["order"], map(json.dumps, used[0]["classes"])))
-            said += f" (ranks {', '.join(f'{text}: {rank}' for rank, text in pairs)})"
-    pairs = []
-    if len(uses) == 2 and uses[0]["columns"] != uses[1]["columns"]:
-        pairs = [(j, d) for j, d in zip(uses[0]["columns"], uses[1]["columns"]) if j != d]
-    where = f"for every input of finite {region['type']} numbers"
-    if pairs:
-        where = f"for every two inputs of finite {region['type']} numbers that are alike but for "
-        where += ", ".join(name[j] for j, _ in pairs)
-    limits = []
+        said = f"the {what} that {who[0]} answers is at least as high for the second"
+        if of == "class":
+            ranks = sorted(zip(claim["order"], labels))
+            said += f" (ranks: {', '.join(f'{label} {rank}' for rank, label in ranks)})"
+    where, limits = f"every input of finite {region['type']} numbers", []
+    if second:
+        where = f"every two inputs of finite {region['type']} numbers that are alike but for "
+        where += ", ".join(name[source[d]] for d in sorted(second))
     for j, column in enumerate(columns):
         low, high, levels = region["low"][j], region["high"][j], column["levels"]
-        own = []
+        if None not in (low, high) and low > high:
+            limits.append(f"{name[j]} is missing")
+            continue
         if levels is not None and None not in (low, high) and 0 <= low <= high < 10**6:
+            known = [*map(json.dumps, levels), "another level"]
             codes = range(int(np.ceil(low)), int(high) + 1)
-            known = [json.dumps(levels[k]) if k < len(levels) else "another level" for k in codes]
-            own.append(f"is one of {', '.join(known)}")
+            limits.append(f"{name[j]} is {' or '.join(known[min(k, len(levels))] for k in codes)}")
         elif (low, high) != (None, None):
-            ends = [
-                f"{w} {e!r}" for w, e in (("at least", low), ("at most", high)) if e is not None
-            ]
-            own.append(f"is {' and '.join(ends)}")
+            limits.append(f"{name[j]} is {_ends(low, high)}")
         if levels is None and region["integer"][j]:
-            own.append("is whole")
+            limits.append(f"{name[j]} is whole")
         if region["missing"][j]:
-            own.append("may be missing")
-        if own:
-            second = "" if column["copy"] is None else " (of the second)"
-            limits.append(f"{name[j]}{second} {' and '.join(own)}")
-    for clause in region["clauses"]:
-        limits.append(" or ".join(f"{name[j]} is {v}" for j, v in clause))
-    limits += [f"{name[i]} is not higher in the first" for i, j in region["order"]]
-    if limits:
-        where += " where " + "; ".join(limits)
+            limits.append(f"{name[j]} may be missing")
+    limits += [" or ".join(f"{name[j]} is {v}" for j, v in own) for own in region["clauses"]]
+    limits += [f"{name[i]} <= {name[j]}" for i, j in region["order"]]
+    where += f", where {', '.join(limits)}" if limits else ""
     if proof["kind"] == "points":
-        units = [" with ".join(name[j] for j in unit) for unit in proof["vary"]]
+        units = [name[unit[0]] for unit in proof["vary"]]
         where += f", that differs from one of {len(proof['rows'])} rows in at most "
         where += f"{proof['max_changes']} of {', '.join(units)}"
-    if is_not:
-        return f"Not {where}, {said}: there is a counterexample."
-    return f"{where[0].upper()}{where[1:]}, {said}."
+    said = f"{where}: {said}."
+    return f"It is not so for {said} There is a counterexample." if is_not else f"For {said}"
+
+
+def _ends(low, high):
+    ends = [
+        f"{word} {own!r}" for word, own in (("at least", low), ("at most", high)) if own is not None
+    ]
+    return " and ".join(ends) or "any number"
 
 
 def check(path):

@@ -62,11 +62,14 @@ class Claim:
     inside : Inside or None
         Which points count, over the coordinates; None: all that are finite.
     data : dict
-        What else the kind needs: ``atol`` and ``rtol``; ``label``, a class; ``order``, the rank of
-        each class; ``column``, of numbers the place of the one that is meant, None: the class;
-        ``low`` and ``high``, of a range.
+        What else the kind needs: ``atol`` and ``rtol``; ``class``, its number; ``order``, the rank
+        of each class; ``of``, what is meant, ``"class"``, ``"value"`` or ``{"output": k}``, and of
+        numbers its ``column``; ``low`` and ``high``, of a range.
     order : list of pairs of int
         Coordinates of which the first is at most the second, neither missing.
+    box : tuple of three arrays or None
+        Of each coordinate ``low``, ``high`` and whether it may be missing: only points with
+        ``low < x <= high`` count, or a missing value. None: all.
     near : Near or None
         Only these points count. None: all.
     point : float64 array of shape (n_coordinates,) or None
@@ -82,6 +85,7 @@ class Claim:
     inside: object = None
     data: dict = field(default_factory=dict)
     order: list = field(default_factory=list)
+    box: tuple | None = None
     near: Near | None = None
     point: np.ndarray | None = None
     settings: dict = field(default_factory=dict)
@@ -102,6 +106,13 @@ class Claim:
     def is_of_classes(self):
         """Whether it speaks of classes, not of numbers."""
         return self.kind in ("same_class", "class_is") or self.data.get("of") == "class"
+
+    @property
+    def is_of_one_model(self):
+        """Whether one model is used twice, on other coordinates."""
+        first, *others = self.uses
+        same = all(use.model == first.model for use in others)
+        return same and any((use.columns != first.columns).any() for use in others)
 
     @property
     def n_coordinates(self):

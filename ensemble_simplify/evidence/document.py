@@ -8,19 +8,22 @@ import json
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil, comb, floor, log10
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sklearn
 
 from ensemble_simplify.base import deadline_after
+from ensemble_simplify.evidence import checker
 from ensemble_simplify.evidence.partition import (
     NoEvidence,
     is_refuted,
     numbers_of,
     partition,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, walk
+from ensemble_simplify.grid import FLOAT32_MAX, last_double, walk
 from ensemble_simplify.writing import (
     Above,
     Chosen,
@@ -42,6 +45,41 @@ _HOW = ("classes", "steps", "result", "outputs")
 _DIGITS = 4
 
 
+class HasEvidence:
+    """An outcome whose `claim` can be saved with its proof."""
+
+    claim: Any = None
+
+    def save(
+        self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
+    ) -> None:
+        """Write evidence: a file with the model or models, the outcome and its proof.
+
+        ``python -m ensemble_simplify check`` checks it, and so does a program that knows nothing of
+        this package.
+
+        Read more in the :ref:`User Guide <evidence>`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in JSON. One that ends in ``.gz`` is compressed.
+        max_boxes : int, default=1_000_000
+            Boxes of the proof, at most.
+        time_limit : float or None, default=None
+            Seconds after which :class:`TimeLimitError` is raised.
+
+        Raises
+        ------
+        ValueError
+            If it is undecided, or the proof takes more than `max_boxes` boxes, or a model is no
+            sum of what its trees say. No file is written then.
+        TimeLimitError
+            If the time limit came first.
+        """
+        save(self.claim, path, max_boxes=max_boxes, time_limit=time_limit)
+
+
 def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
     """Write evidence of a claim to a file; `NoEvidence` where there is none in reach."""
     if claim is None:
@@ -53,11 +91,21 @@ def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
     lines = [f"{json.dumps(key)}: {json.dumps(own)}" for key, own in document.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     path = Path(path)
-    if path.suffix == ".gz":
-        # without the time of writing: the same evidence is the same file
-        path.write_bytes(gzip.compress(text.encode(), mtime=0))
-    else:
-        path.write_text(text, encoding="utf-8")
+    # without the time of writing: the same evidence is the same file
+    content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
+    # it comes to its place when the checker has found that it holds
+    unchecked = path.with_name(f".unchecked-{path.name}")
+    try:
+        unchecked.write_bytes(content)
+        checker.check(unchecked)
+        unchecked.replace(path)
+    except (checker.Refused, checker.Unproven) as error:
+        raise NoEvidence(
+            f"The proof is of a form that the checker of evidence does not follow: {error}. No "
+            "file was written."
+        ) from error
+    finally:
+        unchecked.unlink(missing_ok=True)
 
 
 def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
@@ -82,6 +130,7 @@ def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
             "settings": claim.settings,
         },
     }
+    document["words"] = checker.words(document)
     return document | {"digest": _digest(document)}
 
 
@@ -262,27 +311,54 @@ def _region(claim):
         "clauses": [],
         "order": [list(pair) for pair in claim.order],
     }
-    if inside is None:
-        return region
-    low, high = inside.low, inside.high
-    if claim.forests[0].row_dtype == "float32":
-        # ends stand for the float32 numbers that they are rounded to
-        low, high = (np.clip(own, -FLOAT32_MAX, FLOAT32_MAX) for own in (low, high))
-        low, high = (own.astype(np.float32).astype(np.float64) for own in (low, high))
-        low, high = (
-            np.where(np.isinf(inside.low), -np.inf, low),
-            np.where(np.isinf(inside.high), np.inf, high),
-        )
-    return region | {
-        "low": _finite(low),
-        "high": _finite(high),
-        "integer": inside.integer.astype(int).tolist(),
-        "missing": inside.missing.astype(int).tolist(),
-        "clauses": [
-            [[int(j), int(value)] for j, value in sorted(clause)]
-            for clause in sorted(inside.clauses, key=sorted)
-        ],
-    }
+    is_single = claim.forests[0].row_dtype == "float32"
+    if inside is not None:
+        low, high = inside.low, inside.high
+        if is_single:
+            # ends stand for the float32 numbers that they are rounded to
+            low, high = (_single(own) for own in (low, high))
+        region |= {
+            "low": _finite(low),
+            "high": _finite(high),
+            "integer": inside.integer.astype(int).tolist(),
+            "missing": inside.missing.astype(int).tolist(),
+            "clauses": [
+                [[int(j), int(value)] for j, value in sorted(clause)]
+                for clause in sorted(inside.clauses, key=sorted)
+            ],
+        }
+    if claim.box is not None:
+        _cut_down(region, claim, is_single)
+    return region
+
+
+def _single(ends):
+    """Ends as the nearest float32 numbers, as doubles; infinite ones stay."""
+    with np.errstate(over="ignore"):
+        rounded = ends.astype(np.float32).astype(np.float64)
+    return np.where(np.isinf(ends), ends, np.clip(rounded, -FLOAT32_MAX, FLOAT32_MAX))
+
+
+def _cut_down(region, claim, is_single):
+    """Leave the points of a claim's box in a region."""
+    low, high, missing = claim.box
+    for j in range(claim.n_coordinates):
+        region["missing"][j] &= int(missing[j])
+        below, above = float(low[j]), float(high[j])
+        if below == np.inf:
+            # missing alone
+            region["low"][j], region["high"][j] = 1.0, 0.0
+            continue
+        whole = region["integer"][j]
+        if is_single and not whole:
+            below, above = last_double(np.array([below, above])).tolist()
+        if below > -np.inf:
+            first = floor(below) + 1.0 if whole else float(np.nextafter(below, np.inf))
+            own = region["low"][j]
+            region["low"][j] = first if own is None else max(own, first)
+        if above < np.inf:
+            own = region["high"][j]
+            region["high"][j] = above if own is None else min(own, above)
 
 
 # ------------------------------------------------------------------- proofs
@@ -306,7 +382,7 @@ def _proof(claim, models, deadline, max_boxes):
         "answer": answer,
         "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
     }
-    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": []}
+    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": claim.order}
 
 
 def _points(claim, max_boxes):

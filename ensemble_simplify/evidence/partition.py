@@ -59,50 +59,156 @@ class Boxes:
         return int(((self.column < 0) & (self.answer > -2)).sum())
 
 
-def partition(claim, deadline=np.inf, max_boxes=2**62, rule=1, alike=False):
+def partition(claim, deadline=np.inf, max_boxes=2**62, alike=False):
     """The `Boxes` that prove a claim; `NoEvidence` where they are too many, or not in reach.
 
     `alike` says that both uses make the same of what their trees say, tree by tree.
     """
-    forests = claim.over_space
-    axes = Axes.of(*forests)
-    forms = _forms(claim, forests)
-    trees = _Shared([axes.encode_forest(forest) for forest in forests], forms.value)
-    forms.mixed(trees)
-    if alike:
-        forms.same(trees)
-    search = Partition(axes.shape, trees.nodes, trees.offsets)
-    whole = axes.whole
-    axis, cut, bound = search.grow(
-        forms.sums(trees),
-        forms.start,
-        forms.first,
-        forms.second,
-        forms.joint,
-        forms.wrong,
-        judge=lambda cells: forms.judge(_points(axes, claim.inside, cells)),
-        has_classes=forms.has_classes,
-        lo=whole[0],
-        hi=whole[1],
-        outside=None if claim.inside is None else claim.inside.outside(axes),
-        deadline=deadline,
-        max_boxes=max_boxes,
-        rule=rule,
-    )
-    if search.stopped == "time":
-        raise Stopped
-    if search.stopped == "boxes":
-        raise NoEvidence(
-            f"The proof takes more than max_boxes={max_boxes} boxes when each is proven by plain "
-            "bounds, which another program can follow. Raise max_boxes, or ask about a smaller "
-            "domain, or near rows."
+    cutter = _Cutter(claim, deadline, max_boxes, alike)
+    lo, hi = cutter.axes.whole
+    if claim.box is not None:
+        lo, hi = _cells_of(claim, cutter.axes)
+    if claim.order:
+        axis, cut, bound = cutter.by_steps(lo, hi)
+    else:
+        axis, cut, bound = cutter.cut(lo, hi)
+    return _boxes(claim, cutter.axes, axis, cut, cutter.forms.bounds(bound), cutter.forms.mix)
+
+
+class _Cutter:
+    """Cuts boxes of cells of a claim's space until all of it is proven."""
+
+    def __init__(self, claim, deadline, max_boxes, alike):
+        self.claim, self.deadline, self.left = claim, deadline, max_boxes
+        self.max_boxes = max_boxes
+        forests = claim.over_space
+        self.axes = axes = Axes.of(*forests)
+        self.forms = forms = _forms(claim, forests)
+        parts = [axes.encode_forest(forest) for forest in forests]
+        if claim.is_of_one_model:
+            trees = _Twins(parts, forms.value, _moved_axes(claim, axes))
+        else:
+            trees = _Shared(parts, forms.value)
+        forms.mixed(trees)
+        if alike and not claim.is_of_one_model:
+            forms.same(trees)
+        self.sums, self.twins = forms.sums(trees), None
+        if claim.is_of_one_model:
+            flags = np.array(forms.flags, dtype=np.uint8).reshape(-1, 2)
+            columns = [np.ascontiguousarray(own) for own in flags.T]
+            self.twins = trees.twin, trees.apart, *columns
+        self.search = Partition(axes.shape, trees.nodes, trees.offsets)
+        self.outside = None if claim.inside is None else claim.inside.outside(axes)
+
+    def cut(self, lo, hi):
+        """Axis and cut of every halving, in pre-order, and the bounds of the boxes."""
+        claim, forms, search = self.claim, self.forms, self.search
+        found = search.grow(
+            self.sums,
+            forms.start,
+            forms.first,
+            forms.second,
+            forms.joint,
+            forms.wrong,
+            judge=lambda cells: forms.judge(_points(self.axes, claim.inside, cells)),
+            has_classes=forms.has_classes,
+            lo=lo,
+            hi=hi,
+            outside=self.outside,
+            deadline=self.deadline,
+            max_boxes=self.left,
+            twins=self.twins,
         )
-    if search.stopped == "refuted":
-        raise NoEvidence(
-            "The trees of the models do not have the claim in a cell where it was said to hold: "
-            "sums are tied there up to rounding. There is no evidence of it."
+        self.left -= search.n_boxes
+        if search.stopped == "time":
+            raise Stopped
+        if search.stopped == "boxes":
+            raise NoEvidence(
+                f"The proof takes more than max_boxes={self.max_boxes:,} boxes when each is proven "
+                "by plain bounds, which another program can follow. Raise max_boxes, or ask about "
+                "a smaller domain, or near rows."
+            )
+        if search.stopped == "refuted":
+            raise NoEvidence(
+                "The trees of the models do not have the claim in a cell where it was said to "
+                "hold: sums are tied there up to rounding. There is no evidence of it."
+            )
+        return found
+
+    def by_steps(self, lo, hi):
+        """The same where one feature rises: from each of its cells to the next one alone."""
+        ((low, high),) = self.claim.order
+        first, second = (
+            np.flatnonzero(self.axes.features == j)[0] if len(self.axes.by_feature[j]) else None
+            for j in (low, high)
         )
-    return _boxes(claim, axes, axis, cut, forms.bounds(bound), forms.mix)
+        if first is None:
+            # no tree looks at the feature
+            return _leaf(-1)
+        return _joined(self._steps(lo, hi, first, second, int(lo[first]), int(hi[first])))
+
+    def _steps(self, lo, hi, first, second, begin, end):
+        """The parts of the tree for some cells of the lower value, in pre-order."""
+        if begin < end:
+            middle = (begin + end) // 2
+            yield _split(first, middle)
+            yield from self._steps(lo, hi, first, second, begin, middle)
+            yield from self._steps(lo, hi, first, second, middle + 1, end)
+            return
+        if begin > lo[second]:
+            yield _split(second, begin - 1)
+            yield _leaf(-2)
+        if begin == hi[second]:
+            yield _leaf(-1)
+            return
+        yield _split(second, begin)
+        # both are in one cell, and so the same to the model
+        yield _leaf(-1)
+        if begin + 1 < hi[second]:
+            yield _split(second, begin + 1)
+        own_lo, own_hi = lo.copy(), hi.copy()
+        own_lo[first] = own_hi[first] = begin
+        own_lo[second] = own_hi[second] = begin + 1
+        yield self.cut(own_lo, own_hi)
+        if begin + 1 < hi[second]:
+            # the answer rises on the way there, cell by cell
+            yield _leaf(-1)
+
+
+def _split(axis, cut):
+    return np.array([axis], dtype=np.int32), np.array([cut], dtype=np.int32), np.zeros(1)
+
+
+def _leaf(answer):
+    return _split(-1, answer)
+
+
+def _joined(parts):
+    return tuple(np.concatenate(own) for own in zip(*parts, strict=True))
+
+
+def _cells_of(claim, axes):
+    """First and last cell of a claim's box on every axis."""
+    lo, hi = axes.whole
+    low, high, missing = claim.box
+    for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
+        if not len(cuts):
+            continue
+        lo[a] = np.searchsorted(cuts, low[j], side="right") if low[j] > -np.inf else 0
+        hi[a] = np.searchsorted(cuts, high[j], side="left")
+        if cuts[-1] == np.inf:
+            hi[a] = len(cuts) if missing[j] else min(hi[a], len(cuts) - 1)
+    return lo, hi
+
+
+def _moved_axes(claim, axes):
+    """The axes (modulo 64, as bits) of coordinates that one use has and the other has not."""
+    columns = [use.columns for use in claim.uses]
+    bits = []
+    for own, other in zip(columns, columns[::-1], strict=True):
+        moved = np.flatnonzero(np.isin(axes.features, own[own != other]))
+        bits.append(sum(1 << a for a in {int(a) % 64 for a in moved}))
+    return bits
 
 
 def is_refuted(claim, point):
@@ -187,6 +293,34 @@ class _Shared:
         return np.maximum.reduceat(self.sums(value), self.first).sum(axis=0)
 
 
+class _Twins:
+    """The trees of two uses of one model, which each have a twin in the other use.
+
+    Parameters are those of `_Shared`, and the axes on which each use alone splits, as bits.
+    """
+
+    def __init__(self, parts, value, moved):
+        nodes, first, self.rows = [], 0, []
+        for trees, own in zip(parts, value, strict=True):
+            part = trees.nodes.copy()
+            leaf = part[:, 0] < 0
+            self.rows.append(part[leaf, 1] + first)
+            first += len(own)
+            nodes.append(part)
+        self.nodes, self.rows = np.concatenate(nodes), np.concatenate(self.rows)
+        leaf = self.nodes[:, 0] < 0
+        self.nodes[leaf, 1] = np.arange(leaf.sum())
+        n = len(parts[0])
+        self.offsets = np.concatenate([parts[0].offsets, parts[1].offsets[1:] + len(nodes[0])])
+        self.first = np.concatenate([[0], np.cumsum(leaf)])[self.offsets[:-1]].astype(np.intp)
+        self.twin = np.roll(np.arange(2 * n, dtype=np.int32), n)
+        self.apart = np.repeat(np.array(moved, dtype=np.uint64), n)
+
+    def sums(self, value):
+        """What every leaf adds, of shape (n_leaves, n_columns)."""
+        return np.ascontiguousarray(value[self.rows])
+
+
 class _Forms:
     """What the kernel is told: forms, and which of them each answer needs.
 
@@ -200,11 +334,16 @@ class _Forms:
         self.claim, self.forests = claim, forests
         self.mix, self.tolerance = [], 0.0
         self.columns, self.starts, self.change = [], [], None
+        self.flags = []
 
-    def _add(self, leaves, start, least):
-        """A new form, which must be `least` at least: its number. `leaves` has an array a use."""
+    def _add(self, leaves, start, least, flags=(0, 0)):
+        """A new form, which must be `least` at least: its number. `leaves` has an array a use.
+
+        The `flags` say whether it is a change between twins, and whether it is one tree by tree.
+        """
         self.columns.append(np.concatenate(leaves))
         self.starts.append(float(start - least))
+        self.flags.append(flags)
         return len(self.starts) - 1
 
     def _alone(self, use, leaves):
@@ -213,10 +352,15 @@ class _Forms:
         found[use] = leaves
         return found
 
-    def _leads(self, use, sums):
-        """The leads of every class over every other one, and a table of their forms."""
-        n = sums.value.shape[1]
+    def _leads(self, use, forest):
+        """The leads of every class over every other one, and a table of their forms.
+
+        Where classes do not lead by sums, there are none: points alone decide.
+        """
+        n, sums = forest.n_classes, forest.sums
         leads, table = {}, np.full((n, n), -1, dtype=np.int32)
+        if sums is None:
+            return leads, table
         for a in range(n):
             for k in range(n):
                 if a != k:
@@ -239,6 +383,9 @@ class _Forms:
 
     def sums(self, trees):
         """What the leaves of shared trees add to each form."""
+        if not self.columns:
+            # a form that says nothing, so that there is one
+            self._add([np.zeros(len(own)) for own in self.value], 0.0, 0.0)
         found = trees.sums(np.column_stack(self.columns))
         return found if self.change is None else np.column_stack([found, self.change])
 
@@ -248,8 +395,10 @@ class _Forms:
 
     def bounds(self, bound):
         """Bounds as they are told: leads in what the models themselves compare, nan: none."""
-        units = [_unit(forest.vote) for forest in self.forests]
-        return np.where(bound > 0.0, bound * min(units), np.nan)
+        unit = min(_unit(forest.vote) for forest in self.forests)
+        # of exact sums, what is no lead falls short by a step
+        bound = bound - _HALF_STEP
+        return np.where(bound > 0.0, bound * unit, np.nan)
 
 
 class _OneClass(_Forms):
@@ -257,9 +406,8 @@ class _OneClass(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        sums = _sums_of(forests[0])
-        self.value = [sums.value]
-        _, self.first = self._leads(0, sums)
+        self.value = [_value_of(forests[0])]
+        _, self.first = self._leads(0, forests[0])
         self.second = np.full((1, 0), -1, dtype=np.int32)
         self.wrong = np.ones((len(self.first), 1), dtype=np.uint8)
         self.wrong[claim.data["class"]] = 0
@@ -274,10 +422,10 @@ class _TwoClasses(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        self.own = [_sums_of(forest) for forest in forests]
-        self.value = [own.value for own in self.own]
+        self.own = [forest.sums for forest in forests]
+        self.value = [_value_of(forest) for forest in forests]
         self.labels = [[_key(label) for label in forest.classes] for forest in forests]
-        found = [self._leads(use, sums) for use, sums in enumerate(self.own)]
+        found = [self._leads(use, forest) for use, forest in enumerate(forests)]
         (self.lead, (self.first, self.second)) = zip(*found, strict=True)
         if claim.kind == "rises":
             rank = np.array(claim.data["order"])
@@ -288,11 +436,17 @@ class _TwoClasses(_Forms):
 
     def mixed(self, trees):
         one, two = self.labels
+        if any(own is None for own in self.own):
+            super().mixed(trees)
+            return
         pairs = []
         for a, b in np.argwhere(self.wrong).tolist():
             if two[b] in one and one[a] in two:
                 leads = self.lead[0][a, one.index(two[b])], self.lead[1][b, two.index(one[a])]
                 pairs.append((a, b, *leads))
+        if self.claim.is_of_one_model:
+            self._changes(trees, pairs)
+            return
         factors = _MIXTURES if max(self.wrong.shape) <= _MANY_CLASSES else _MIXTURES[:1]
         if pairs and min(forest.n_trees for forest in self.forests) > 1:
             self.mix = [float(m) for m in factors * _best_mixture(trees, *pairs[0][2:])]
@@ -305,6 +459,18 @@ class _TwoClasses(_Forms):
                 error = 0.0 if exact else _error(trees, size)
                 least = m * one[2] + two[2] - error
                 self.joint[a, b, i] = self._add(leaves, m * one[1] + two[1], least)
+
+    def _changes(self, trees, pairs):
+        """Add the leads that one class loses, and another gains, between both uses of one model."""
+        self.joint = np.full((*self.wrong.shape, 2), -1, dtype=np.int32)
+        self.mix = [1.0]
+        for a, b, one, two in pairs:
+            leaves = [x + y for x, y in zip(one[0], two[0], strict=True)]
+            error = _error(trees, 2.0 * self.own[0].magnitude)
+            self.joint[a, b] = (
+                self._add(leaves, 0.0, one[2] + two[2] - error, (1, 0)),
+                self._add(leaves, 0.0, _NOTHING, (1, 1)),
+            )
 
     def judge(self, points):
         first, second = (forest.predict_index(points) for forest in self.forests)
@@ -344,6 +510,11 @@ class _Numbers(_Forms):
                 if end is not None:
                     end = _logit(end) if self.is_odds else end
                     table.append([self._form([sign], [column], sign * end, error)])
+        elif kind == "rises":
+            column = 0 if self.is_odds else data["column"]
+            pair = [1.0, -1.0], [column, column]
+            own = [self._form(*pair, 0.0, error, (1, 0)), self._form(*pair, _NOTHING, 0.0, (1, 1))]
+            table.append(own)
         else:
             for columns in self._columns():
                 for sign in (1.0, -1.0):
@@ -355,7 +526,7 @@ class _Numbers(_Forms):
         self.wrong = np.ones((len(table), 1), dtype=np.uint8)
         super().mixed(trees)
 
-    def _form(self, factors, columns, end, error):
+    def _form(self, factors, columns, end, error, flags=(0, 0)):
         """The sum of some columns times factors, which is above an end at most by an error."""
         leaves, start = [], 0.0
         for own, factor, k in zip(self.own, factors, columns, strict=True):
@@ -364,14 +535,14 @@ class _Numbers(_Forms):
             else:
                 leaves.append(factor * own.value[:, k])
                 start += factor * own.start[k]
-        return self._add(leaves, start, end - error)
+        return self._add(leaves, start, end - error, flags)
 
     def _apart(self, sign, columns, data, error):
         """Forms that are all above zero where one number exceeds another by the tolerance."""
         atol, rtol = data["atol"], data["rtol"]
         if self.is_odds:
             # a sigmoid rises by no more than a quarter of what it is given
-            found = [self._form([sign, -sign], columns, 4.0 * atol, error)]
+            found = [self._form([sign, -sign], columns, 4.0 * atol, error, (1, 0))]
             if 0.0 < atol < 1.0:
                 first, second = (columns[0], None), (None, columns[1])
                 if sign < 0:
@@ -387,7 +558,9 @@ class _Numbers(_Forms):
             self.tolerance = atol
         signs = (1.0, -1.0) if rtol else (1.0,)
         return [
-            self._form([sign, -sign - own * rtol], columns, atol, (1.0 + rtol) * error)
+            self._form(
+                [sign, -sign - own * rtol], columns, atol, (1.0 + rtol) * error, (not rtol, 0)
+            )
             for own in signs
         ]
 
@@ -416,6 +589,9 @@ class _Numbers(_Forms):
                 np.inf if data["high"] is None else data["high"],
             )
             return np.where((low <= number) & (number <= high), -1, _WRONG)
+        if self.claim.kind == "rises":
+            first, second = (part[:, data["column"]] for part in own)
+            return np.where(first <= second, -1, _WRONG)
         right = np.ones(len(points), dtype=bool)
         columns = [(k, k) for k in range(own[0].shape[1])] if self.is_odds else self._columns()
         for pair in columns:
@@ -458,13 +634,9 @@ def _error(trees, size):
     return 16.0 * (len(trees.first) + 16) * _EPS * size
 
 
-def _sums_of(forest):
-    if forest.sums is None:
-        raise NoEvidence(
-            "The class of a model is no sum of what its trees say: it counts labels of members. "
-            "Evidence is written of sums alone."
-        )
-    return forest.sums
+def _value_of(forest):
+    """What the leaves of a forest add to its sums; nothing, where it has none."""
+    return np.zeros((forest.n_nodes, 1)) if forest.sums is None else forest.sums.value
 
 
 def _number_sums(forest):

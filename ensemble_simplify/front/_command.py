@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import traceback
 from pathlib import Path
@@ -11,9 +12,9 @@ import numpy as np
 
 from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
-from ensemble_simplify.proof import verify
-from ensemble_simplify.reading import table_of
-from ensemble_simplify.writing import export_tree
+from ensemble_simplify.proof import differences, verify
+from ensemble_simplify.reading import OnnxModel, table_of
+from ensemble_simplify.writing import export_model, export_tree, import_model
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
@@ -50,6 +51,7 @@ def main(arguments=None):
 
 def _report(told):
     found = _simplified(told)
+    holds = _is_close(told, found)
     _print(found.report(told.html))
     if told.html:
         _print(f"\nThe report with the tree drawn is in {told.html}.")
@@ -59,36 +61,107 @@ def _report(told):
             f"\nThe recommended tree is in {told.save}: SimplifiedModel.load reads it, and so do "
             "the commands."
         )
-    return HOLDS
+    return HOLDS if holds else DOES_NOT_HOLD
+
+
+def _is_close(told, found):
+    """Whether the recommended tree agrees with the model as often as is asked for."""
+    least = told.min_agreement
+    if least is None or found.verdict.agreement >= least:
+        return True
+    agreement = "R2" if not found.is_classifier else "agreement"
+    own = "no tree" if found.best is None else f"{found.verdict.agreement:.4g}"
+    print(
+        f"The {agreement} of the recommended tree with the model is below --min-agreement {least}: "
+        f"{own}.",
+        file=sys.stderr,
+    )
+    return False
 
 
 def _export(told):
+    if told.as_is:
+        text = _as_it_is(told)
+    elif (text := _tree_as_text(told)) is None:
+        return DOES_NOT_HOLD
+    if told.out is None:
+        _print(text, end="")
+    else:
+        told.out.write_text(text, encoding="utf-8")
+    return HOLDS
+
+
+def _as_it_is(told):
+    """The model in the file: an ensemble, or a tree."""
+    model = _model(told.model, trust=told.trust)
+    if told.language == "rules":
+        return _written(told, model)
+    if told.decimals is not None:
+        raise CannotRead("--decimals goes with --language rules alone. Leave it out.")
+    rows = None if told.data is None else _rows(told.data, told.target, model, others=True)[0]
+    return export_model(
+        model,
+        told.language,
+        output=_output(told),
+        name=told.name,
+        table=told.table,
+        keys=told.keys or (),
+        X=rows,
+    )
+
+
+def _output(told):
+    return "probabilities" if told.probabilities else "label"
+
+
+_NO_RULES = "a scorecard has no rules. Choose another --language, such as sql."
+
+
+def _written(told, tree):
+    """One tree, or scorecard, in the language."""
+    if getattr(tree, "named_card", None) is not None:
+        if told.language == "rules":
+            raise CannotRead(_NO_RULES)
+        return export_model(
+            tree,
+            told.language,
+            output=_output(told),
+            name=told.name,
+            table=told.table,
+            keys=told.keys or (),
+        )
+    if told.keys:
+        raise CannotRead("--keys goes with --as-is and --language sql. Leave it out.")
+    return export_tree(
+        tree,
+        told.language,
+        output=_output(told),
+        name=told.name,
+        table=told.table,
+        decimals=told.decimals,
+    )
+
+
+def _tree_as_text(told):
+    """The tree in the file, or the one that is recommended; None: it is not close enough."""
     if told.tree:
         tree = _model(told.model, trust=told.trust)
     else:
         if told.data is None:
             raise CannotRead(
                 f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
-                "--tree if the file itself holds the tree."
+                "--as-is to write the model itself, or --tree if the file holds the tree."
             )
+        if told.kinds == "scorecard" and told.language == "rules":
+            raise CannotRead(_NO_RULES)
         found = _simplified(told)
         if found.best_model is None:
             raise CannotRead(f"no tree was found: {found.verdict.text}")
         print(f"Note: {found.verdict.text}", file=sys.stderr)
+        if not _is_close(told, found):
+            return None
         tree = found.best_model
-    text = export_tree(
-        tree,
-        told.language,
-        output="probabilities" if told.probabilities else "label",
-        name=told.name,
-        table=told.table,
-        decimals=told.decimals,
-    )
-    if told.out is None:
-        _print(text, end="")
-    else:
-        told.out.write_text(text, encoding="utf-8")
-    return HOLDS
+    return _written(told, tree)
 
 
 def _verify(told):
@@ -107,10 +180,29 @@ def _verify(told):
         max_boxes=told.max_boxes,
     )
     _print(repr(outcome))
+    if told.save and outcome.equal is not None:
+        # what is asked for and cannot be written ends as an error does
+        outcome.save(told.save, time_limit=told.time_limit)
+        _print(f"The evidence is in {told.save}: python -m ensemble_simplify check {told.save}")
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.equal]
 
 
-COMMANDS = {"report": _report, "export": _export, "verify": _verify}
+def _differences(told):
+    models = [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+    X = _rows(told.data, told.target, models[0], others=True)[0]
+    found = differences(
+        *models, X, max_boxes=told.max_boxes, atol=told.atol, random_state=told.random_state
+    )
+    _print(repr(found))
+    return HOLDS if found.n_differing <= told.max_share * found.n_rows else DOES_NOT_HOLD
+
+
+COMMANDS = {
+    "report": _report,
+    "export": _export,
+    "verify": _verify,
+    "differences": _differences,
+}
 
 
 def _simplified(told):
@@ -128,6 +220,7 @@ def _simplified(told):
         X_more=more,
         max_leaves=told.max_leaves,
         methods=methods[0] if len(methods) == 1 else methods,
+        kinds=told.kinds.split(","),
         scoring=told.scoring,
         class_weight=told.class_weight,
         atol=told.atol,
@@ -153,7 +246,9 @@ _EXAMPLES = """examples:
   python -m ensemble_simplify report model.joblib data.csv --save tree.json
   python -m ensemble_simplify export model.joblib data.csv --language sql --table customers
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
-  python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60
+  python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
+  python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60 --save evidence.json
+  python -m ensemble_simplify differences old.joblib new.joblib data.csv --max-share 0.01
 
 Without a command, "report" is meant.
 """
@@ -187,16 +282,26 @@ def _parser():
 
     export = commands.add_parser(
         "export",
-        help="write the recommended tree, or a tree as it is, in a language",
-        description="Write the tree that is recommended for a model, or a tree as it is, in a "
+        help="write the recommended tree, or a model as it is, in a language",
+        description="Write the tree that is recommended for a model, or the model as it is, in a "
         "language. What the tree is worth is said on the standard error stream.",
         epilog=_EXIT_CODES,
     )
     _add_model(export)
     export.add_argument(
-        "data", type=Path, nargs="?", help="table with a header, in CSV; not used with --tree"
+        "data",
+        type=Path,
+        nargs="?",
+        help="table with a header, in CSV; not used with --tree, and with --as-is only for the "
+        "types and levels of columns that the model does not know itself",
     )
-    export.add_argument(
+    whole = export.add_mutually_exclusive_group()
+    whole.add_argument(
+        "--as-is",
+        action="store_true",
+        help="write the model itself, an ensemble or a tree, with its own answers bit for bit",
+    )
+    whole.add_argument(
         "--tree", action="store_true", help="the file holds the tree: write it as it is"
     )
     export.add_argument(
@@ -208,8 +313,41 @@ def _parser():
     )
     export.add_argument("--name", help="name of the function, or of the column in SQL")
     export.add_argument("--table", help="in SQL, the table to select from")
+    export.add_argument(
+        "--keys",
+        type=lambda text: text.split(","),
+        help="with --as-is in SQL, columns that are selected beside the answer, with commas",
+    )
     export.add_argument("--decimals", type=int, help="in rules, digits after the point")
     _add_simplify(export)
+
+    changed = commands.add_parser(
+        "differences",
+        help="tell in rules on which rows of a table two models differ",
+        description="Tell in a few rules on which rows of a table two models differ.",
+        epilog="Exit codes: 0 they differ on no more than --max-share of the rows; 1 on more; 2 "
+        "bad input.",
+    )
+    _add_model(changed)
+    changed.add_argument("model_b", type=Path, help="the other one")
+    changed.add_argument("data", type=Path, help="table with a header, in CSV")
+    changed.add_argument("--target", help="column of the table that is none of the models'")
+    changed.add_argument(
+        "--max-boxes", type=int, default=5, help="rules, at most (default: %(default)s)"
+    )
+    changed.add_argument(
+        "--max-share",
+        type=_share,
+        default=0.0,
+        help="share of the rows, from 0 to 1, on which they may differ (default: 0)",
+    )
+    changed.add_argument(
+        "--atol",
+        type=_tolerance,
+        help="values differ if they are further apart: a number, or a share of the standard "
+        "deviation of the first model's (default: their mean distance)",
+    )
+    changed.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
 
     compare = commands.add_parser(
         "verify",
@@ -240,6 +378,12 @@ def _parser():
         help="boxes of the feature space to look at, at most: a limit that is the same on every "
         "machine (default: none)",
     )
+    compare.add_argument(
+        "--save",
+        type=Path,
+        help="where to write evidence, in JSON, for the command check: the models, the claim, and "
+        "its proof or the row on which they differ; 2 if there is none in reach",
+    )
     return parser
 
 
@@ -247,7 +391,9 @@ def _add_model(parser):
     parser.add_argument(
         "model",
         type=Path,
-        help="fitted model, written by joblib, pickle, skops (.skops) or SimplifiedModel.save",
+        help="fitted model, written by joblib, pickle, skops (.skops), SimplifiedModel.save or "
+        "export in JSON; or an ONNX graph (.onnx), or what LightGBM (.txt), XGBoost (.ubj, .json) "
+        "or CatBoost (.cbm) saved",
     )
     parser.add_argument(
         "--trust", action="store_true", help="load every type in a .skops file, known or not"
@@ -269,6 +415,11 @@ def _add_simplify(parser):
         "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
     )
     parser.add_argument(
+        "--kinds",
+        default="tree",
+        help='what can be recommended: "tree", "scorecard", or both with a comma (default: tree)',
+    )
+    parser.add_argument(
         "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'
     )
     parser.add_argument(
@@ -281,9 +432,24 @@ def _add_simplify(parser):
         help="in regression, how far from the model's value promises may be: a number, or a share "
         "of the standard deviation of its answers (default: %(default)s)",
     )
+    parser.add_argument(
+        "--min-agreement",
+        type=_share,
+        help="exit with 1, and export nothing, if the tree agrees with the model on a smaller "
+        "share of rows than this, from 0 to 1 (in regression: R2; both corrected for the choice "
+        "among trees)",
+    )
     parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
     parser.add_argument("--verbose", action="store_true", help="print the progress")
     _add_limit(parser)
+
+
+def _share(text):
+    """A number from 0 to 1."""
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share from 0 to 1")
+    return number
 
 
 def _tolerance(text):
@@ -304,8 +470,10 @@ def _add_limit(parser):
 def _model(path, *, trust):
     if not path.is_file():
         raise CannotRead(f"there is no file {path}.")
-    if path.suffix == ".json":
-        return SimplifiedModel.load(path)
+    if (kind := path.suffix.lower()) in _LIBRARIES:
+        return _of_library(path, *_LIBRARIES[kind])
+    if kind == ".json":
+        return _of_json(path)
     if path.suffix != ".skops" or trust:
         print(
             f"Note: loading {path} can run any code that is in it. Load only files that you trust.",
@@ -328,6 +496,63 @@ def _model(path, *, trust):
             f"{path} is not a model that joblib can read: {error}. Save the model again, with "
             "joblib.dump."
         ) from error
+
+
+def _boosted(path):
+    import lightgbm
+
+    return lightgbm.Booster(model_file=str(path))
+
+
+def _extreme(path):
+    import xgboost
+
+    return xgboost.Booster(model_file=str(path))
+
+
+def _cat(path):
+    import catboost
+
+    model = catboost.CatBoost().load_model(str(path))
+    try:
+        return catboost.to_classifier(model)
+    except catboost.CatBoostError:  # it is none
+        return model
+
+
+# By the end of a file's name: what it is called, and what reads it.
+_LIBRARIES = {
+    ".onnx": ("an ONNX graph of one ensemble of trees", OnnxModel),
+    ".txt": ("a model that LightGBM saved", _boosted),
+    ".ubj": ("a model that XGBoost saved", _extreme),
+    ".cbm": ("a model that CatBoost saved", _cat),
+}
+
+
+def _of_library(path, what, read):
+    """A model in the form of another library."""
+    try:
+        return read(path)
+    except ImportError as error:
+        raise CannotRead(f"{path} is read with a library that is not installed: {error}") from error
+    except Exception as error:  # whatever the library raises
+        first = str(error).strip().split("\n")[0]
+        raise CannotRead(
+            f"{path} is not {what}, as the end of its name says: {first}. Save the model again."
+        ) from error
+
+
+def _of_json(path):
+    """A tree or an ensemble that was exported, or a model of XGBoost."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:  # said by SimplifiedModel
+        found = None
+    if isinstance(found, dict) and found.get("format") == "ensemble_simplify.ensemble":
+        return import_model(path.read_text(encoding="utf-8"))
+    if isinstance(found, dict) and "learner" in found:
+        return _of_library(path, *_LIBRARIES[".ubj"])
+    return SimplifiedModel.load(path)
 
 
 def _skops(path, *, trust):
@@ -375,6 +600,8 @@ def _rows(path, target, model, *, others=False):
         if getattr(getattr(model, "classes_", None), "dtype", np.dtype(int)).kind in "OSU":
             y = y.astype(str).astype(object)
     names = getattr(model, "feature_names_in_", None)
+    if names is None and known is not None:  # as native boosters know them
+        names = known.names
     if names is None:
         if (n := getattr(model, "n_features_in_", table.shape[1])) != table.shape[1]:
             beside = "" if y is None else " besides the target"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.front._display import SimplificationDisplay
@@ -19,13 +21,17 @@ from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
-from ensemble_simplify.proof import Agreement, Differences, Verification
+from ensemble_simplify.proof import Agreement, Differences, Verification, differences
 
 if TYPE_CHECKING:
     import pandas
 
 # Columns of the table that are of use to its makers alone.
 _HIDDEN = ("is_measured",)
+# Columns that say nothing where no scorecard was tried.
+_OF_CARDS = ("bins", "is_card")
+# Rules in the report on where the tree leaves the model.
+_RULES_TOLD = 3
 
 
 def simplified(result, model, figures=None):
@@ -57,12 +63,12 @@ class Simplification:
     ----------
     table : list of Bunch
         The model, the most frequent answer, then every method that was tried. Each row has
-        ``name``, ``leaves`` (of all trees), ``trees``, ``accuracy``, ``balanced_accuracy``,
-        ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of 95 %),
-        ``class_agreement`` (a dict: of the rows to which the model gives a label, the share to
-        which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
-        ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and agreement are
-        coefficients of determination.
+        ``name``, ``leaves`` (of all trees), ``trees``, ``bins`` (of a scorecard), ``accuracy``,
+        ``balanced_accuracy``, ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of
+        95 %), ``class_agreement`` (a dict: of the rows to which the model gives a label, the share
+        to which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
+        ``is_card``, ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and
+        agreement are coefficients of determination.
     best : str or None
         Name of the row that is recommended; None if no tree was found.
     reason : str
@@ -97,6 +103,8 @@ class Simplification:
         What `at` returns.
     _task : object
         What `refit` learns from anew.
+    _left_out : object or None
+        The rows that the recommended tree was measured on, and what the model and it answered.
 
     Examples
     --------
@@ -131,6 +139,7 @@ class Simplification:
     seconds: float
     _by_size: dict
     _task: Task
+    _left_out: Bunch | None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""
@@ -193,7 +202,8 @@ class Simplification:
         """
         import pandas as pd
 
-        rows = [{key: row[key] for key in row if key not in _HIDDEN} for row in self.table]
+        hidden = _HIDDEN if any(row.is_card for row in self.table) else (*_HIDDEN, *_OF_CARDS)
+        rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
     def report(self, path: str | PathLike | None = None) -> str:
@@ -344,7 +354,7 @@ class Simplification:
         return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
-        """Write the recommended tree as rules, SQL, C, Python or JSON.
+        """Write the recommended tree as rules, SQL, C, Python or JSON; or the scorecard.
 
         Parameters
         ----------
@@ -374,7 +384,7 @@ class Simplification:
         return self[self._named(result)].export(language, **options)
 
     def export_text(self, **options: Any) -> str:
-        """The recommended tree as indented text.
+        """The recommended tree as indented text, or the scorecard.
 
         Parameters
         ----------
@@ -394,7 +404,7 @@ class Simplification:
         Parameters
         ----------
         path : str or path
-            If it ends in ".json", the tree alone is written, as text.
+            If it ends in ".json", the tree alone is written, as text; a scorecard cannot be.
         """
         self[self._named(None)].save(path)
 
@@ -430,13 +440,14 @@ class Simplification:
         """
         return self[self._named(None)].agreement(X, **options)
 
-    def differences(self, X: ArrayLike, **options: Any) -> Differences:
+    def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
         """Where what is recommended differs from the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
+        X : array-like or data frame of shape (n_rows, n_features) or None, default=None
+            Rows as the model takes them, with its columns in their order. None: the rows that were
+            left out to measure, as they were answered by trees that had not seen them.
         **options
             Further parameters of :func:`differences`.
 
@@ -445,4 +456,17 @@ class Simplification:
         Differences
             Rules. The model is ``model_a``.
         """
-        return self[self._named(None)].differences(X, **options)
+        best = self[self._named(None)]
+        if X is not None:
+            return best.differences(X, **options)
+        rows = self._left_out
+        answers = [rows.answers, rows.predicted]
+        if self.is_classifier:  # labels that are floats are labels
+            answers = [own.astype(object) for own in answers]
+        first, second = (lambda _, own=own: own for own in answers)
+        return differences(first, second, rows.X, **{"random_state": self._task.seed, **options})
+
+    @cached_property
+    def _differences(self):
+        """What the report says of them."""
+        return None if self.best is None else self.differences(max_boxes=_RULES_TOLD)

@@ -28,8 +28,9 @@ from ensemble_simplify.base import (
     check_column_names,
     validate_params,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, float32_floor
+from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_domain
 from ensemble_simplify.proof.given_rows import differ
+from ensemble_simplify.proof.volume import box_of, share_of
 from ensemble_simplify.reading import Model, Table, is_plain
 from ensemble_simplify.writing import ALL, NamedTree, Span, one_line, percent, plain
 
@@ -65,6 +66,12 @@ class Difference:
         On how many of them the models differ.
     share : float
         Its share of the rows of `X`.
+    volume : float
+        Its share of the volume: the probability that it holds a point of which each column is
+        drawn by itself, and evenly. Numbers are drawn from the range of the column in `X`, or from
+        its bounds in the domain: as whole numbers if the column is of integers or booleans, or
+        the domain says so. Of a column with levels, all levels have the same chance. A value is
+        missing as often as it is in `X`.
     share_differing : float
         The share of its rows on which the models differ.
     share_of_differences : float
@@ -72,6 +79,8 @@ class Difference:
     answers : pair
         What the models answer where they differ there: the most frequent pair of labels, or in
         regression the mean of each one's values.
+    is_mean : bool
+        Whether `answers` are means of values.
 
     Examples
     --------
@@ -79,7 +88,8 @@ class Difference:
     >>> from ensemble_simplify import differences
     >>> X = np.arange(100).reshape(100, 1)
     >>> differences(lambda rows: rows[:, 0] > 29, lambda rows: rows[:, 0] > 59, X)[0]
-    29.5 < x0 <= 59.5: they differ on 30 of 30 rows (100 %); model_a says mostly True, model_b False
+    29.5 < x0 <= 59.5 (30 % of the rows, 30 % of the volume): they differ on 30 of 30 rows (100 %);
+    model_a says mostly True, model_b False
     """
 
     rule: str
@@ -87,21 +97,53 @@ class Difference:
     n_rows: int
     n_differing: int
     share: float
+    volume: float
     share_differing: float
     share_of_differences: float
     answers: tuple
+    is_mean: bool = False
 
     def __repr__(self):
+        return self.in_words()
+
+    def in_words(self, model_a: str = "model_a", model_b: str = "model_b") -> str:
+        """The rule and its figures as one line of text.
+
+        Parameters
+        ----------
+        model_a, model_b : str
+            What the models are called.
+
+        Returns
+        -------
+        text : str
+            How many rows it holds, on how many of them the models differ, and what they answer.
+        """
         first, second = map(_shown, self.answers)
         n_rows = f"{self.n_rows:,} row{'' if self.n_rows == 1 else 's'}"
+        most = "on average" if self.is_mean else "mostly"
         return (
-            f"{self.rule}: they differ on {self.n_differing:,} of {n_rows} "
-            f"({percent(self.share_differing)}); model_a says {self._most()} {first}, "
-            f"model_b {second}"
+            f"{self.rule} ({percent(self.share)} of the rows, {percent(self.volume)} of the "
+            f"volume): they differ on {self.n_differing:,} of {n_rows} "
+            f"({percent(self.share_differing)}); {model_a} says {most} {first}, {model_b} {second}"
         )
 
-    def _most(self):
-        return "on average" if isinstance(self.answers[0], float) else "mostly"
+    def cells(self) -> list[str]:
+        """The rule and its figures as the cells of a table.
+
+        Returns
+        -------
+        list of str
+            The rule, its rows, its volume, its rows on which the models differ, and what the two
+            answer.
+        """
+        return [
+            self.rule,
+            f"{self.n_rows:,} ({percent(self.share)})",
+            percent(self.volume),
+            f"{self.n_differing:,} ({percent(self.share_differing)})",
+            *map(_shown, self.answers),
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,6 +160,8 @@ class Differences:
         Values that are further apart differ; None: labels were compared.
     mean_difference : float or None
         Mean absolute difference of the values; None: labels were compared.
+    domain : Domain, dict or None
+        What the volume is a share of; None: the range of the rows.
 
     Examples
     --------
@@ -137,6 +181,7 @@ class Differences:
     n_differing: int
     atol: float | None = None
     mean_difference: float | None = None
+    domain: Domain | dict | None = None
 
     def __len__(self):
         return len(self.rules)
@@ -153,8 +198,9 @@ class Differences:
         Returns
         -------
         pandas.DataFrame
-            A row each: ``rule``, ``n_rows``, ``n_differing``, ``share``, ``share_differing``,
-            ``share_of_differences``, and what the models answer: ``model_a``, ``model_b``.
+            A row each: ``rule``, ``n_rows``, ``n_differing``, ``share``, ``volume``,
+            ``share_differing``, ``share_of_differences``, and what the models answer: ``model_a``,
+            ``model_b``.
         """
         import pandas as pd
 
@@ -164,16 +210,27 @@ class Differences:
         ]
         return pd.DataFrame(told, columns=[*_COUNTS, "model_a", "model_b"])
 
-    def _summary(self):
-        """How often the models differ, and how much of that the rules tell; two sentences."""
+    def summary(self, models: str = "The models") -> str:
+        """How often the models differ, and how much of that the rules tell, in two sentences.
+
+        Parameters
+        ----------
+        models : str
+            What they are called, with a capital letter.
+
+        Returns
+        -------
+        text : str
+            Without the rules.
+        """
         beyond = ""
         if self.atol is not None:
             is_mean = self.atol == self.mean_difference
             beyond = f" by more than {self.atol:.4g}" + (", the mean," if is_mean else "")
         if not self.n_differing:
-            return f"The models differ on none of {self.n_rows:,} rows{beyond.rstrip(',')}."
+            return f"{models} differ on none of {self.n_rows:,} rows{beyond.rstrip(',')}."
         first = (
-            f"The models differ{beyond} on {self.n_differing:,} of {self.n_rows:,} rows "
+            f"{models} differ{beyond} on {self.n_differing:,} of {self.n_rows:,} rows "
             f"({percent(self.n_differing / self.n_rows)})."
         )
         if not self.rules:
@@ -183,33 +240,44 @@ class Differences:
         return f"{first} {told} where {inside:,} of these are:"
 
     def __repr__(self):
-        lines = [self._summary(), *(f"  {rule!r}" for rule in self.rules)]
-        return "\n".join([*lines, _MEASURED]) if self.rules else lines[0]
+        lines = [self.summary(), *(f"  {rule!r}" for rule in self.rules)]
+        return "\n".join([*lines, self._measured()]) if self.rules else lines[0]
+
+    def _measured(self):
+        """What the figures are of, in words."""
+        of = "the range of these rows" if self.domain is None else "the domain"
+        return (
+            "Measured on these rows alone: on others, the models may differ elsewhere. Volumes "
+            f"are shares of {of}."
+        )
 
     def _repr_html_(self):
         if not self.rules:
-            return f"<p>{escape(self._summary())}</p>"
-        titles = ["rule", "rows", "they differ on", "model_a says", "model_b says"]
+            return f"<p>{escape(self.summary())}</p>"
+        titles = ["rule", "rows", "volume", "they differ on", "model_a says", "model_b says"]
         head = "".join(f'<th style="text-align:left">{title}</th>' for title in titles)
         body = ""
         for rule in self.rules:
-            cells = [
-                rule.rule,
-                f"{rule.n_rows:,} ({percent(rule.share)})",
-                f"{rule.n_differing:,} ({percent(rule.share_differing)})",
-                *map(_shown, rule.answers),
-            ]
-            row = "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells)
+            row = "".join(
+                f'<td style="text-align:left">{escape(cell)}</td>' for cell in rule.cells()
+            )
             body += f"<tr>{row}</tr>"
         return (
-            f"<p>{escape(self._summary())}</p>"
+            f"<p>{escape(self.summary())}</p>"
             f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div><p>{_MEASURED}</p>"
+            f"<tbody>{body}</tbody></table></div><p>{self._measured()}</p>"
         )
 
 
-_COUNTS = ("rule", "n_rows", "n_differing", "share", "share_differing", "share_of_differences")
-_MEASURED = "Measured on these rows alone: on others, the models may differ elsewhere."
+_COUNTS = (
+    "rule",
+    "n_rows",
+    "n_differing",
+    "share",
+    "volume",
+    "share_differing",
+    "share_of_differences",
+)
 
 
 def _answers_of(rule):
@@ -225,6 +293,7 @@ def _shown(answer):
         "X": ["array-like"],
         "max_boxes": [Interval(Integral, 1, None, closed="left")],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "domain": [Domain, dict, None],
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "random_state": ["random_state"],
     },
@@ -238,6 +307,7 @@ def differences(
     max_boxes: int = 5,
     min_rows: int = 5,
     atol: float | str | None = None,
+    domain: Domain | dict | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Differences:
     """Tell in short rules where two models differ, among rows.
@@ -245,7 +315,7 @@ def differences(
     What is told is true of the rows `X`, which both models are asked about; it is no statement
     about other rows. :func:`verify` finds a difference anywhere, or proves that there is none.
 
-    Read more in the :ref:`User Guide <simplify_differences>`.
+    Read more in the :ref:`User Guide <differences>`.
 
     Parameters
     ----------
@@ -263,6 +333,10 @@ def differences(
         Of numbers: they differ if they are further apart than this. A text such as "10%" is that
         share of the standard deviation of the first model's answers to the rows. None: than they
         are in the mean of the rows.
+    domain : Domain, dict or None, default=None
+        The box of which the volume of a rule is a share. Its bounds replace the range of the rows,
+        and features that it calls integers are counted in whole numbers. Groups and implications
+        are not supported here. None: the range of the rows.
     random_state : int, RandomState instance or None, default=None
         Chooses among splits that are equally good and, of tables of more than 4 million numbers,
         the rows from which the rules are found; rows are counted on all.
@@ -272,6 +346,14 @@ def differences(
     Differences
         A list of rules, that of the most differing rows first; no row is in two of them. It is
         short, or empty, where no rule tells the rows on which the models differ from the others.
+
+    Raises
+    ------
+    TypeError
+        If a model has no ``predict`` and is no function.
+    ValueError
+        If a parameter is out of range, `atol` is given for labels, the models have different
+        columns, a row is outside the domain, or the domain bounds a column of levels.
 
     See Also
     --------
@@ -302,6 +384,8 @@ def differences(
     (88, 1)
     >>> found[0].rule, found[0].answers
     ('x1 > 0.805 and x0 > 0.505', (True, False))
+    >>> round(found[0].share, 3), round(found[0].volume, 3)
+    (0.088, 0.097)
     """
     check_atol(atol)
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -309,12 +393,15 @@ def differences(
     check_column_names([model.estimator for model in models], X)
     answers = [_asked(model, X) for model in models]
     apart, atol, mean = _compare(models, answers, atol)
-    found = Differences([], len(apart), int(apart.sum()), atol, mean)
+    found = Differences([], len(apart), int(apart.sum()), atol, mean, domain)
+    names = _names_of(X, models)
+    table = _ordered(Table.of_rows(X), X, apart)
+    numbers = np.array(table.read(X), dtype=np.float64)
+    box = _box(X, table, numbers, domain, names)
     if not found.n_differing:
         return found
-    names = _names_of(X, models)
     rng = check_random_state(random_state)
-    for words, rows in _rules_of(X, names, apart, max_boxes, min_rows, rng):
+    for words, spans, rows in _rules_of(table, names, numbers, apart, max_boxes, min_rows, rng):
         differing = rows[apart[rows]]
         found.rules.append(
             Difference(
@@ -323,9 +410,11 @@ def differences(
                 n_rows=len(rows),
                 n_differing=len(differing),
                 share=len(rows) / len(apart),
+                volume=share_of(spans, *box),
                 share_differing=len(differing) / len(rows),
                 share_of_differences=len(differing) / found.n_differing,
                 answers=_most([own[differing] for own in answers], mean is not None),
+                is_mean=mean is not None,
             )
         )
     return found
@@ -394,10 +483,32 @@ def _names_of(X, models):
     return next((list(map(str, own)) for own in known if own is not None), None)
 
 
-def _rules_of(X, names, apart, max_boxes, min_rows, random_state):
-    """Rules, as pairs of words and the numbers of their rows; no row is in two."""
-    table = _ordered(Table.of_rows(X), X, apart)
-    numbers = np.array(table.read(X), dtype=np.float64)
+def _box(X, table, numbers, domain, names):
+    """Ranges of the columns, which hold whole numbers, and how often each is missing."""
+    missing = np.isnan(numbers)
+    inside = read_domain(domain, len(table), names, missing.any(axis=0), table.highest_code)
+    if inside is not None:
+        coded = table.categorical & ((inside.low > 0) | (inside.high < table.highest))
+        if coded.any():
+            name = np.arange(len(coded)) if names is None else names
+            raise ValueError(
+                f"domain bounds the column {name[int(coded.argmax())]!r} of levels, all of which "
+                "count alike. Leave its bounds out."
+            )
+        if inside.clauses:
+            raise ValueError(
+                "domain has groups or implications, which differences does not support. Leave them "
+                "out, or give their features integers and bounds."
+            )
+        inside.check_rows(numbers)
+    low, high, integer = box_of(np.clip(numbers, -FLOAT32_MAX, FLOAT32_MAX), inside)
+    kinds = list(X.dtypes) if hasattr(X, "dtypes") else [X.dtype] * len(low)
+    integer = integer | [getattr(kind, "kind", "O") in "biu" for kind in kinds]
+    return low, high, integer, missing.mean(axis=0)
+
+
+def _rules_of(table, names, numbers, apart, max_boxes, min_rows, random_state):
+    """Rules: words, what they leave of each column, and their rows; no row is in two."""
     n_levels = np.array([0 if own is None else len(own) for own in table.levels])
     # a level for every few rows would tell any rows from all others
     numbers[:, n_levels * min_rows > len(numbers)] = 0.0
@@ -422,7 +533,9 @@ def _rules_of(X, names, apart, max_boxes, min_rows, random_state):
     boxes = [Box(spans, _inside(spans, numbers)) for node, spans in tree.paths() if node in kept]
     boxes = _largest(boxes, apart, 2 * max_boxes)
     boxes = _largest(_shortened(boxes, numbers, apart), apart, max_boxes)
-    return [(tree.rule(box.spans) or "every row", np.flatnonzero(box.mask)) for box in boxes]
+    return [
+        (tree.rule(box.spans) or "every row", box.spans, np.flatnonzero(box.mask)) for box in boxes
+    ]
 
 
 class Box(NamedTuple):

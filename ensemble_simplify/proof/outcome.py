@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.evidence import save
+from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.writing import number, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verification:
+class Verification(HasEvidence):
     """Outcome of `verify`.
 
     It is true (in the sense of ``if``) only where equality, or closeness, is proven.
@@ -94,35 +93,6 @@ class Verification:
 
     def __bool__(self):
         return self.equal is True
-
-    def save(
-        self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
-    ) -> None:
-        """Write evidence: a file with both models, the outcome and its proof.
-
-        ``python -m ensemble_simplify check`` checks it, and so does a program that knows nothing of
-        this package.
-
-        Read more in the :ref:`User Guide <evidence>`.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, in JSON. One that ends in ``.gz`` is compressed.
-        max_boxes : int, default=1_000_000
-            Boxes of the proof, at most.
-        time_limit : float or None, default=None
-            Seconds after which :class:`TimeLimitError` is raised.
-
-        Raises
-        ------
-        ValueError
-            If it is undecided, or the proof takes more than `max_boxes` boxes, or its models are
-            no sums of what their trees say. No file is written then.
-        TimeLimitError
-            If the time limit came first.
-        """
-        save(self.claim, path, max_boxes=max_boxes, time_limit=time_limit)
 
     def __repr__(self):
         boxes = "box" if self.n_boxes == 1 else "boxes"

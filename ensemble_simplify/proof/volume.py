@@ -43,6 +43,33 @@ def box_of(rows, inside):
     return low, high, integer
 
 
+def share_of(spans, low, high, integer, missing):
+    """The share of a box in which some features are within spans, drawn one by one and evenly.
+
+    Parameters
+    ----------
+    spans : dict of int to Span
+        Ends are numbers that float32 represents.
+    low, high, integer : arrays of shape (n_features,)
+        As of `box_of`.
+    missing : array of shape (n_features,)
+        The probability that each feature is missing.
+
+    Returns
+    -------
+    float
+    """
+    share = 1.0
+    for j, span in spans.items():
+        inside = 0.0
+        if span.low < span.high:
+            cuts = np.array([end for end in (span.low, span.high) if np.isfinite(end)])
+            cells = cell_shares(cuts, low[j], high[j], integer[j])
+            inside = cells[int(np.isfinite(span.low))]
+        share *= float(missing[j] * span.missing + (1.0 - missing[j]) * inside)
+    return share
+
+
 def drawn(low, high, integer, rounds, n, rng):
     """Points drawn evenly from the box; if `rounds`, as plain numbers that float32 represents."""
     share = rng.random_sample((n, len(low)))

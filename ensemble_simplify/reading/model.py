@@ -106,6 +106,11 @@ class Model:
         return classes_of(self.estimator) if self.forest is None else self.forest.classes
 
     @property
+    def adds_in_any_order(self):
+        """Whether its own threads add up its trees in the order in which they end."""
+        return self._n_jobs is not None
+
+    @property
     def decision(self):
         """The vote that turns sums into a class or a number."""
         return self.forest.vote

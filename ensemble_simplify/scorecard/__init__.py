@@ -1,9 +1,10 @@
 """Scorecards: points a bin, from any predictor or from an additive model.
 
 `_card` is what a scorecard computes: a sum of terms, each of which one column decides, or a pair.
-`_bins` finds cards of every size for labelled rows, with a kernel `_sums` that adds up rows.
-`_points` makes whole numbers of its points and says what that changes. `_additive` writes additive
-models as cards.
+`_estimator` has the public estimators, which learn a card from a predictor. `_bins` finds cards of
+every size for labelled rows, with a kernel `_sums` that adds up rows. `_points` makes whole numbers
+of its points and says what that changes, and `_edges` short numbers of the ends of its bins.
+`_additive` writes additive models as cards.
 
 What people see of it is shown by `_shown`, for all that hold a card: in the words of `_text`, as a
 picture by `_display`, as a page by `_page`, and with the reasons for answers by `_reasons`.
@@ -12,18 +13,21 @@ picture by `_display`, as a page by `_page`, and with the reasons for answers by
 from ensemble_simplify.scorecard._additive import AdditiveScorecard, scorecard
 from ensemble_simplify.scorecard._card import Card, Term
 from ensemble_simplify.scorecard._display import ScorecardDisplay
+from ensemble_simplify.scorecard._estimator import ScorecardClassifier, ScorecardRegressor
 from ensemble_simplify.scorecard._page import CARD_STYLE, card_content, card_fragment
 from ensemble_simplify.scorecard._reasons import Reason
 from ensemble_simplify.scorecard._shown import ShowsCard
 from ensemble_simplify.scorecard._text import NamedCard
 
 __all__ = [
-    "AdditiveScorecard",
     "CARD_STYLE",
+    "AdditiveScorecard",
     "Card",
     "NamedCard",
     "Reason",
+    "ScorecardClassifier",
     "ScorecardDisplay",
+    "ScorecardRegressor",
     "ShowsCard",
     "Term",
     "card_content",

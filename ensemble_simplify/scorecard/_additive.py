@@ -9,15 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import Interval, validate_params, warn
+from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import verify
-from ensemble_simplify.reading import ImportedEnsemble, Model, has_probabilities, imported
+from ensemble_simplify.reading import (
+    ImportedEnsemble,
+    Model,
+    has_probabilities,
+    imported,
+    says_it_takes_gaps,
+)
 from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecard._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
 
 
-class AdditiveScorecard(ImportedEnsemble):
+class AdditiveScorecard(ShowsCard, ImportedEnsemble):
     """A fitted additive model, written as a scorecard; it cannot be fitted again.
 
     :func:`scorecard` makes it. It predicts by adding up points, and is taken wherever a fitted
@@ -48,6 +56,9 @@ class AdditiveScorecard(ImportedEnsemble):
     """
 
     card_: Card
+
+    def _numbers_of(self, X):
+        return self._rows(X)
 
 
 @validate_params(
@@ -128,18 +139,27 @@ def scorecard(
     reading = card.reading(read.classes, read.table)
     found = imported(reading, len(read.table), kind=AdditiveScorecard)
     found.card_ = card
+    found._may_miss = np.full(len(read.table), says_it_takes_gaps(read.estimator) is not False)
     found._forest = Model.of(found, check=False).finest
     atol = None
     if read.classes is None:
         # both sum up with roundings of their own
         atol = read.finest.number_sums.rounding + found._forest.number_sums.rounding
-    outcome = verify(read.estimator, found, atol=atol, time_limit=time_limit, max_boxes=max_boxes)
+    outcome = verify(
+        read.estimator,
+        found,
+        domain=_with_gaps(read),
+        atol=atol,
+        time_limit=time_limit,
+        max_boxes=max_boxes,
+    )
     found.verification_ = outcome
     if outcome.equal is None:
         warn(
-            f"It is not decided whether the card answers as {read.name} does everywhere "
-            f"(reason: {outcome.reason}). Give the proof more time_limit or max_boxes, or compare "
-            "near rows: verify(model, card, X=X, max_changes=1)."
+            f"The card adds up what {read.name} does, in another order. Whether that turns a label "
+            "where two classes are tied but for roundings is not decided (reason: "
+            f"{outcome.reason}). Give the proof more time_limit or max_boxes, or ask about your "
+            "rows: verify(model, card, X=X, max_changes=1)."
         )
     elif not outcome.equal:
         row = np.asarray(outcome.counterexample).ravel().tolist()
@@ -148,6 +168,17 @@ def scorecard(
             f"rounding: at {row}, {outcome.predictions[1]} in place of {outcome.predictions[0]}."
         )
     return found
+
+
+def _with_gaps(model):
+    """The domain with gaps wherever a model takes them; None: it takes none."""
+    if not says_it_takes_gaps(model.estimator):
+        return None
+    filled = np.zeros(len(model.table), dtype=bool)
+    if model.forest.filled is not None:
+        filled |= model.forest.filled
+    filled[list(model.table.hashed)] = True
+    return Domain(missing=np.flatnonzero(~filled).tolist())
 
 
 def _card_of(model):

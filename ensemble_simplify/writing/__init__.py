@@ -7,8 +7,9 @@ under other weights, with `boosters` for those of LightGBM and XGBoost, and `cat
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
 all share. Of an ensemble, `named_ensemble` is what `named_tree` is of a tree, `program` says what
 it computes step by step, and `ensemble_in_sql`, `ensemble_in_c`, `ensemble_in_python` and
-`ensemble_in_json` write that. `words` shows names and numbers. The kernel `_cost_complexity` prunes
-a tree at its weakest links.
+`ensemble_in_json` write that, also of one rounded to `int16`; `caveats` counts the rows to which
+the code may answer otherwise than the model. `words` shows names and numbers. The kernel
+`_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links

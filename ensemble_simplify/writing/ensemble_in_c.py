@@ -1,20 +1,32 @@
-"""Fitted ensembles in C: tables of nodes, a loop, and what is computed from the leaves."""
+"""Fitted ensembles in C: the trees as tables or nested code, and what is computed from the leaves.
+
+In 16 bits, a function turns numbers into codes, and the trees go by these.
+"""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
+from ensemble_simplify.grid import preorder
 from ensemble_simplify.writing.in_c import c_codes, c_comment, c_number
+from ensemble_simplify.writing.int16 import LAST, MISSING
+from ensemble_simplify.writing.literals import blocks
 from ensemble_simplify.writing.program import Probability, StepWriter
 
 # Numbers in a line of a table.
 _IN_A_LINE = 8
 
 
-def ensemble_in_c(ensemble, probabilities, name):
-    """A C99 function of a row of doubles; see `export_model`."""
-    writer = _Writer(ensemble, name)
-    return writer.text(probabilities)
+def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, told=()):
+    """A C99 function of a row of doubles; see `export_model`.
+
+    `int16` is the ensemble in 16 bits, if that is wanted; `told` are lines for the comment.
+    """
+    form = _Nested if nested else _Tables
+    trees = form(ensemble, name) if int16 is None else _IN_16_BITS[form](int16, name)
+    return _Writer(ensemble, name, trees, told).text(probabilities)
 
 
 def _table(kind, name, entries):
@@ -26,21 +38,78 @@ def _table(kind, name, entries):
     return [f"static const {kind} {name}[] = {{", *lines, "};"]
 
 
-class _Writer(StepWriter):
-    """One C file: tables, functions of steps, and the function itself."""
+class _Trees:
+    """What a form of trees has in common: the numbers of leaves, and sums of what they say."""
+
+    kind, leaf_kind, headers = "double", "int", ("math.h",)
 
     def __init__(self, ensemble, name):
         self.ensemble, self.name = ensemble, name
-        self.steps, self.n_steps = [], 0
-        # the type in which scores are compared behind a softmax, if they are
-        self.softmax = None
 
-    # --------------------------------------------------------------- tables
+    def values(self):
+        """The table of what leaves say."""
+        return _table("double", f"{self.name}_values", [c_number(v) for v in self._numbers()])
+
+    def _numbers(self):
+        return self.ensemble.value.ravel()
+
+    def call(self, own):
+        """The kind of a sum, and what computes it."""
+        kind = "float" if own.single else "double"
+        function = f"{self.name}_sum_single" if own.single else f"{self.name}_sum"
+        place = f"{own.start}, {own.stop}, {own.column}, {c_number(own.init)}"
+        return kind, f"{function}(leaf, {place})"
+
+    def sums(self, body):
+        """The functions of sums that the steps call."""
+        name, n, lines = self.name, self.ensemble.value.shape[1], []
+        for single, kind in ((False, "double"), (True, "float")):
+            own = f"{name}_sum{'_single' if single else ''}"
+            if f"{own}(" not in body:
+                continue
+            lines += [
+                f"static {kind} {own}(const int *leaf, int start, int stop, int column, "
+                f"{kind} total)",
+                "{",
+                "    for (int t = start; t < stop; t++)",
+                f"        total += {'(float)' if single else ''}"
+                f"{name}_values[leaf[t] * {n} + column];",
+                "    return total;",
+                "}",
+                "",
+            ]
+        return lines
+
+    def refuses(self, j):
+        """The test for a level that the ensemble refuses."""
+        return f"x[{j}] < 0"
+
+    def in_preorder(self, t):
+        """The nodes of a tree, a left child after its parent, and where they are in the forest."""
+        forest = self.ensemble.forest
+        nodes = slice(*forest.offsets[t : t + 2])
+        inner = forest.left[nodes] >= 0
+        children = (
+            np.where(inner, c[nodes] - nodes.start, -1) for c in (forest.left, forest.right)
+        )
+        tree, order = preorder(*children, forest.feature[nodes], np.zeros(len(inner)))
+        return tree, order + nodes.start
+
+    def before(self, about, function):
+        """What stands before the function of the steps, and its head."""
+        return ["/* " + "\n".join(about), "*/", function]
+
+    def after(self, function, probabilities):
+        """What stands after it."""
+        return []
+
+
+class _Tables(_Trees):
+    """Nodes in a table, and a loop."""
 
     def tables(self):
         """The nodes of all trees and the values of their leaves."""
-        ensemble, forest = self.ensemble, self.ensemble.forest
-        name = self.name
+        ensemble, forest, name = self.ensemble, self.ensemble.forest, self.name
         is_leaf = ensemble.leaf >= 0
         end = [
             "INFINITY" if e == np.inf else "-INFINITY" if e == -np.inf else c_number(e)
@@ -55,27 +124,253 @@ class _Writer(StepWriter):
             f"{{{e}, {j}, {a}, {b}}}"
             for e, j, a, b in zip(end, column.tolist(), left.tolist(), right.tolist(), strict=True)
         ]
-        lines = [
+        return [
             "/* A number goes left if it is at most `end`, else right. NAN goes right, or left",
             "   where `right` is negative. Of a leaf, `column` is -1 and `left` its number. */",
             f"struct {name}_node {{ double end; int column, left, right; }};",
             "",
             *_table(f"struct {name}_node", f"{name}_nodes", nodes),
             *_table("int", f"{name}_roots", [str(i) for i in forest.offsets[:-1].tolist()]),
-            *_table("double", f"{name}_values", [c_number(v) for v in ensemble.value.ravel()]),
+            *self.values(),
             "",
         ]
-        return lines
+
+    def walk(self):
+        """Lines that find the leaf of a row in each tree."""
+        name = self.name
+        return [
+            f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
+            f"        int i = {name}_roots[t];",
+            f"        while ({name}_nodes[i].column >= 0) {{",
+            f"            const struct {name}_node *node = &{name}_nodes[i];",
+            "            double own = x[node->column];",
+            "            int right = node->right < 0 ? -node->right : node->right;",
+            "            int to_left = own <= node->end || (isnan(own) && node->right < 0);",
+            "            i = to_left ? node->left : right;",
+            "        }",
+            f"        leaf[t] = {name}_nodes[i].left;",
+            "    }",
+        ]
+
+
+class _Nested(_Trees):
+    """A function for each tree, of nested tests."""
+
+    def leaf(self, node):
+        """What stands for a leaf of the forest."""
+        return int(self.ensemble.leaf[node])
+
+    def goes_left(self, node):
+        """The test of a split of the forest."""
+        x, end = f"x[{self.ensemble.forest.feature[node]}]", self.ensemble.end[node]
+        to_left = bool(self.ensemble.missing_left[node])
+        if np.isinf(end):
+            return (
+                ("1" if to_left else f"!isnan({x})")
+                if end > 0
+                else (f"isnan({x})" if to_left else "0")
+            )
+        return f"{x} <= {c_number(end)}" + (f" || isnan({x})" if to_left else "")
+
+    def tables(self):
+        """A function for each tree, and the values of the leaves."""
+        lines = []
+        for t in range(self.ensemble.n_trees):
+            tree, order = self.in_preorder(t)
+
+            def test(node, left, order=order):
+                own = self.goes_left(order[node])
+                return f"if ({own if left else f'!({own})'}) {{"
+
+            def leaf(node, order=order):
+                return [f"return {self.leaf(order[node])};"]
+
+            lines += [
+                f"static {self.leaf_kind} {self.name}_tree_{t}(const {self.kind} *x)",
+                "{",
+                *(["    (void)x;"] if tree.n_nodes == 1 else []),
+                *blocks(SimpleNamespace(nodes=tree), test, leaf, "}"),
+                "}",
+                "",
+            ]
+        return [*lines, *self.values(), ""]
+
+    def walk(self):
+        """Lines that find the leaf of a row in each tree."""
+        return [f"    leaf[{t}] = {self.name}_tree_{t}(x);" for t in range(self.ensemble.n_trees)]
+
+
+class _Int16:
+    """What both forms write of an ensemble in 16 bits, of which `int16` tells."""
+
+    kind, leaf_kind, headers = "int16_t", "int32_t", ("math.h", "stdint.h")
+
+    def __init__(self, int16, name):
+        super().__init__(int16.ensemble, name)
+        self.int16, self.end = int16, int16.end
+        # leaves that say one number stand for themselves
+        self.is_number = int16.count.shape[1] == 1
+        self.said = int16.count[:, 0] if self.is_number else np.arange(len(int16.count))
+
+    def values(self):
+        if self.is_number:
+            return []
+        return _table("int16_t", f"{self.name}_values", list(map(str, self.int16.count.ravel())))
+
+    def call(self, own):
+        column = "" if self.is_number else f", {own.column}"
+        return "double", f"{self.name}_sum(leaf, {own.start}, {own.stop}{column})"
+
+    def sums(self, body):
+        name, n = self.name, self.int16.count.shape[1]
+        if f"{name}_sum(" not in body:
+            return []
+        own = "leaf[t]" if self.is_number else f"{name}_values[leaf[t] * {n} + column]"
+        return [
+            f"static double {name}_sum(const int32_t *leaf, int start, int stop"
+            f"{'' if self.is_number else ', int column'})",
+            "{",
+            f"    {'int32_t' if self.int16.sums_fit else 'int64_t'} total = 0;",
+            "    for (int t = start; t < stop; t++)",
+            f"        total += {own};",
+            f"    return (double)total * {c_number(self.int16.unit)};",
+            "}",
+            "",
+        ]
+
+    def refuses(self, j):
+        return f"(x[{j}] < 0 && x[{j}] != INT16_MIN)"
+
+    def goes_left(self, node):
+        x = f"x[{self.ensemble.forest.feature[node]}]"
+        if self.ensemble.missing_left[node]:
+            return f"{x} <= {self.end[node]}" if self.end[node] < LAST else "1"
+        if self.end[node] == MISSING:
+            return "0"
+        return f"{x} <= {self.end[node]} && {x} != INT16_MIN"
+
+    def leaf(self, node):
+        return int(self.said[self.ensemble.leaf[node]])
+
+    def before(self, about, function):
+        name, int16 = self.name, self.int16
+        codes = [
+            f"    codes[{j}] = {name}_code(x[{j}], {c_number(int16.low[j])}, "
+            f"{c_number(int16.per_unit[j])});"
+            for j in self.ensemble.used
+        ]
+        return [
+            f"static int16_t {name}_code(double x, double low, double per_unit)",
+            "{",
+            "    double cell = (x - low) * per_unit;",
+            "    if (isnan(x)) return INT16_MIN;",
+            f"    if (cell > {LAST}) return {LAST};",
+            f"    return (int16_t)(cell < -{LAST} ? -{LAST} : floor(cell));",
+            "}",
+            "",
+            "/* Codes of a row of numbers; of a missing one, INT16_MIN. */",
+            f"void {name}_codes(const double *x, int16_t *codes)",
+            "{",
+            *(codes or ["    (void)x; (void)codes;"]),
+            "}",
+            "",
+            "/* " + "\n".join(about),
+            "*/",
+            function.replace(f"{name}(const double", f"{name}_int16(const int16_t"),
+        ]
+
+    def after(self, function, probabilities):
+        name = self.name
+        call = f"{name}_int16(codes{', proba' if probabilities else ''});"
+        return [
+            "",
+            "/* The same for a row of numbers. */",
+            function,
+            "{",
+            f"    int16_t codes[{self.ensemble.n_features}];",
+            f"    {name}_codes(x, codes);",
+            f"    {'' if probabilities else 'return '}{call}",
+            "}",
+        ]
+
+
+class _Int16Tables(_Int16, _Tables):
+    """Nodes of six bytes, in pre-order: a left child stands after its parent."""
+
+    def tables(self):
+        ensemble, name = self.ensemble, self.name
+        nodes, roots, widest = [], [], 0
+        for t in range(ensemble.n_trees):
+            tree, order = self.in_preorder(t)
+            first = int(ensemble.leaf[order[tree.left < 0]].min())
+            roots.append(f"{{{len(nodes)}, {0 if self.is_number else first}}}")
+            for i, node in enumerate(order.tolist()):
+                if tree.left[i] < 0:
+                    own = self.leaf(node)
+                    end, right = (own, 0) if self.is_number else (0, own - first)
+                    column = -1
+                else:
+                    end, right = int(self.end[node]), int(tree.right[i]) - i
+                    column = int(tree.feature[i])
+                    column = -2 - column if ensemble.missing_left[node] else column
+                widest = max(widest, right)
+                nodes.append(f"{{{end}, {column}, {right}}}")
+        wide = "uint16_t" if widest < 2**16 else "uint32_t"
+        found = "`end` is what it says" if self.is_number else "`right` is its number in the tree"
+        return [
+            "/* A code goes left, to the next node, if it is at most `end`, else to the node that",
+            "   is `right` further on. INT16_MIN goes right, or left where `column` is less than",
+            f"   -1: then the column is -2 - column. Of a leaf, `column` is -1, and {found}. */",
+            f"struct {name}_node {{ int16_t end, column; {wide} right; }};",
+            "",
+            *_table(f"struct {name}_node", f"{name}_nodes", nodes),
+            f"static const struct {{ int32_t node, leaf; }} {name}_roots[] = {{",
+            *(f"    {root}," for root in roots),
+            "};",
+            *self.values(),
+            "",
+        ]
+
+    def walk(self):
+        name = self.name
+        own = "node->end" if self.is_number else f"{name}_roots[t].leaf + (int32_t)node->right"
+        return [
+            f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
+            f"        const struct {name}_node *node = &{name}_nodes[{name}_roots[t].node];",
+            "        while (node->column != -1) {",
+            "            int missing_left = node->column < 0;",
+            "            int16_t own = x[missing_left ? -2 - node->column : node->column];",
+            "            int to_left = own <= node->end && (own != INT16_MIN || missing_left);",
+            "            node += to_left ? 1 : node->right;",
+            "        }",
+            f"        leaf[t] = {own};",
+            "    }",
+        ]
+
+
+class _Int16Nested(_Int16, _Nested):
+    """A function for each tree, of nested tests of codes."""
+
+
+_IN_16_BITS = {_Tables: _Int16Tables, _Nested: _Int16Nested}
+
+
+class _Writer(StepWriter):
+    """One C file: tables, functions of steps, and the function itself."""
+
+    def __init__(self, ensemble, name, trees, told):
+        self.ensemble, self.name = ensemble, name
+        self.trees, self.told = trees, told
+        self.steps, self.n_steps = [], 0
+        # the type in which scores are compared behind a softmax, if they are
+        self.softmax = None
 
     # --------------------------------------------------------------- steps
 
     literal = staticmethod(c_number)
 
     def tree_sum(self, own):
-        kind = "float" if own.single else "double"
-        function = f"{self.name}_sum_single" if own.single else f"{self.name}_sum"
-        place = f"{own.start}, {own.stop}, {own.column}, {c_number(own.init)}"
-        return self._variable(kind, f"{function}(leaf, {place})")
+        return self._variable(*self.trees.call(own))
 
     def operation(self, sign, one, two, single):
         if single and sign == "+":
@@ -113,24 +408,8 @@ class _Writer(StepWriter):
 
     def helpers(self):
         """The functions that the steps call."""
-        name, n = self.name, self.ensemble.value.shape[1]
-        body = "\n".join(self.steps)
-        lines = []
-        for single, kind in ((False, "double"), (True, "float")):
-            own = f"{name}_sum{'_single' if single else ''}"
-            if f"{own}(" not in body:
-                continue
-            lines += [
-                f"static {kind} {own}(const int *leaf, int start, int stop, int column, "
-                f"{kind} total)",
-                "{",
-                "    for (int t = start; t < stop; t++)",
-                f"        total += {'(float)' if single else ''}"
-                f"{name}_values[leaf[t] * {n} + column];",
-                "    return total;",
-                "}",
-                "",
-            ]
+        name, body = self.name, "\n".join(self.steps)
+        lines = self.trees.sums(body)
         kind = self.softmax or "double"
         if f"{name}_softmax(" in body:
             lines += [
@@ -181,7 +460,7 @@ class _Writer(StepWriter):
             codes += lines
             any_text |= text
             if ensemble.unknown(j) == "refused":
-                checks.append(f"x[{j}] < 0")
+                checks.append(self.trees.refuses(j))
         about = [f"   x[{j}]: {c_comment(ensemble.shown(j))}" for j in ensemble.used]
         if ensemble.classes is not None:
             about += [f"   class {k}: {c_comment(c)}" for k, c in enumerate(ensemble.classes)]
@@ -190,35 +469,29 @@ class _Writer(StepWriter):
             *(f"        {n}" for n in nothing),
             "    }",
         ]
+        about = [
+            f"An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on "
+            f"rows of {ensemble.n_features} columns; NAN is missing.",
+            *about,
+            *(f"   {c_comment(line)}" for line in self.told),
+        ]
+        trees, function = self.trees, f"{kind} {name}({arguments})"
+        headers = [*trees.headers, *(["string.h"] if any_text else [])]
         return "\n".join(
             [
-                "#include <math.h>",
-                *(["#include <string.h>"] if any_text else []),
+                *(f"#include <{header}>" for header in headers),
                 "",
                 *codes,
-                *self.tables(),
+                *trees.tables(),
                 *self.helpers(),
-                f"/* An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on "
-                f"rows of {ensemble.n_features} columns; NAN is missing.",
-                *about,
-                "*/",
-                f"{kind} {name}({arguments})",
+                *trees.before(about, function),
                 "{",
-                f"    int leaf[{max(1, ensemble.n_trees)}];",
+                f"    {trees.leaf_kind} leaf[{max(1, ensemble.n_trees)}];",
                 *(refusal if checks else []),
-                f"    for (int t = 0; t < {ensemble.n_trees}; t++) {{",
-                f"        int i = {name}_roots[t];",
-                f"        while ({name}_nodes[i].column >= 0) {{",
-                f"            const struct {name}_node *node = &{name}_nodes[i];",
-                "            double own = x[node->column];",
-                "            int right = node->right < 0 ? -node->right : node->right;",
-                "            int to_left = own <= node->end || (isnan(own) && node->right < 0);",
-                "            i = to_left ? node->left : right;",
-                "        }",
-                f"        leaf[t] = {name}_nodes[i].left;",
-                "    }",
+                *trees.walk(),
                 *self.steps,
                 "}",
+                *trees.after(function, probabilities),
                 "",
             ]
         )

@@ -9,8 +9,6 @@ from ensemble_simplify.writing.in_json import columns_in_json, json_lines, table
 from ensemble_simplify.writing.literals import literal_kind
 
 FORMAT, VERSION = "ensemble_simplify.ensemble", 1
-# Ends of splits that send nothing, but perhaps missing values, to the left.
-_LEAST = -float(np.finfo(np.float64).max)
 # What is written of a vote, and how it is called there.
 _PLAIN = {
     "rule": "rule",
@@ -39,14 +37,20 @@ def ensemble_in_json(ensemble):
     for begin, end in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
         nodes = slice(begin, end)
         inner = forest.left[nodes] >= 0
-        ends = np.where(inner, np.maximum(ensemble.end[nodes], _LEAST), 0.0)
+        ends, missing_left = np.where(inner, ensemble.end[nodes], 0.0), ensemble.missing_left[nodes]
+        left, right = forest.left[nodes], forest.right[nodes]
+        # where nothing but perhaps missing values goes left, sides are exchanged: all else does
+        turned = ends == -np.inf
+        ends[turned] = np.inf
+        missing_left = missing_left != turned
+        left, right = np.where(turned, right, left), np.where(turned, left, right)
         trees.append(
             {
                 "column": forest.feature[nodes].tolist(),
                 "end": [None if own == np.inf else own for own in ends.tolist()],
-                "missing_left": ensemble.missing_left[nodes].astype(int).tolist(),
-                "left": np.where(inner, forest.left[nodes] - begin, -1).tolist(),
-                "right": np.where(inner, forest.right[nodes] - begin, -1).tolist(),
+                "missing_left": (missing_left & inner).astype(int).tolist(),
+                "left": np.where(inner, left - begin, -1).tolist(),
+                "right": np.where(inner, right - begin, -1).tolist(),
                 "value": np.where(inner[:, None], 0.0, forest.value[nodes]).tolist(),
             }
         )

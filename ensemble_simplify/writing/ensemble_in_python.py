@@ -6,11 +6,12 @@ import numpy as np
 
 from ensemble_simplify.writing.in_python import python_value
 from ensemble_simplify.writing.program import Probability, StepWriter
+from ensemble_simplify.writing.words import one_line
 
 
-def ensemble_in_python(ensemble, probabilities, name):
-    """A function of a row; see `export_model`."""
-    return _Writer(ensemble, name).text(probabilities)
+def ensemble_in_python(ensemble, probabilities, name, told=()):
+    """A function of a row; see `export_model`. `told` are lines for a comment."""
+    return _Writer(ensemble, name).text(probabilities, told)
 
 
 def _float(value):
@@ -154,7 +155,7 @@ class _Writer(StepWriter):
             ]
         return lines
 
-    def text(self, probabilities):
+    def text(self, probabilities, told):
         """The whole file."""
         ensemble, name, program = self.ensemble, self.name, self.ensemble.program
         labels = [python_value(c, "label") for c in ensemble.classes or ()]
@@ -171,6 +172,7 @@ class _Writer(StepWriter):
             imports = sorted({*imports, "struct"})
         helpers = self.helpers()
         lines = [
+            *(f"# {one_line(line)}" for line in told),
             *(f"import {module}" for module in imports),
             *([""] if imports else []),
             *self.levels(),

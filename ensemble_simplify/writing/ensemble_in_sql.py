@@ -24,6 +24,7 @@ from ensemble_simplify.writing.program import (
     StepWriter,
     TreeSum,
 )
+from ensemble_simplify.writing.words import one_line
 
 # Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
 _NESTED = 10
@@ -38,9 +39,13 @@ _LEAST = -700.0
 _SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
 
 
-def ensemble_in_sql(ensemble, probabilities, name, table, keys):
-    """A SELECT of the answers to the rows of a table; see `export_model`."""
-    return _Writer(ensemble, name, table, keys).text(probabilities)
+def ensemble_in_sql(ensemble, probabilities, name, table, keys, told=()):
+    """A SELECT of the answers to the rows of a table; see `export_model`.
+
+    `told` are lines for a comment.
+    """
+    comment = "".join(f"-- {one_line(line)}\n" for line in told)
+    return comment + _Writer(ensemble, name, table, keys).text(probabilities)
 
 
 class _Writer(StepWriter):

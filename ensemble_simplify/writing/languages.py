@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.reading import ImportedEnsemble
 from ensemble_simplify.writing import ensemble_in_json, in_json
+from ensemble_simplify.writing.caveats import caveats, caveats_of_int16
 from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
 from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
 from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
@@ -27,6 +28,7 @@ from ensemble_simplify.writing.named_tree import NamedTree
 
 _LANGUAGES = ("rules", "sql", "c", "python", "json")
 _OF_ENSEMBLES = ("sql", "c", "python", "json")
+_FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 _OUTPUTS = ("label", "probabilities")
 
 
@@ -184,6 +186,8 @@ def export_model(
     table: str | None = None,
     keys: Sequence[str] = (),
     X: ArrayLike | None = None,
+    form: str = "tables",
+    precision: str = "exact",
 ) -> str:
     """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
 
@@ -226,7 +230,22 @@ def export_model(
     X : array-like or frame of shape (n_samples, n_features), default=None
         Some rows as the model takes them. They are needed for CatBoost models that split on levels,
         which keep but hashes of these: levels are written as the rows name them. A pipeline is read
-        for the types in which the rows come.
+        for the types in which the rows come. Those to which the code may answer otherwise than the
+        model are counted: see Notes, and `precision`.
+    form : {"tables", "nested"}, default="tables"
+        Only for "c": nodes in a table, over which a loop goes, or a function of nested tests for
+        each tree.
+    precision : {"exact", "int16"}, default="exact"
+        "int16", for "c" alone, rounds thresholds and leaves to 16 bits, for devices with little
+        memory. A function ``predict_codes`` turns a row of numbers into codes, ``predict_int16``
+        answers codes, and ``predict`` does both. Thresholds move to the end of a cell of a grid,
+        one for each column, past as few rows of `X` as possible. The comment above the function
+        says how far the thresholds of each column moved, and by how much sums can differ for rows
+        that have no number between a threshold and the moved one. Only there can a comparison come
+        out otherwise. With `X`, it also says how many of these rows get another class, and a
+        ``UserWarning`` does if there are any. The very ensemble that this C follows is written by
+        ``language="json"`` under the same `precision` and `X`: once read back, it can be put to
+        :func:`verify` beside the model.
 
     Returns
     -------
@@ -241,6 +260,11 @@ def export_model(
     ValueError
         If a parameter has no such value or does not go with the language.
 
+    Warns
+    -----
+    UserWarning
+        If some rows of `X` can get another class than the model's.
+
     See Also
     --------
     import_model : Reads "json".
@@ -249,8 +273,13 @@ def export_model(
 
     Notes
     -----
-    XGBoost adds up numbers in float32. SQLite has no such type: there, sums are those of doubles. A
-    label can then differ where the two scores in front differ by a ten-millionth.
+    Three things can turn a class where the two in front are all but tied. XGBoost adds up in
+    float32, and SQLite, which lacks this type, in doubles. Forests with ``n_jobs`` add their trees
+    up in the order in which threads end, the code in that of the trees. Boosting of many classes
+    by XGBoost and LightGBM, and calibration by temperature, compare exponentials, which libraries
+    round in their own ways. Where one of these applies and sums can round, a comment at the top
+    says so, and how close to a tie a row must be. With `X`, it also says how many rows are, and a
+    ``UserWarning`` does if there are any. All other rows get the model's class.
 
     Rows are compared in the type in which the ensemble compares them (see :func:`verify`). Of a
     pipeline, the answers are the ensemble's own for numbers that float32 represents.
@@ -288,6 +317,16 @@ def export_model(
             raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
     if name is not None and language == "json":
         raise ValueError(f"name={name!r} means nothing in json. Leave it out.")
+    for parameter, given, known in (("form", form, _FORMS), ("precision", precision, _PRECISIONS)):
+        if not isinstance(given, str) or given not in known:
+            raise ValueError(f"{parameter}={given!r}. Choose {' or '.join(known)}.")
+    if form == "nested" and language != "c":
+        raise ValueError("form='nested' goes with language='c' alone. Leave it out.")
+    if precision == "int16" and language not in ("c", "json"):
+        raise ValueError(
+            f"precision='int16' goes with language='c', or 'json' to read it back, but language="
+            f"{language!r}. Leave it out."
+        )
     if isinstance(keys, str):
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
     ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
@@ -297,13 +336,27 @@ def export_model(
             "output='probabilities', but what the model answers as probabilities is not known "
             "from its trees, or it is a regressor. Use output='label'."
         )
+    int16 = None
+    if precision == "int16":
+        int16, told = caveats_of_int16(ensemble, X)
+        ensemble = int16.ensemble
+    else:
+        told = caveats(ensemble, language, X)
     if language == "json":
         return ensemble_in_json.ensemble_in_json(ensemble)
+    if language == "c":
+        return ensemble_in_c(
+            ensemble,
+            probabilities,
+            checked_function(name, language),
+            nested=form == "nested",
+            int16=int16,
+            told=told,
+        )
     if language == "sql":
         column = "prediction" if name is None else name
-        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys))
-    write = ensemble_in_c if language == "c" else ensemble_in_python
-    return write(ensemble, probabilities, checked_function(name, language))
+        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys), told=told)
+    return ensemble_in_python(ensemble, probabilities, checked_function(name, language), told=told)
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:

@@ -35,6 +35,12 @@ def end_of_interval(end, decimals=None):
     return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 
+def number_up(value):
+    """Three digits of a positive number, rounded up."""
+    digits = float(f"{value:.3g}")
+    return number(digits if digits >= value else float(f"{1.005 * value:.3g}"))
+
+
 def plain(value):
     """A label or a level as an object of Python's own."""
     return value.item() if isinstance(value, np.generic) else value

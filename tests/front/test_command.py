@@ -1,5 +1,6 @@
 """The command line: it does what the functions do, and its exit code can be relied on."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -22,9 +23,11 @@ from ensemble_simplify import (
     BornAgainClassifier,
     GuideTree,
     SimplifiedModel,
+    export_model,
     export_tree,
     import_tree,
 )
+from ensemble_simplify.evidence import checker
 from ensemble_simplify.front import main
 
 QUICK = ["--methods", "representer", "--max-leaves", "4"]
@@ -61,7 +64,15 @@ def test_module_is_the_command(files):
     assert "there is no file none.joblib" in done.stderr
     done = subprocess.run([*command, "--help"], **told)
     assert done.returncode == 0
-    for word in ("report", "export", "verify", "Exit codes: 0", "1 it does not hold", "2 bad"):
+    for word in (
+        "report",
+        "export",
+        "verify",
+        "differences",
+        "Exit codes: 0",
+        "1 it does not hold",
+        "2 bad",
+    ):
         assert word in done.stdout
     done = subprocess.run([*command, "verify", "model.joblib", "model.joblib"], **told)
     assert done.returncode == 0, done.stderr
@@ -197,6 +208,96 @@ def test_what_cannot_be_exported(files, capsys):
     assert "invalid choice: 'cobol'" in capsys.readouterr().err
 
 
+def test_an_ensemble_as_it_is(files, iris, capsys):
+    X, y = iris
+    told = ["export", "--as-is", "model.joblib", "--language"]
+    sql = {"table": "flowers", "keys": ["id", "petal_width"], "name": "kind"}
+    for options, own in [
+        (["c", "--name", "kind"], {"language": "c", "name": "kind"}),
+        (["python", "--probabilities"], {"language": "python", "output": "probabilities"}),
+        (
+            ["sql", "--table", "flowers", "--keys", "id,petal_width", "--name", "kind"],
+            {"language": "sql", **sql},
+        ),
+    ]:
+        assert run(*told, *options) == 0
+        assert capsys.readouterr().out == export_model(files, **own)
+    base = sqlite3.connect(":memory:")
+    X.to_sql("flowers", base, index_label="id")
+    answers = {i: kind for i, _, kind in base.execute(export_model(files, "sql", **sql))}
+    np.testing.assert_array_equal([answers[i] for i in range(len(X))], files.predict(X))
+    # what is written as JSON is read back, and proven
+    assert run(*told, "json", "--out", "model.json") == 0
+    assert run("verify", "model.joblib", "model.json") == 0
+    assert "equal=True: proven" in capsys.readouterr().out
+    # one tree is an ensemble of one, and has rules
+    joblib.dump(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y), "tree.joblib")
+    assert run("export", "--as-is", "tree.joblib") == 0
+    assert capsys.readouterr().out == export_tree(joblib.load("tree.joblib"))
+    assert run("export", "--as-is", "tree.joblib", "--language", "json", "--out", "t.json") == 0
+    assert run("verify", "tree.joblib", "t.json") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--language", "sql"], "Name the table"),
+        (["--language", "c", "--keys", "id"], "goes with language='sql' alone"),
+        (["--language", "c", "--decimals", 2], "--decimals goes with --language rules"),
+        (["--language", "rules"], "is not one tree"),
+        (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and --language sql"),
+    ],
+)
+def test_what_does_not_go_with_an_ensemble(options, message, files, capsys):
+    assert run("export", "--as-is", "model.joblib", *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_tree_that_is_not_close_enough(files, capsys):
+    told = ["model.joblib", "data.csv", "--target", "kind", *QUICK, "--max-leaves", 2]
+    assert run("report", *told, "--min-agreement", 0.5) == 0
+    assert run("export", *told, "--min-agreement", 0.5, "--out", "tree.txt") == 0
+    capsys.readouterr()
+    assert run("report", *told, "--min-agreement", 0.9) == 1
+    shown = capsys.readouterr()
+    assert "below --min-agreement 0.9: 0.6" in shown.err
+    assert "Verdict" in shown.out
+    assert run("export", *told, "--min-agreement", 0.9, "--out", "none.txt") == 1
+    assert not os.path.exists("none.txt")
+    with pytest.raises(SystemExit) as stopped:
+        run("report", *told, "--min-agreement", 95)
+    assert stopped.value.code == 2
+    assert "95 is no share from 0 to 1" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------- differences
+
+
+def test_differences_answer_by_their_exit_code(files, iris, capsys):
+    X, y = iris
+    other = RandomForestClassifier(5, max_depth=3, random_state=1).fit(X[::2], y[::2])
+    joblib.dump(other, "other.joblib")
+    both = ["differences", "model.joblib", "other.joblib", "data.csv"]
+    apart = (files.predict(X[1::2]) != other.predict(X[1::2])).mean()
+    assert 0 < apart < 0.5
+    assert run(*both) == 1
+    assert f"differ on {round(75 * apart)} of 75 rows" in capsys.readouterr().out
+    assert run(*both, "--max-share", apart) == 0
+    assert run(*both, "--max-share", apart - 0.001) == 1
+    assert run("differences", "model.joblib", "model.joblib", "data.csv") == 0
+    capsys.readouterr()
+    assert run(*both, "--atol", 0.1) == 2
+    assert "the models answer labels" in capsys.readouterr().err
+    assert run(*both, "--max-boxes", 0) == 2
+    assert "max_boxes" in capsys.readouterr().err
+    stump = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+    joblib.dump(stump, "stump.joblib")
+    assert run("differences", "model.joblib", "stump.joblib", "data.csv", "--max-boxes", 1) == 1
+    shown = capsys.readouterr().out
+    assert "1 rule tells" in shown
+    assert "of the volume" in shown
+
+
 # ------------------------------------------------------------------- verify
 
 
@@ -234,6 +335,29 @@ def test_verify_on_rows_near_rows_and_within_a_tolerance(files, iris, capsys):
     assert run("verify", "first.joblib", "second.joblib", "--atol", 0.4) == 1
 
 
+def test_verify_saves_evidence(files, iris, capsys):
+    X, y = iris
+    tree = BornAgainClassifier(FrozenEstimator(files)).fit(X, y)
+    joblib.dump(tree, "born_again.joblib")
+    joblib.dump(DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y), "stump.joblib")
+    both = ["verify", "model.joblib", "born_again.joblib"]
+    assert run(*both, "--save", "proof.json") == 0
+    assert "The evidence is in proof.json" in capsys.readouterr().out
+    assert run("verify", "model.joblib", "stump.joblib", "--save", "differs.json") == 1
+    for name, kind in (("proof.json", "same_class"), ("differs.json", "not")):
+        with open(name, encoding="utf-8") as file:
+            found = json.load(file)
+        assert found["claim"]["kind"] == kind
+        assert len(found["models"]) == 2
+        assert checker.check(name)
+    # of what is undecided, there is no evidence
+    assert run(*both, "--max-boxes", 1, "--save", "none.json") == 2
+    assert not os.path.exists("none.json")
+    # a file that cannot be written is an error, whatever the answer
+    assert run("verify", "model.joblib", "stump.joblib", "--save", "no/folder.json") == 2
+    assert "error: " in capsys.readouterr().err
+
+
 def test_verify_cannot_tell(files, iris, capsys):
     tree = BornAgainClassifier(FrozenEstimator(files)).fit(*iris)
     joblib.dump(tree, "born_again.joblib")
@@ -254,6 +378,59 @@ def test_crash_is_no_answer(files, capsys, monkeypatch):
 
 
 # ------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_files_of_boosting_libraries(library, iris, tmp_path, capsys, monkeypatch):
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    X, _ = iris
+    y = np.repeat([0, 1], 75)
+    if library == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        model = LGBMClassifier(n_estimators=3, verbose=-1).fit(X, y)
+        names = ["model.txt"]
+        model.booster_.save_model("model.txt")
+    elif library == "xgboost":
+        from xgboost import XGBClassifier
+
+        model = XGBClassifier(n_estimators=3, max_depth=2).fit(X, y)
+        names = ["model.ubj", "model.json"]
+        for name in names:
+            model.save_model(name)
+    else:
+        from catboost import CatBoostClassifier
+
+        model = CatBoostClassifier(n_estimators=3, depth=2, verbose=0, allow_writing_files=False)
+        model.fit(X, y).save_model("model.cbm")
+        names = ["model.cbm"]
+    joblib.dump(model, "model.joblib")
+    # the column that is no feature comes first
+    X.assign(number=range(150))[["number", *X]].to_csv("data.csv", index=False)
+    for name in names:
+        assert run("verify", "model.joblib", name) == 0
+        assert run("differences", name, "model.joblib", "data.csv") == 0
+        assert "none of 150 rows" in capsys.readouterr().out
+        with open(name, "w", encoding="utf-8") as file:
+            file.write('{"learner": 1}')
+        assert run("verify", name, "model.joblib") == 2
+        assert f"{name} is not a model that" in capsys.readouterr().err
+
+
+def test_an_onnx_graph(iris, tmp_path, capsys):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnxruntime")
+    X, y = iris
+    tree = DecisionTreeClassifier(random_state=0).fit(X.to_numpy(), y)
+    joblib.dump(tree, tmp_path / "tree.joblib")
+    graph = skl2onnx.to_onnx(tree, X[:1].to_numpy(np.float32))
+    (tmp_path / "tree.onnx").write_bytes(graph.SerializeToString())
+    assert run("verify", tmp_path / "tree.joblib", tmp_path / "tree.onnx") in (0, 1)
+    assert "Verification(equal=" in capsys.readouterr().out
+    (tmp_path / "tree.onnx").write_bytes(b"no graph")
+    assert run("verify", tmp_path / "tree.joblib", tmp_path / "tree.onnx") == 2
+    assert "is not an ONNX graph" in capsys.readouterr().err
 
 
 def test_wrong_files_are_named(iris, tmp_path, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from html import escape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,13 +14,14 @@ import pytest
 import results_by_hand as stand_ins
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify import differences
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._drawing import apart, tree_svg
 from ensemble_simplify.front._page import as_fragment, as_page, tree_html
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._report import as_text, in_terms_of_simplify, not_tried
 from ensemble_simplify.front._rules import in_words, tree_lines
-from ensemble_simplify.writing import NamedTree
+from ensemble_simplify.writing import NamedTree, percent
 
 
 @pytest.fixture(scope="module", params=sorted(stand_ins.ALL))
@@ -74,6 +76,24 @@ def test_advice_names_what_simplify_has():
         "time_limit."
     )
     assert in_terms_of_simplify("X has 3 rows. They are few.") == "X has 3 rows. They are few."
+
+
+def test_where_the_tree_leaves_the_model():
+    found = stand_ins.of_digits()
+    text, told = " ".join(as_text(found).split()), found._differences
+    assert f"Where the tree leaves the model: The two differ on {told.n_differing} of 599" in text
+    assert 1 <= len(told) <= 3
+    for rule in told:
+        assert f"{rule.rule} ({percent(rule.share)} of the rows" in text
+        assert f"the model says mostly {rule.answers[0]}, the tree {rule.answers[1]}" in text
+    page = as_page(found).replace("&nbsp;", " ")
+    assert "Where the tree leaves the model" in page
+    for rule in told:
+        for cell in rule.cells():
+            assert escape(cell) in page
+    # where they differ nowhere, there is nothing to tell
+    found._differences = differences(lambda X: X[:, 0], lambda X: X[:, 0], np.zeros((9, 1)))
+    assert "leaves the model" not in as_text(found) + as_page(found)
 
 
 def test_tree_that_follows_nothing_is_not_recommended():

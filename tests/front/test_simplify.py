@@ -101,6 +101,28 @@ def test_figures_are_of_rows_that_were_left_out(outcome, classified):
     assert row.agreement == max(np.mean(answers), 1 - np.mean(answers))
 
 
+def test_differences_are_of_rows_that_were_left_out(classified):
+    model, X, y = classified
+    X, y = X[200:], y[200:]
+    # the same labels as floats are labels, too
+    floats = clone(model).fit(classified[1][:200], classified[2][:200].astype(float))
+    told = []
+    for own in (model, floats):
+        answers = own.predict(X)
+        found = simplify(own, X, y, methods="plain_tree", **SMALL)
+        assert found.best == "plain_tree"
+        seed = found["plain_tree"].fitted.random_state
+        apart = plain_by_hand(own, X, y, answers, seed) != answers
+        differences = found.differences()
+        assert (differences.n_rows, differences.n_differing) == (200, apart.sum())
+        assert differences.atol is None
+        for rule in differences:
+            assert rule.n_differing == apart[rule.rows].sum()
+        told.append(repr(differences).replace(".0", ""))
+        assert found.differences(X).n_differing == np.sum(found.predict(X) != answers)
+    assert told[0] == told[1]
+
+
 def test_what_costs_much_is_measured_once(outcome, classified):
     model, X, y = classified
     X, y = X[200:], y[200:]

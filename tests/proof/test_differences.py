@@ -106,6 +106,99 @@ def test_a_planted_box_is_found(planted, people):
         assert found[0].rule.endswith(" or missing")
 
 
+def part(column, low, high):
+    """The part of a column's range that lies between two numbers."""
+    return (min(high, column.max()) - max(low, column.min())) / (column.max() - column.min())
+
+
+def whole(column, low, high):
+    """The part of the whole numbers in a column's range."""
+    numbers = range(column.min(), column.max() + 1)
+    return sum(low < k < high for k in numbers) / len(numbers)
+
+
+VOLUMES = {
+    "income > 30050 and age <= 29.5": lambda X: (
+        part(X["income"], 30050, np.inf) * whole(X["age"], 0, 30)
+    ),
+    '30.5 < age <= 50.5 and city in {"Oslo", "Quito"}': lambda X: whole(X["age"], 30, 51) * 2 / 5,
+    "score is missing": lambda X: X["score"].isna().mean(),
+    'size in {"medium", "large"} and age > 60.5': lambda X: 2 / 3 * whole(X["age"], 60, 100),
+    'city = "Lima"': lambda X: 1 / 5,
+}
+
+
+@pytest.mark.parametrize("planted", VOLUMES)
+def test_volume_is_that_of_the_box(planted, people):
+    found = differences(by_age, changed(PLANTED[planted], "maybe"), people, random_state=0)
+    assert found[0].volume == pytest.approx(VOLUMES[planted](people), rel=1e-6)
+    assert found.to_frame()["volume"][0] == found[0].volume
+
+
+def test_volume_where_some_are_missing(people):
+    """Of numbers, those that are known take up what the missing ones leave."""
+    planted = "score > 1 or missing"
+    found = differences(by_age, changed(PLANTED[planted], "maybe"), people, random_state=0)
+    end = float(found[0].rule.removeprefix("score > ").removesuffix(" or missing"))
+    missing = people["score"].isna().mean()
+    known = part(people["score"], end, np.inf)
+    assert found[0].volume == pytest.approx(missing + (1 - missing) * known, rel=1e-6)
+
+
+def test_volume_of_a_domain(people):
+    other = changed(PLANTED["income > 30050 and age <= 29.5"], "maybe")
+
+    def volume(**domain):
+        found = differences(by_age, other, people, domain=domain, random_state=0)
+        assert [set(rule.rule.split(" and ")) for rule in found] == [
+            {"income > 30050", "age <= 29.5"}
+        ]
+        assert "shares of the domain" in repr(found)
+        return found[0].volume
+
+    bounds = {"age": (0, 99), "income": (0, 1e6)}
+    assert volume(bounds=bounds) == pytest.approx(0.3 * 0.96995, rel=1e-6)
+    # one end alone, and whole numbers of a column of floats
+    low, high = people["income"].min(), people["income"].max()
+    assert volume(bounds={"age": (0, None)}) == pytest.approx(
+        30 / 80 * (high - 30050) / (high - low), rel=1e-6
+    )
+    assert volume(bounds=bounds, integers=["income"]) == pytest.approx(
+        0.3 * (1e6 - 30050) / (1e6 + 1), rel=1e-12
+    )
+    by_number = {1: (0, 1e6)}
+    assert volume(bounds=by_number) == volume(bounds={"income": (0, 1e6)})
+    for domain, message in [
+        ({"bounds": {"age": (20, 90)}}, r"X\[\d+, 0\] = 1\d.* is outside the domain"),
+        ({"bounds": {"city": (0, 1)}}, "domain bounds the column 'city' of levels"),
+        ({"missing": ["age"]}, "is missing, which is outside the domain"),
+        ({"one_hot": [["age", "income"]]}, "outside the domain|groups or implications"),
+        ({"bounds": {"height": (0, 1)}}, "height"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            differences(by_age, other, people, domain=domain)
+
+
+def test_volume_is_the_share_of_points_drawn():
+    """Of the leaves of a tree, each of which another model answers otherwise."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2000, 3)).astype(np.float32)
+    y = 4 * (X[:, 0] > 0.3) + 2 * (X[:, 1] > -0.2) + (X[:, 2] > 0.1)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
+    points = low + rng.random((200_000, 3)) * (high - low)
+    for leaf in range(8):
+        found = differences(
+            tree,
+            lambda rows, own=leaf: np.where(tree.predict(rows) == own, -1, tree.predict(rows)),
+            X,
+            random_state=0,
+        )
+        inside = tree.predict(points) == leaf
+        assert len(found) == 1
+        assert found[0].volume == pytest.approx(inside.mean(), abs=0.005)
+
+
 def test_several_boxes_among_noise(people):
     rng = np.random.default_rng(1)
     noise = rng.random(len(people)) < 0.01

@@ -1,13 +1,16 @@
 """Ensembles in other languages answer as the ensemble: by running C, SQL and Python."""
 
+import copy
 import ctypes
+import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from loans import each_kind, fitted, labels_of, many
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -30,6 +33,7 @@ from ensemble_simplify import (
     import_tree,
     verify,
 )
+from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Model
 
 WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
@@ -315,3 +319,124 @@ def test_each_form_is_read_by_its_own_function():
         import_model(text.replace('"vote"', '"votes"'))
     with pytest.raises(ValueError, match="reads version 1"):
         import_model(text.replace('"version": 1', '"version": 2'))
+
+
+# ------------------------------------------------------------------- forms of C, and 16 bits
+
+
+def in_16_bits(model, X):
+    """A model in 16 bits, read back."""
+    return import_model(export_model(model, "json", precision="int16", X=X))
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["even_forest", "ada_of_many", "xgboost", "soft_votes"])
+def test_nested_c(name, tmp_path):
+    model, _, rows = model_of(name)
+    text = export_model(model, "c", form="nested")
+    assert "_nodes" not in text
+    found = model.classes_[by_c(text, rows, tmp_path)]
+    np.testing.assert_array_equal(found, model.predict(rows))
+
+
+@needs_gcc
+@pytest.mark.parametrize("form", ["tables", "nested"])
+@pytest.mark.parametrize("name", ["even_forest", "xgboost", "lightgbm_of_many", "boosted_numbers"])
+def test_c_in_16_bits_is_what_is_read_back(name, form, tmp_path):
+    model, X, rows = model_of(name)
+    text, is_number = export_model(model, "c", precision="int16", form=form, X=X), "num" in name
+    found = by_c(text, rows, tmp_path, real=is_number)
+    found = found if is_number else model.classes_[found]
+    np.testing.assert_array_equal(found, in_16_bits(model, X).predict(rows))
+
+
+@needs_gcc
+@pytest.mark.parametrize("form", ["tables", "nested"])
+def test_gaps_in_16_bits_and_nested(form, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).round(1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = np.nansum(X, axis=1) + 2 * np.isnan(X[:, 0]) > 0.3
+    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, y)
+    text = export_model(model, "c", precision="int16", form=form, X=X)
+    np.testing.assert_array_equal(by_c(text, X, tmp_path), model.predict(X))
+    text = export_model(model, "c", form=form)
+    np.testing.assert_array_equal(by_c(text, X, tmp_path), model.predict(X))
+
+
+@pytest.mark.parametrize("name", ["forest", "histogram", "xgboost_of_many", "regression"])
+def test_what_is_promised_of_16_bits(name):
+    model, X, rows = model_of(name)
+    rows = np.concatenate([rows, X])
+    text = export_model(model, "c", precision="int16", X=X)
+    own, other = Model.of(model).finest, Model.of(in_16_bits(model, X)).finest
+    one, two = own.apply(rows), other.apply(rows)
+    end = np.where(own.row_dtype == "float32", last_double(own.threshold), own.threshold)
+    splits = np.flatnonzero(own.left >= 0)
+    low, high = np.sort([end[splits], other.threshold[splits]], axis=0)
+    at = rows[:, own.feature[splits]]
+    between = ((at > low) & (at <= high)).any(axis=1)
+    assert between.any()
+    assert not between.all()
+    # beyond the rows between thresholds, leaves are the same, and sums differ by what is said
+    np.testing.assert_array_equal(one[~between], two[~between])
+    said = float(re.search(r"in real numbers, by at most ([^ ]+)\.\n", text)[1])
+    sums = [f.value[leaves[~between]].sum(axis=1) for f, leaves in ((own, one), (other, two))]
+    assert np.abs(sums[0] - sums[1]).max() <= said + 1e-12
+    widest = [float(w) for w in re.findall(r"thresholds moved, by at most ([^ ]+)\n", text)]
+    assert (high - low).max() <= max(widest)
+    assert f"Of {len(X)} rows that were tried, none ended in other leaves" in text
+
+
+def test_classes_that_change_in_16_bits_are_counted():
+    # thresholds between neighbouring floats, which no grid of equal steps keeps apart
+    X = np.array([[0.0], [1.0], [1.0 + 2**-22], [1.0 + 2**-21], [2000.0]])
+    model = DecisionTreeClassifier(random_state=0).fit(X, [0, 1, 0, 1, 0])
+    with pytest.warns(UserWarning, match="In 16 bits, 2 of 5 rows of X get another class"):
+        text = export_model(model, "c", precision="int16", X=X)
+    assert "Of 5 rows that were tried, 2 got another class" in text
+    with pytest.warns(UserWarning, match="2 of 5"):
+        assert (in_16_bits(model, X).predict(X) != model.predict(X)).sum() == 2
+
+
+def test_what_16_bits_hold_is_proven_equal():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    assert verify(forest, in_16_bits(forest, X), X=X, max_changes=0)
+    # the one threshold of a column keeps its place
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=1, random_state=0)
+    model.fit(X[:100], y[:100])
+    assert verify(model, in_16_bits(model, None))
+
+
+# ------------------------------------------------------------------- where classes are ambiguous
+
+
+def test_ties_that_threads_decide_are_counted():
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(6, max_depth=2, random_state=0, n_jobs=2).fit(X, y)
+    text = export_model(model, "python")
+    assert text.startswith("# Where the sums of the two classes in front are no more than ")
+    text = export_model(model, "sql", table="t", X=X)
+    assert text.split("\n")[1] == "-- Of 150 rows that were tried, none came so close."
+    # the same tree twice over, with the classes swapped: a tie at every row, in real numbers
+    model.estimators_ = model.estimators_[:1] * 3
+    swapped = copy.deepcopy(model.estimators_[0])
+    swapped.tree_.value[...] = swapped.tree_.value[:, :, ::-1]
+    model.estimators_ += [swapped] * 3
+    forest = Model.of(model).finest
+    exact = [[Fraction(v) for v in row] for row in forest.value.tolist()]
+    close = 0
+    for leaves in forest.apply(X):
+        totals = sorted(sum(own) for own in zip(*(exact[leaf] for leaf in leaves), strict=True))
+        close += totals[-1] - totals[-2] < Fraction(1, 10**12)
+    assert 0 < close < 150
+    with pytest.warns(UserWarning, match=f"{close} of 150 rows of X are so close to a tie"):
+        text = export_model(model, "c", X=X)
+    assert f"Of 150 rows that were tried, {close} came so close" in text
+
+
+def test_sums_that_cannot_round_need_no_warning():
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(8, random_state=0, n_jobs=2).fit(X, y)
+    assert "can differ" not in export_model(model, "python")

@@ -1,0 +1,590 @@
+"""ScorecardClassifier and ScorecardRegressor: a scorecard for any predictor."""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.base import (
+    Fittable,
+    Interval,
+    KeepsBoosters,
+    StrOptions,
+    all_or_nothing,
+    binomial_interval,
+    fit_context,
+    report,
+    warn_out_of_time,
+)
+from ensemble_simplify.reading import column_index
+from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
+from ensemble_simplify.scorecard._bins import card_path
+from ensemble_simplify.scorecard._card import Card
+from ensemble_simplify.scorecard._edges import with_short_edges
+from ensemble_simplify.scorecard._points import rounded, score_table
+from ensemble_simplify.scorecard._shown import ShowsCard, counted
+
+# With a time limit: the share of it for labelling rows.
+_LABELLING_SHARE = 0.4
+
+
+class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor, BaseEstimator):
+    """What both scorecards do."""
+
+    card_: Card
+    _kind: ClassVar[str]
+
+    # Of eight tables, cards agreed most with forests so, and no less than by a choice on folds.
+    keep_rows = 0.5
+
+    _texts: ClassVar = {
+        "card_parameters": """\
+max_bins : int, default=24
+    Bins of the card, at most, of all its features together. A bin for missing values counts.
+    :meth:`at` gives smaller cards.
+max_features : int or None, default=None
+    Features that the card may use; None: as many as are worth their bins.
+interactions : int, default=0
+    Pairs of features that may have points together, each in two by two bins.
+monotone : dict, array-like of int, or None, default=None
+    Features along which points may not fall (1) or not rise (-1): a dict from names (or places) of
+    columns, or one of -1, 0 and 1 for each column.""",
+        "sample_parameters": """\
+min_samples_bin : int, default=10
+    Training rows in a bin, at least.
+sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
+    How synthetic rows are drawn: see :class:`RepresenterTree`. "auto" is "leaves", or "copula"
+    where some answer is rare or there are more than 200 columns. Training rows and synthetic rows
+    count alike in all.
+n_samples : int or None, default=None
+    Synthetic rows. None: 40 times as many as training rows, but at most 40,000.
+validation_fraction : float in [0, 1), default=0.1
+    Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. Neither the
+    card sees them, nor the estimator if it is fitted here. 0: none.
+time_limit : float or None, default=None
+    Seconds for learning, once the estimator is fitted; None: no limit. The result is the card that
+    is found by then, with a ``ConvergenceWarning``.
+random_state : int, RandomState instance or None, default=None
+    An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
+{verbose}""",
+        "card_attributes": """\
+card_ : Card
+    Bins and points.
+estimator_ : object
+    The fitted predictor.
+path_ : list of Bunch
+    The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` (on the
+    rows set aside), ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by
+    Clopper and Pearson; nan for values), and, if there is a `y`, the ``score`` of the card there:
+    its accuracy, or coefficient of determination. All are measured before points are rounded, and
+    nan without rows set aside.
+fidelity_ : float
+    How well the card, with the points that it has, agrees with the predictor on the rows set aside;
+    nan if there are none. See :meth:`fidelity`.
+train_fidelity_ : float
+    The same on the training rows.
+rounded_ : Rounded or None
+    What rounding the points has changed: rows, scores and probabilities; None for real points.
+sampler_ : {"leaves", "copula", "smear", "kernel", "neighbors"}
+    How rows were drawn.
+n_queries_ : int
+    Rows that the predictor was asked about.
+{features_in}""",
+    }
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [Fittable(), callable, None],
+        "max_bins": [Interval(Integral, 2, None, closed="left")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "interactions": [Interval(Integral, 0, None, closed="left")],
+        "monotone": [dict, "array-like", None],
+        "points": [StrOptions({"integer", "real"})],
+        "max_changed": [Interval(Real, 0, 1, closed="left")],
+        "min_samples_bin": [Interval(Integral, 1, None, closed="left")],
+        "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
+        "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        max_bins: int = 24,
+        max_features: int | None = None,
+        interactions: int = 0,
+        monotone: dict | ArrayLike | None = None,
+        points: str = "integer",
+        max_changed: float = 0.01,
+        min_samples_bin: int = 10,
+        sampler: str = "auto",
+        n_samples: int | None = None,
+        validation_fraction: float = 0.1,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.max_bins = max_bins
+        self.max_features = max_features
+        self.interactions = interactions
+        self.monotone = monotone
+        self.points = points
+        self.max_changed = max_changed
+        self.min_samples_bin = min_samples_bin
+        self.sampler = sampler
+        self.n_samples = n_samples
+        self.validation_fraction = validation_fraction
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ what it is
+
+    def _type(self):
+        return self._kind
+
+    def _resolve_target(self):
+        kind = super()._type()
+        if kind != self._kind:
+            other = "ScorecardRegressor" if kind == "regressor" else "a function of its answers"
+            told = f"a {kind}" if kind else "neither a classifier nor a regressor"
+            raise ValueError(
+                f"estimator={self._name_of(self.estimator)} is {told}, but {type(self).__name__} "
+                f"is for a {self._kind}. Use {other}."
+            )
+        return self.target
+
+    # ------------------------------------------------------------------ fit
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the predictor, unless it is fitted, and make a card that answers as it does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers that are finite in float32, and whatever else the predictor
+            takes, such as text, categories, dates and missing values. An ensemble that takes
+            numbers alone is fitted on codes of these.
+        y : array-like of shape (n_samples,) or None, default=None
+            Targets. Needed unless the predictor is a callable or frozen.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the training rows, for the estimator if it is fitted here, and for the card.
+
+        {fitted}
+        """
+        found = self._material(X, y, sample_weight, self._resolve_target())
+        begin, deadline = time.monotonic(), found.deadline
+        labelling = deadline
+        if self.time_limit is not None:
+            labelling = begin + _LABELLING_SHARE * max(deadline - begin, 0.0)
+        sample = self._draw(found, found.seeds[0], labelling)
+        report(self, f"{self._predictor.n_queries} rows labelled")
+        self._refuse_directions(found.columns)
+        self._steps = self._learn(sample.rows(), deadline)
+        if not sample.is_complete or time.monotonic() >= deadline:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} ended the search for bins. Raise it, or ask for "
+                "less: a smaller max_bins or n_samples."
+            )
+        rows, is_number = found.training.X, ~self._table.categorical
+        self._steps = [
+            replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
+        ]
+        self._known = self._gather(found)
+        self.path_ = [self._measured(step) for step in self._steps]
+        self._set_card(self._steps[0])
+        self.n_queries_ = self._predictor.n_queries
+        if self.target == "label":
+            training = self._known.training
+            warn_of_lost_classes(
+                training.decisions,
+                self._answers_to(training.X),
+                self.classes_,
+                "card",
+                "Allow more bins (max_bins), or let bins hold fewer rows (min_samples_bin).",
+            )
+        return self
+
+    def _check_rows(self, X, y, target):
+        checked = super()._check_rows(X, y, target)
+        names = getattr(self, "feature_names_in_", None)
+        self._directions = _directions(self.monotone, self.n_features_in_, names)
+        return checked
+
+    def _refuse_directions(self, columns):
+        """Raise an error where points are to rise or fall along a column without an order."""
+        if (wrong := np.flatnonzero((self._directions != 0) & columns.unordered)).size:
+            names = getattr(self, "feature_names_in_", None)
+            name = int(wrong[0]) if names is None else str(names[wrong[0]])
+            raise ValueError(
+                f"monotone says how points change along the column {name!r}, but its levels have "
+                "no order. Leave it out, or make it an ordered categorical column."
+            )
+
+    def _learn(self, rows, deadline):
+        """The path of cards for rows with answers, the largest first."""
+        real = np.zeros(len(rows.X))
+        real[: rows.n_real] = 1.0
+        return card_path(
+            rows.X,
+            rows.weight,
+            self._wanted(rows.answers),
+            link=self._link(rows.answers.shape[1]),
+            real=real,
+            max_bins=self.max_bins,
+            max_features=self.max_features,
+            interactions=self.interactions,
+            monotone=self._directions,
+            min_samples_bin=self.min_samples_bin if rows.n_real else 0,
+            deadline=deadline,
+        )
+
+    def _gather(self, found):
+        """The rows that cards of any size are measured on, and rounded by."""
+        predictor, training = self._predictor, found.training
+        y = None if found.y is None else found.y[found.kept]
+        aside = found.aside(predictor)
+        return Bunch(
+            training=Bunch(
+                X=training.X,
+                weight=training.weight,
+                decisions=predictor.decode(training.answers),
+                truth=None if y is None else predictor.encode(y),
+            ),
+            aside=Bunch(
+                X=aside.X,
+                weight=aside.weight,
+                decisions=aside.decisions,
+                truth=None if found.y is None else found.y[found.held_out],
+                size=aside.effective_size if aside.n_rows else 0.0,
+            ),
+        )
+
+    def _measured(self, step):
+        """A line of `path_`."""
+        aside, target = self._known.aside, self.target
+        line = Bunch(n_bins=step.n_bins, n_features=len(step.features))
+        line.fidelity = line.fidelity_low = line.fidelity_high = np.nan
+        if aside.truth is not None:
+            line.score = np.nan
+        if len(aside.X):
+            answers = self._labels(step.card, aside.X)
+            line.fidelity = agreement(aside.decisions, answers, target, aside.weight)
+            if aside.truth is not None:
+                line.score = agreement(aside.truth, answers, target, aside.weight)
+            if target == "label":
+                line.fidelity_low, line.fidelity_high = (
+                    float(end) for end in binomial_interval(line.fidelity * aside.size, aside.size)
+                )
+        return line
+
+    def _set_card(self, step):
+        """Make it the card of a step of the path, with the points that are asked for."""
+        training, aside = self._known.training, self._known.aside
+        card, self.rounded_ = step.card, None
+        if self.points == "integer":
+            self.rounded_ = rounded(
+                card,
+                training.X,
+                training.weight,
+                max_changed=self.max_changed,
+                target=self._classes_known(training),
+            )
+            card = self.rounded_.card
+        self.card_ = card
+        self._card_rows = counted(card, training.X, training.weight)
+        self._reading = card.reading(getattr(self, "classes_", None), self._table)
+        self.train_fidelity_, self.fidelity_ = (
+            agreement(rows.decisions, self._answers_to(rows.X), self.target, rows.weight)
+            if len(rows.X)
+            else np.nan
+            for rows in (training, aside)
+        )
+
+    def _answers_to(self, X):
+        return self._labels(self.card_, X)
+
+    # ------------------------------------------------------------------ use
+
+    def at(self, n_bins: int) -> Self:
+        """A copy with a smaller card, of the path that was found.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of its card, at most; from 2 to `max_bins`.
+
+        Returns
+        -------
+        scorecard : estimator
+            Fitted; its `max_bins` is `n_bins`, and its `path_` begins at that size.
+        """
+        check_is_fitted(self)
+        if not isinstance(n_bins, Integral) or not 2 <= n_bins <= self.max_bins:
+            raise ValueError(
+                f"n_bins={n_bins!r} is not a size on the path. Use an integer from 2 to "
+                f"{self.max_bins}, or fit with a larger max_bins."
+            )
+        smaller = copy(self)
+        smaller.max_bins = int(n_bins)
+        step = _at(self._steps, n_bins)
+        place = self._steps.index(step)
+        smaller._steps, smaller.path_ = self._steps[place:], self.path_[place:]
+        smaller._set_card(step)
+        return smaller
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict with the card.
+
+        Parameters
+        ----------
+        {X}
+
+        {predictions}
+        """
+        return self._answers_to(self._numbers_of(X))
+
+    def total_points(self, X: ArrayLike) -> np.ndarray:
+        """The sums of the points of rows, as a reader of the card adds them up.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        points : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One sum, or one for each of several classes.
+        """
+        X = self._numbers_of(X)
+        scores = self.card_.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """How well the card agrees with the predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; take rows that were not used in fitting.
+        {sample_weight}
+
+        Returns
+        -------
+        fidelity : float
+            Share of the rows to which both give the same label; of values, the part of their
+            variance that the card explains.
+        """
+        return self._agreement_on(X, sample_weight)
+
+
+class ScorecardClassifier(ClassifierMixin, _Scorecard):
+    """A scorecard that answers as any classifier does.
+
+    A scorecard is a table of points: each feature is cut into a few bins, each bin has points, and
+    the sum of the points of a row decides its class. It is learned from training rows and synthetic
+    rows, all labelled by the classifier.
+
+    The agreement with the classifier is measured, not guaranteed: see `fidelity_`.
+
+    Read more in the :ref:`User Guide <scorecard>`.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator, callable or None, default=None
+        The classifier to represent. An estimator is cloned and fitted; one inside a
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        is given rows and returns labels. None: a random forest.
+    {card_parameters}
+        Of two classes only; points are for the second one.
+    points : {"integer", "real"}, default="integer"
+        Whether points are whole numbers, as small as `max_changed` allows.
+    max_changed : float in [0, 1), default=0.01
+        Share of the training rows whose class whole points may change.
+    {sample_parameters}
+
+    Attributes
+    ----------
+    {classes_}
+    {card_attributes}
+    score_table_ : dict of ndarray or None
+        For two classes, what each total means: ``"total"``, ``"probability"`` of the second class,
+        ``"share"`` of the training rows that have it, and ``"observed"``, the share of the second
+        class among them, if there is a `y`. None for more classes.
+
+    See Also
+    --------
+    RepresenterTree : A tree in place of a card; better where features interact.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import ScorecardClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> scorecard = ScorecardClassifier(max_bins=8, random_state=0).fit(X, y)
+    >>> scorecard.card_.n_bins <= 8
+    True
+    >>> scorecard.fidelity_ > 0.9
+    True
+    """
+
+    _kind, target = "classifier", "label"
+
+    def _link(self, n_outputs):
+        return "logistic" if n_outputs == 2 else "softmax"
+
+    def _wanted(self, answers):
+        return answers[:, 1:] if answers.shape[1] == 2 else answers
+
+    def _labels(self, card, X):
+        return self.classes_[card.index_of(card.scores(X))]
+
+    def _classes_known(self, training):
+        """The class of each training row, by which probabilities are fitted."""
+        truth = training.truth
+        if truth is None:
+            truth = self._predictor.encode(training.decisions)
+        return truth.argmax(axis=1)
+
+    def _refuse_directions(self, columns):
+        if self._directions.any() and self.classes_.size > 2:
+            raise ValueError(
+                f"monotone is for two classes, but there are {self.classes_.size}. Leave it out."
+            )
+        super()._refuse_directions(columns)
+
+    def _set_card(self, step):
+        super()._set_card(step)
+        training = self._known.training
+        self.score_table_ = None
+        if self.card_.link == "logistic":
+            self.score_table_ = score_table(
+                self.card_, training.X, training.weight, self._classes_known(training)
+            )
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """The log-odds of the second class, or what the softmax makes probabilities of.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes above 0 for the second.
+        """
+        totals = self.total_points(X)
+        return self.card_.slope * totals + self.card_.shift
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Class probabilities for the totals of rows.
+
+        Parameters
+        ----------
+        {X}
+
+        {probabilities}
+        """
+        X = self._numbers_of(X)
+        return self.card_.probabilities(self.card_.scores(X))
+
+
+class ScorecardRegressor(RegressorMixin, _Scorecard):
+    """A scorecard that answers as any regressor does: the sum of the points is the value.
+
+    Read more in the :ref:`User Guide <scorecard>`.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator, callable or None, default=None
+        The regressor to represent. An estimator is cloned and fitted; one inside a
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        is given rows and returns values. None: a random forest.
+    {card_parameters}
+    points : {"integer", "real"}, default="integer"
+        Whether points are whole numbers, or whole multiples of 1, 2 or 5 times a power of ten, as
+        large as `max_changed` allows.
+    max_changed : float in [0, 1), default=0.01
+        How far such points may move the values: the root mean square, as a share of the standard
+        deviation of the card's values on the training rows.
+    {sample_parameters}
+
+    Attributes
+    ----------
+    {card_attributes}
+
+    See Also
+    --------
+    RepresenterTree : A tree in place of a card; better where features interact.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ensemble_simplify import ScorecardRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> scorecard = ScorecardRegressor(max_bins=16, random_state=0).fit(X, y)
+    >>> scorecard.card_.n_bins <= 16
+    True
+    """
+
+    _kind, target = "regressor", "value"
+    _default = RandomForestRegressor
+
+    def _link(self, n_outputs):
+        return "identity"
+
+    def _wanted(self, answers):
+        return answers
+
+    def _labels(self, card, X):
+        return card.scores(X)[:, 0]
+
+    def _classes_known(self, training):
+        return None
+
+
+def _at(steps, n_bins):
+    """The largest step of at most so many bins."""
+    return next((step for step in steps if step.n_bins <= n_bins), steps[-1])
+
+
+def _directions(monotone, n_features, names):
+    """For each column -1, 0 or 1: how points may change along it."""
+    directions = np.zeros(n_features, dtype=np.intp)
+    if monotone is None:
+        return directions
+    if isinstance(monotone, dict):
+        given = monotone.items()
+    else:
+        given = enumerate(np.asarray(monotone).tolist())
+        if np.shape(monotone) != (n_features,):
+            raise ValueError(
+                f"monotone has shape {np.shape(monotone)}, but there are {n_features} columns. "
+                "Give one number for each, or a dict."
+            )
+    for key, value in given:
+        if value not in (-1, 0, 1):
+            raise ValueError(
+                f"monotone[{key!r}]={value!r} is none of -1 (falls), 0 (any) and 1 (rises)."
+            )
+        directions[column_index(key, "monotone", n_features, names)] = value
+    return directions

@@ -1,0 +1,110 @@
+"""Where written code may answer otherwise than the model: in words, and on how many rows.
+
+Code that follows the model step by step gives its labels. What it cannot follow are sums that the
+model itself adds in any order (by threads), exponentials of another library, a type that a language
+lacks, and numbers that were rounded to 16 bits by request.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+
+from ensemble_simplify.writing.ensemble_in_json import ensemble_in_json, read_ensemble
+from ensemble_simplify.writing.int16 import Int16
+from ensemble_simplify.writing.program import Largest
+from ensemble_simplify.writing.words import number_up
+
+
+def caveats(ensemble, language, X):
+    """Lines for a comment on what is written of a `NamedEnsemble`; none where nothing can differ.
+
+    Rows `X` (None: there are none) that are near enough to a tie are counted; a UserWarning tells
+    of them.
+    """
+    forest, found = ensemble.model.finest, _reasons(ensemble, language)
+    if forest.classes is None:
+        sums = forest.number_sums
+        if not found or (sums is not None and sums.is_exact):
+            return []
+        apart = "" if sums is None else f" by at most {number_up(2.0 * sums.rounding)}"
+        return [f"Numbers can differ from the model's{apart}: {'; '.join(found)}."]
+    sums = forest.sums
+    if sums is not None and sums.is_exact and not ensemble.program.margin:
+        return []
+    if not found:
+        return []
+    if sums is None:
+        return [f"Next to ties, classes can differ from the model's: {'; '.join(found)}."]
+    lines = [
+        "Where the sums of the two classes in front are no more than "
+        f"{number_up(2.0 * sums.rounding)} apart, the class can differ from the model's: "
+        f"{'; '.join(found)}."
+    ]
+    if X is None:
+        return lines
+    rows = _numbers(ensemble, X)
+    totals = np.tile(sums.start, (len(rows), 1))
+    for leaves in forest.apply(rows).T:
+        totals += sums.value[leaves]
+    first_two = np.partition(totals, -2, axis=1)[:, -2:]
+    n_close = int((first_two[:, 1] - first_two[:, 0] <= 2.0 * sums.rounding).sum())
+    if n_close:
+        warnings.warn(
+            f"{n_close:,} of {len(rows):,} rows of X are so close to a tie that their class can "
+            f"differ from the model's: {'; '.join(found)}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return [*lines, _counted(n_close, len(rows), "came so close")]
+
+
+def _reasons(ensemble, language):
+    """Why code that follows the steps of a program can answer otherwise."""
+    program, vote, found = ensemble.program, ensemble.forest.vote, []
+    if ensemble.model.adds_in_any_order:
+        found.append("threads of the model (n_jobs) add its trees up in any order")
+    if language == "sql" and vote.coarsest > np.finfo(np.float64).eps:
+        found.append("the model adds in float32, which SQLite lacks")
+    labels = [*program.labels, program.result]
+    if program.margin or any(isinstance(own, Largest) and own.softmax for own in labels):
+        found.append("the model compares exponentials, which libraries round in their own ways")
+    return found
+
+
+def _numbers(ensemble, X):
+    return ensemble.model.table.read(X, [np.float64, np.float32])
+
+
+def _counted(n, n_rows, what):
+    return f"Of {n_rows:,} rows that were tried, {f'{n:,}' if n else 'none'} {what}."
+
+
+def caveats_of_int16(ensemble, X):
+    """A `NamedEnsemble` in 16 bits, and lines about it: with `X`, classes that change are counted.
+
+    What is asked is the ensemble in 16 bits as it is read back from JSON.
+    """
+    rows, model = None if X is None else _numbers(ensemble, X), ensemble.model
+    int16 = Int16.of(ensemble, rows)
+    lines = int16.words()
+    if X is None:
+        return int16, lines
+    again = read_ensemble(json.loads(ensemble_in_json(int16.ensemble)))._forest
+    leaves = again.apply(rows)
+    n_moved = int((leaves != model.finest.apply(rows)).any(axis=1).sum())
+    lines = [*lines, _counted(n_moved, len(rows), "ended in other leaves than the model's")]
+    found, own = again.decide_at(leaves.T), model.ask_given(X, rows)
+    if again.classes is None:
+        largest = float(np.abs(found - own).max(initial=0.0))
+        return int16, [*lines, f"The largest change on them is {number_up(largest)}."]
+    n_changed = int((model.classes[found] != own).sum())
+    if n_changed:
+        warnings.warn(
+            f"In 16 bits, {n_changed:,} of {len(rows):,} rows of X get another class.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return int16, [*lines, _counted(n_changed, len(rows), "got another class than the model's")]
