@@ -315,7 +315,7 @@ class _Search:
         held_together = self._slopes(fitted.scores, fitted.told)[1]
         pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
         design = fitted.design[fitted.pattern]
-        gain = 0.0
+        gain = np.zeros(self.column.size)
         for c in range(self.n_scores):
             curvature = self._curvature(fitted.design, held_together[:, c])
             one = slice(c, c + 1)
@@ -323,7 +323,7 @@ class _Search:
             joint = sums[:, 1:]
             known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
             own = joint[:, 0] + _RIDGE
-            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
+            gain += 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, _ROUNDING * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
         # of one score alone, where a column must rise or fall
