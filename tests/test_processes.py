@@ -25,6 +25,7 @@ from ensemble_simplify import (
     FeatureBudgetPruner,
     InterpretableSingleModel,
     merge_trees,
+    nearest_flip,
     verify,
 )
 
@@ -150,6 +151,80 @@ def test_searches_in_other_processes(data):
             for n_jobs in (None, 2)
         ]
         np.testing.assert_array_equal(*scores)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A local cluster of dask.distributed with two worker processes."""
+    distributed = pytest.importorskip("dask.distributed")
+    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with (
+        distributed.LocalCluster(**workers, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def n_tasks(cluster):
+    """How many tasks each worker has done."""
+    return cluster.run(lambda dask_worker: dask_worker.state.executed_count)
+
+
+def test_blocks_of_rows_on_a_cluster_prove_what_all_rows_prove(cluster, data):
+    X, y = data
+    X = X.copy()
+    X[::40, 0] = np.nan
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    rounded = copy.deepcopy(forest)
+    for tree in rounded.estimators_:
+        tree.tree_.value[...] = tree.tree_.value.round(2)
+    # what may be missing is told to all blocks: few of them hold a row that lacks something
+    told = {"max_changes": 1, "domain": {"missing": [0]}}
+    blocks = np.array_split(X, 7)
+    check = joblib.delayed(verify)
+    for atol in (0.002, 0.01):
+        whole = verify(forest, rounded, X=X, atol=atol, **told)
+        with joblib.parallel_config("dask"):
+            parts = joblib.Parallel()(
+                check(forest, rounded, X=X, atol=atol, **told) for X in blocks
+            )
+        assert whole.equal is (atol == 0.01)
+        assert all(parts) is bool(whole)
+        if whole:
+            assert max(part.max_difference for part in parts) == whole.max_difference
+            assert max(part.max_difference_bound for part in parts) == whole.max_difference_bound
+        else:
+            found = next(part for part in parts if not part)
+            row = found.counterexample[None]
+            apart = forest.predict_proba(row) - rounded.predict_proba(row)
+            assert abs(apart).max() > atol
+    assert any(n_tasks(cluster).values())
+
+
+def test_nearest_flips_on_a_cluster_are_those_of_one_process(cluster, data):
+    X, y = data
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    alone = nearest_flip(forest, X[:30], max_changes=2)
+    before = n_tasks(cluster)
+    with joblib.parallel_config("dask"):
+        flips = nearest_flip(forest, X[:30], max_changes=2)
+    assert [flip.changes for flip in flips] == [flip.changes for flip in alone]
+    assert [flip.proven for flip in flips] == [flip.proven for flip in alone]
+    assert sum(n_tasks(cluster).values()) > sum(before.values())
+
+
+def test_dantzig_wolfe_on_a_cluster(cluster, data):
+    """The trees are priced by the workers."""
+    X, y = data
+    frozen = FrozenEstimator(RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y))
+    exact = FeatureBudgetPruner(frozen, lam=0.01).fit(X, y)
+    before = n_tasks(cluster)
+    with joblib.parallel_config("dask"):
+        remote = FeatureBudgetPruner(frozen, lam=0.01, solver="dantzig_wolfe").fit(X, y)
+    assert remote.error_ + 0.01 * remote.cost_ == pytest.approx(
+        exact.error_ + 0.01 * exact.cost_, abs=1e-9
+    )
+    assert sum(n_tasks(cluster).values()) > sum(before.values())
 
 
 # Threads

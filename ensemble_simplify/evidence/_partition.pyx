@@ -204,6 +204,7 @@ cdef class Partition(BoundedTrees):
         for k in range(self.width):
             if self.weight[k] > 0.0:
                 total += max(self.upper[k] * self.scale[k], 1e-9)
+        total = max(total, 1e-9)
         for k in range(self.n_touched):
             gain = &self.gains[self.touched[k]]
             # what brings both halves nearer to their end, rather than one of them alone

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -121,7 +122,9 @@ class _Cutter:
         )
         self.left -= search.n_boxes
         if search.stopped == "time":
-            raise Stopped
+            raise TimeLimitError(
+                "time_limit ended before the proof was written. Raise it, or leave it out."
+            )
         if search.stopped == "boxes":
             raise NoEvidence(
                 f"The proof takes more than max_boxes={self.max_boxes:,} boxes when each is proven "
@@ -352,10 +355,15 @@ class _Forms:
         found[use] = leaves
         return found
 
-    def _leads(self, use, sums):
-        """The leads of every class over every other one, and a table of their forms."""
-        n = sums.value.shape[1]
+    def _leads(self, use, forest):
+        """The leads of every class over every other one, and a table of their forms.
+
+        Where classes do not lead by sums, there are none: points alone decide.
+        """
+        n, sums = forest.n_classes, forest.sums
         leads, table = {}, np.full((n, n), -1, dtype=np.int32)
+        if sums is None:
+            return leads, table
         for a in range(n):
             for k in range(n):
                 if a != k:
@@ -378,6 +386,9 @@ class _Forms:
 
     def sums(self, trees):
         """What the leaves of shared trees add to each form."""
+        if not self.columns:
+            # a form that says nothing, so that there is one
+            self._add([np.zeros(len(own)) for own in self.value], 0.0, 0.0)
         found = trees.sums(np.column_stack(self.columns))
         return found if self.change is None else np.column_stack([found, self.change])
 
@@ -387,8 +398,10 @@ class _Forms:
 
     def bounds(self, bound):
         """Bounds as they are told: leads in what the models themselves compare, nan: none."""
-        units = [_unit(forest.vote) for forest in self.forests]
-        return np.where(bound > 0.0, bound * min(units), np.nan)
+        unit = min(_unit(forest.vote) for forest in self.forests)
+        # of exact sums, what is no lead falls short by a step
+        bound = bound - _HALF_STEP
+        return np.where(bound > 0.0, bound * unit, np.nan)
 
 
 class _OneClass(_Forms):
@@ -396,9 +409,8 @@ class _OneClass(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        sums = _sums_of(forests[0])
-        self.value = [sums.value]
-        _, self.first = self._leads(0, sums)
+        self.value = [_value_of(forests[0])]
+        _, self.first = self._leads(0, forests[0])
         self.second = np.full((1, 0), -1, dtype=np.int32)
         self.wrong = np.ones((len(self.first), 1), dtype=np.uint8)
         self.wrong[claim.data["class"]] = 0
@@ -413,10 +425,10 @@ class _TwoClasses(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        self.own = [_sums_of(forest) for forest in forests]
-        self.value = [own.value for own in self.own]
+        self.own = [forest.sums for forest in forests]
+        self.value = [_value_of(forest) for forest in forests]
         self.labels = [[_key(label) for label in forest.classes] for forest in forests]
-        found = [self._leads(use, sums) for use, sums in enumerate(self.own)]
+        found = [self._leads(use, forest) for use, forest in enumerate(forests)]
         (self.lead, (self.first, self.second)) = zip(*found, strict=True)
         if claim.kind == "rises":
             rank = np.array(claim.data["order"])
@@ -427,6 +439,9 @@ class _TwoClasses(_Forms):
 
     def mixed(self, trees):
         one, two = self.labels
+        if any(own is None for own in self.own):
+            super().mixed(trees)
+            return
         pairs = []
         for a, b in np.argwhere(self.wrong).tolist():
             if two[b] in one and one[a] in two:
@@ -622,13 +637,9 @@ def _error(trees, size):
     return 16.0 * (len(trees.first) + 16) * _EPS * size
 
 
-def _sums_of(forest):
-    if forest.sums is None:
-        raise NoEvidence(
-            "The class of a model is no sum of what its trees say: it counts labels of members. "
-            "Evidence is written of sums alone."
-        )
-    return forest.sums
+def _value_of(forest):
+    """What the leaves of a forest add to its sums; nothing, where it has none."""
+    return np.zeros((forest.n_nodes, 1)) if forest.sums is None else forest.sums.value
 
 
 def _number_sums(forest):

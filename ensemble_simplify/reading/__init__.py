@@ -4,8 +4,8 @@
 and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting`, `catboost` and `onnx_treelite` know where ensembles keep their trees,
 `level_hash` by what CatBoost knows the levels of a column, `native` stands for boosters without a
-wrapper, `pipelines` knows what transformers do before, and `cut_offs` what decision thresholds and
-calibrations do after. All answer with `trees`, in which `_category_splits` turns tests of sets of
+wrapper, `steps` for models that are sums of step functions, `pipelines` knows what transformers do
+before, and `cut_offs` what decision thresholds and calibrations do after. All answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.
 `level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
 step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
@@ -53,6 +53,7 @@ from ensemble_simplify.reading.sklearn import (
     transformers_of,
     widen_members,
 )
+from ensemble_simplify.reading.steps import tree_of_steps
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     UNKNOWN,

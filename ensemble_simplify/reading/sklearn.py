@@ -63,6 +63,7 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
+from ensemble_simplify.reading.steps import read_ebm
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
@@ -171,7 +172,7 @@ def _is_own(kind, method):
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 
 
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", _PACKAGE)
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", "interpret", _PACKAGE)
 
 
 def is_known_by_its_trees(estimator):
@@ -887,12 +888,14 @@ _FOREIGN_FAMILIES = {
     ("catboost", "CatBoostClassifier"): read_catboost,
     ("catboost", "CatBoostRegressor"): read_catboost,
     ("catboost", "CatBoost"): read_catboost,
+    ("interpret", "ExplainableBoostingClassifier"): read_ebm,
+    ("interpret", "ExplainableBoostingRegressor"): read_ebm,
 }
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
-    "regressors, xgboost.Booster and lightgbm.Booster, VotingClassifier of these, "
+    "regressors, xgboost.Booster and lightgbm.Booster, ExplainableBoosting*, VotingClassifier of these, "
     "FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over these, a "
     "Pipeline of scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV "
     "over one of these, and this package's estimators that hold a tree or an ensemble; to compare, "

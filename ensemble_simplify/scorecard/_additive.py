@@ -19,12 +19,13 @@ from ensemble_simplify.reading import (
     says_it_takes_gaps,
 )
 from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecard._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
 
 
-class AdditiveScorecard(ImportedEnsemble):
+class AdditiveScorecard(ShowsCard, ImportedEnsemble):
     """A fitted additive model, written as a scorecard; it cannot be fitted again.
 
     :func:`scorecard` makes it. It predicts by adding up points, and is taken wherever a fitted
@@ -55,6 +56,9 @@ class AdditiveScorecard(ImportedEnsemble):
     """
 
     card_: Card
+
+    def _numbers_of(self, X):
+        return self._rows(X)
 
 
 @validate_params(
@@ -135,6 +139,7 @@ def scorecard(
     reading = card.reading(read.classes, read.table)
     found = imported(reading, len(read.table), kind=AdditiveScorecard)
     found.card_ = card
+    found._may_miss = np.full(len(read.table), says_it_takes_gaps(read.estimator) is not False)
     found._forest = Model.of(found, check=False).finest
     atol = None
     if read.classes is None:

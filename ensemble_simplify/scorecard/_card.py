@@ -11,7 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify.reading import Reading, Tree, Vote, labels_of_scores, probabilities_of
+from ensemble_simplify.reading import (
+    Reading,
+    Vote,
+    labels_of_scores,
+    probabilities_of,
+    tree_of_steps,
+)
 
 LINKS = ("logistic", "softmax", "identity")
 
@@ -63,7 +69,7 @@ class Term:
         Gaps go where bins with their points are, and otherwise to a leaf right below a test that
         sends nothing but gaps to the right.
         """
-        return _tree_of(self, n_features)
+        return tree_of_steps(self.columns, self.edges, self.points, n_features)
 
     @cached_property
     def n_bins(self):
@@ -189,64 +195,3 @@ def places(edges, values):
     found = np.searchsorted(edges, values, side="left")
     found[np.isnan(values)] = len(edges) + 1
     return found
-
-
-class _Writer:
-    """The nodes of a tree so far, the root first."""
-
-    def __init__(self, term):
-        self.term = term
-        self.nodes = []
-
-    def grow(self, points, axis=0):
-        """Add the nodes for the points of the bins along an axis and the later ones."""
-        if axis == len(self.term.columns):
-            return self._add(-1, 0.0, False, points)
-        edges, gap = self.term.edges[axis], points[-1]
-        # the last of each run of bins with the same points
-        last = [b for b in range(len(edges)) if not np.array_equal(points[b], points[b + 1])]
-        last.append(len(edges))
-        same = [i for i, b in enumerate(last) if np.array_equal(points[b], gap)]
-        if same:
-            return self._divide(points, last, 0, len(last), same[0], axis)
-        # every number is at most infinite, also where a language has no number below all others
-        node = self._add(axis, np.inf, False, None)
-        left = self._divide(points, last, 0, len(last), -1, axis)
-        return self._join(node, left, self.grow(gap, axis + 1))
-
-    def _divide(self, points, last, begin, end, gap, axis):
-        """Halve some runs; `gap` is the run that gaps go with."""
-        if end - begin == 1:
-            return self.grow(points[last[begin]], axis + 1)
-        middle = (begin + end) // 2
-        node = self._add(axis, self.term.edges[axis][last[middle - 1]], begin <= gap < middle, None)
-        left = self._divide(points, last, begin, middle, gap, axis)
-        return self._join(node, left, self._divide(points, last, middle, end, gap, axis))
-
-    def _add(self, axis, threshold, missing_left, points):
-        column = -1 if axis < 0 else self.term.columns[axis]
-        self.nodes.append([-1, -1, column, threshold, missing_left, points])
-        return len(self.nodes) - 1
-
-    def _join(self, node, left, right):
-        self.nodes[node][:2] = left, right
-        return node
-
-
-def _tree_of(term, n_features):
-    """See `Term.tree`."""
-    writer = _Writer(term)
-    writer.grow(term.points)
-    left, right, feature, threshold, missing_left, points = zip(*writer.nodes, strict=True)
-    none = np.zeros(term.points.shape[-1])
-    return Tree(
-        name=f"a term of the columns {term.columns}",
-        left=np.array(left, dtype=np.intp),
-        right=np.array(right, dtype=np.intp),
-        feature=np.array(feature, dtype=np.intp),
-        threshold=np.array(threshold, dtype=np.float64),
-        value=np.array([none if own is None else own for own in points], dtype=np.float64),
-        n_features=n_features,
-        dtype="float64",
-        missing_left=np.array(missing_left, dtype=bool),
-    )

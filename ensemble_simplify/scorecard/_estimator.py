@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,7 @@ from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecard._bins import card_path
 from ensemble_simplify.scorecard._card import Card
+from ensemble_simplify.scorecard._edges import with_short_edges
 from ensemble_simplify.scorecard._points import rounded, score_table
 from ensemble_simplify.scorecard._shown import ShowsCard, counted
 
@@ -202,6 +204,10 @@ n_queries_ : int
                 f"time_limit={self.time_limit} ended the search for bins. Raise it, or ask for "
                 "less: a smaller max_bins or n_samples."
             )
+        rows, is_number = found.training.X, ~self._table.categorical
+        self._steps = [
+            replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
+        ]
         self._known = self._gather(found)
         self.path_ = [self._measured(step) for step in self._steps]
         self._set_card(self._steps[0])

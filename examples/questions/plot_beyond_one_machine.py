@@ -2,7 +2,7 @@
 Beyond one machine
 ==================
 
-Your rows fill several machines, or must not leave them. This page shows five ways to use this
+Your rows fill several machines, or must not leave them. This page shows seven ways to use this
 package then. It runs on a real ``dask.distributed`` cluster: a scheduler and two worker processes
 that talk over TCP. Here they all run on one machine. To use a cluster of yours, write
 ``Client("scheduler:8786")``, with its address, in place of ``LocalCluster``.
@@ -22,6 +22,7 @@ You need ``pip install "dask[distributed]" matplotlib`` to run it.
 import logging
 import pickle
 import time
+from copy import deepcopy
 
 import joblib
 import matplotlib.pyplot as plt
@@ -37,6 +38,8 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
     merge_trees,
+    nearest_flip,
+    verify,
 )
 
 
@@ -180,6 +183,44 @@ if __name__ == "__main__":
         print(f"{name:14s} objective {pruner.error_ + lam * pruner.cost_:.9f}")
 
 # %%
+# A proof near many rows, block by block
+# --------------------------------------
+# With ``max_changes=1``, :func:`~ensemble_simplify.verify` asks two models about every point that
+# differs from a row in one column, whatever it holds. These points are those of one row, and of the
+# next: so blocks of rows can be checked anywhere, and all of them together are a proof for all
+# rows. Here, the probabilities of a forest are rounded to three digits, to make it smaller.
+#
+# The rows stay on the workers that made them. Only the two forests and the outcomes are sent.
+
+
+def within(part, forest, rounded):
+    """Prove that two forests are close near the rows of one part."""
+    X, _ = part
+    return verify(forest, rounded, X=X[:1000], max_changes=1, atol=0.001)
+
+
+if __name__ == "__main__":
+    forest = RandomForestClassifier(100, max_leaf_nodes=30, random_state=0).fit(X, y)
+    rounded = deepcopy(forest)
+    for member in rounded.estimators_:
+        member.tree_.value[...] = member.tree_.value.round(3)
+    outcomes = client.gather(client.map(within, parts, forest=forest, rounded=rounded))
+    print(f"{sum(map(bool, outcomes))} of {len(outcomes)} blocks proven")
+    bound = max(outcome.max_difference_bound for outcome in outcomes)
+    print(f"no probability moves by more than {bound:.6f} near these rows")
+
+# %%
+# Rows that are in one place are sent by joblib. :func:`~ensemble_simplify.nearest_flip` cuts them
+# into a block for each worker itself: it finds for each row the nearest change that flips its
+# class, or proves that there is none.
+
+if __name__ == "__main__":
+    several, _ = read_part(300, n=4000)
+    with joblib.parallel_config("dask"):
+        flips = nearest_flip(forest, several[:100], max_changes=1)
+    print(f"one change flips the class of {sum(map(bool, flips))} of {len(flips)} rows")
+
+# %%
 # Which worker did what?
 # ----------------------
 # Each bar is one task, as recorded by the scheduler. In the gaps, the script itself worked, or a
@@ -195,6 +236,8 @@ if __name__ == "__main__":
         "answers": "predictions",
         "fit_and_score": "grid search",
         "price_tree": "decomposition",
+        "within": "proofs near rows",
+        "flips": "nearest flips",
     }
     begin = min(span["start"] for task in tasks for span in task["startstops"])
     figure, ax = plt.subplots(figsize=(8, 3), layout="constrained")
@@ -212,6 +255,46 @@ if __name__ == "__main__":
     ax.set(xlabel="seconds", ylim=(-0.6, len(workers) - 0.4))
     figure.legend(fontsize="small", loc="outside lower center", ncols=6, frameon=False)
     plt.show()
+
+# %%
+# How much faster are two workers?
+# --------------------------------
+# A block of rows needs nothing of the others. So two workers compute together what one computes,
+# and take about half of the time, if both have a processor for themselves.
+
+
+def seconds_on(addresses, do):
+    """What is found on some workers, in which time, and the seconds of their processors."""
+    before, start = client.run(time.process_time), time.perf_counter()
+    with joblib.parallel_config("dask", n_jobs=len(addresses), workers=addresses):
+        found = do()
+    elapsed, after = time.perf_counter() - start, client.run(time.process_time)
+    return found, elapsed, sum(after[worker] - before[worker] for worker in before)
+
+
+def near_blocks():
+    """Compare the forests near blocks of rows."""
+    check = joblib.delayed(verify)
+    return joblib.Parallel()(
+        check(forest, rounded, X=block, max_changes=1, atol=0.001)
+        for block in np.array_split(several, 8)
+    )
+
+
+def flips_of_rows():
+    """The nearest flip of each row."""
+    return nearest_flip(forest, several[:400], max_changes=1)
+
+
+if __name__ == "__main__":
+    addresses = list(client.scheduler_info()["workers"])
+    for do in (near_blocks, flips_of_rows):
+        (one, *alone), (two, *both) = (seconds_on(addresses[:n], do) for n in (1, 2))
+        print(
+            f"{do.__name__}: {alone[0]:.1f} s with one worker, {both[0]:.1f} s with two; ", end=""
+        )
+        print(f"seconds of processors: {alone[1]:.1f} and {both[1]:.1f}")
+        print("  the same is found:", list(map(bool, one)) == list(map(bool, two)))
     client.close()
     cluster.close()
 

@@ -330,29 +330,6 @@ def test_dantzig_wolfe_with_unshared_trees(cancer):
         assert b.cost_ == pytest.approx(a.cost_, abs=1e-9)
 
 
-def test_dantzig_wolfe_on_a_dask_cluster(cancer):
-    """The trees are priced by workers of a dask.distributed cluster."""
-    distributed = pytest.importorskip("dask.distributed")
-    import joblib
-
-    X, y = cancer[0][::4], cancer[1][::4]
-    frozen = FrozenEstimator(RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y))
-    exact = FeatureBudgetPruner(frozen, lam=0.01).fit(X, y)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-        joblib.parallel_config("dask"),
-    ):
-        remote = FeatureBudgetPruner(frozen, lam=0.01, solver="dantzig_wolfe").fit(X, y)
-        ran = client.run(lambda dask_worker: dask_worker.state.task_counter)
-    assert remote.error_ + 0.01 * remote.cost_ == pytest.approx(
-        exact.error_ + 0.01 * exact.cost_, abs=1e-9
-    )
-    assert any(ran.values())
-
-
 @pytest.mark.parametrize("loss", ["gini", "log_loss"])
 @pytest.mark.parametrize("labels", ["tree", "sample"])
 def test_probability_losses(cancer, loss, labels):

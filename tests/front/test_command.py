@@ -1,5 +1,6 @@
 """The command line: it does what the functions do, and its exit code can be relied on."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -26,6 +27,7 @@ from ensemble_simplify import (
     export_tree,
     import_tree,
 )
+from ensemble_simplify.evidence import checker
 from ensemble_simplify.front import main
 
 QUICK = ["--methods", "representer", "--max-leaves", "4"]
@@ -213,6 +215,8 @@ def test_an_ensemble_as_it_is(files, iris, capsys):
     for options, own in [
         (["c", "--name", "kind"], {"language": "c", "name": "kind"}),
         (["python", "--probabilities"], {"language": "python", "output": "probabilities"}),
+        (["c", "--form", "nested"], {"language": "c", "form": "nested"}),
+        (["c", "--precision", "int16"], {"language": "c", "precision": "int16"}),
         (
             ["sql", "--table", "flowers", "--keys", "id,petal_width", "--name", "kind"],
             {"language": "sql", **sql},
@@ -243,7 +247,8 @@ def test_an_ensemble_as_it_is(files, iris, capsys):
         (["--language", "c", "--keys", "id"], "goes with language='sql' alone"),
         (["--language", "c", "--decimals", 2], "--decimals goes with --language rules"),
         (["--language", "rules"], "is not one tree"),
-        (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and --language sql"),
+        (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and a language"),
+        (["--language", "sql", "--table", "t", "--form", "nested"], "form='nested'"),
     ],
 )
 def test_what_does_not_go_with_an_ensemble(options, message, files, capsys):
@@ -331,6 +336,29 @@ def test_verify_on_rows_near_rows_and_within_a_tolerance(files, iris, capsys):
     joblib.dump(second, "second.joblib")
     assert run("verify", "first.joblib", "second.joblib", "--atol", 0.6) == 0
     assert run("verify", "first.joblib", "second.joblib", "--atol", 0.4) == 1
+
+
+def test_verify_saves_evidence(files, iris, capsys):
+    X, y = iris
+    tree = BornAgainClassifier(FrozenEstimator(files)).fit(X, y)
+    joblib.dump(tree, "born_again.joblib")
+    joblib.dump(DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y), "stump.joblib")
+    both = ["verify", "model.joblib", "born_again.joblib"]
+    assert run(*both, "--save", "proof.json") == 0
+    assert "The evidence is in proof.json" in capsys.readouterr().out
+    assert run("verify", "model.joblib", "stump.joblib", "--save", "differs.json") == 1
+    for name, kind in (("proof.json", "same_class"), ("differs.json", "not")):
+        with open(name, encoding="utf-8") as file:
+            found = json.load(file)
+        assert found["claim"]["kind"] == kind
+        assert len(found["models"]) == 2
+        assert checker.check(name)
+    # of what is undecided, there is no evidence
+    assert run(*both, "--max-boxes", 1, "--save", "none.json") == 2
+    assert not os.path.exists("none.json")
+    # a file that cannot be written is an error, whatever the answer
+    assert run("verify", "model.joblib", "stump.joblib", "--save", "no/folder.json") == 2
+    assert "error: " in capsys.readouterr().err
 
 
 def test_verify_cannot_tell(files, iris, capsys):

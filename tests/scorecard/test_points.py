@@ -76,14 +76,19 @@ def test_changes_are_counted_over_all_combinations(seed, link):
     outcome = verify(fitted(card), fitted(found.card), domain=gaps)
     assert outcome.equal == (not apart.any())
     if link == "logistic":
-        # log-odds and probabilities
-        odds = card.scores(cells)[:, 0]
-        whole = found.card.slope * found.card.scores(cells)[:, 0] + found.card.shift
-        assert np.abs(whole - odds).max() <= found.score_change + 1e-9
-        assert np.abs(expit(whole) - expit(odds)).max() <= found.probability_change + 1e-9
+        scores, totals = card.scores(cells)[:, 0] / found.unit - 0.5, found.card.scores(cells)[:, 0]
+        moved = np.abs(totals - scores).max()
+        assert moved <= found.score_change + 1e-9
+        slope, shift = found.card.slope, found.card.shift
+        apart = expit(slope * totals + shift) - expit(slope * scores + shift)
+        assert np.abs(apart).max() <= found.probability_change + 1e-9
         # the bound is met where no two terms share a column
         if not seed % 2:
-            assert found.score_change == pytest.approx(np.abs(whole - odds).max())
+            assert found.score_change == pytest.approx(moved)
+    else:
+        apart = found.card.scores(cells) - card.scores(cells) / found.unit
+        moved = (apart[:, :, None] - apart[:, None]).max()
+        assert moved <= found.score_change + 1e-9
 
 
 def test_share_everywhere_is_that_of_independent_columns():

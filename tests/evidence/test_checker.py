@@ -1,0 +1,741 @@
+"""The checker of evidence, on documents made by hand, against brute force over a grid.
+
+A document that was changed anywhere must not pass, unless what it then claims is true: that is
+decided here at every point that matters, by code that shares nothing with the checker.
+"""
+
+import copy
+import json
+import math
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ensemble_simplify.evidence import checker
+
+TYPES = {"float32": np.float32, "float64": np.float64}
+
+
+# ------------------------------------------------------------------- documents
+
+
+def _model(trees, steps, result, *, classes=None, outputs=None, n_columns=2, name="trees"):
+    """A model in JSON, from trees as nested tuples (column, end, missing_left, left, right)."""
+    nodes = {key: [] for key in ("first", "column", "end", "missing_left", "left", "right")}
+    values = []
+
+    def add(tree):
+        at = len(values)
+        values.append([0.0] * width)
+        for key, own in (("column", -1), ("end", 0.0), ("missing_left", 0)):
+            nodes[key].append(own)
+        for key in ("left", "right"):
+            nodes[key].append(-1)
+        if isinstance(tree, list):
+            values[at] = tree
+            return at
+        nodes["column"][at], nodes["end"][at], nodes["missing_left"][at] = tree[:3]
+        nodes["left"][at] = add(tree[3])
+        nodes["right"][at] = add(tree[4])
+        return at
+
+    leaf = trees[0]
+    while not isinstance(leaf, list):
+        leaf = leaf[3]
+    width = len(leaf)
+    for tree in trees:
+        nodes["first"].append(len(values))
+        add(tree)
+    nodes["value"] = [list(own) for own in zip(*values, strict=True)]
+    model = {"name": name, "n_columns": n_columns, "classes": classes, "nodes": nodes}
+    model |= {"steps": steps, "result": result, "outputs": outputs}
+    return model | {"sha256": checker.digest(model, "name")}
+
+
+def _document(models, claim, *, uses=None, n=2, region=None, proof=None):
+    if uses is None:
+        uses = [{"model": i, "columns": list(range(n))} for i in range(len(models))]
+    whole = {"type": "float64", "low": [None] * n, "high": [None] * n, "integer": [0] * n}
+    whole |= {"missing": [0] * n, "clauses": [], "order": []}
+    column = {"levels": None, "unknown": None, "copy": None}
+    document = {
+        "format": "ensemble_simplify.evidence",
+        "version": 1,
+        "models": models,
+        "columns": [{"name": f"c{j}"} | column for j in range(n)],
+        "uses": uses,
+        "region": whole | (region or {}),
+        "claim": claim,
+        "made_by": {},
+    }
+    document["proof"] = proof or _cells(document)
+    return _signed(document)
+
+
+def _signed(document):
+    """With new hashes and words, as far as it can be read."""
+    document = copy.deepcopy(document)
+    for model in document["models"]:
+        model["sha256"] = checker.digest(model, "name", "sha256")
+    document["words"] = checker.words(document)
+    return document | {"digest": checker.digest(document, "digest")}
+
+
+def _cells(document):
+    """A proof that cuts the space into all cells; gaps come last."""
+    n = len(document["columns"])
+    cuts = [[] for _ in range(n)]
+    for use in document["uses"]:
+        nodes = document["models"][use["model"]]["nodes"]
+        for column, end in zip(nodes["column"], nodes["end"], strict=True):
+            if column >= 0 and end is not None:
+                cuts[use["columns"][column]].append(end)
+    cuts = [
+        sorted(set(own)) + [None] * gap
+        for own, gap in zip(cuts, document["region"]["missing"], strict=True)
+    ]
+    tree = {key: [] for key in ("column", "end", "left", "right", "answer", "bound")}
+
+    def add(ranges):
+        at = len(tree["left"])
+        for key, own in zip(tree, (-1, 0.0, -1, -1, None, None), strict=True):
+            tree[key].append(own)
+        for j, own in enumerate(ranges):
+            if own:
+                middle = len(own) // 2
+                tree["column"][at], tree["end"][at] = j, own[middle]
+                tree["left"][at] = add([*ranges[:j], own[:middle], *ranges[j + 1 :]])
+                tree["right"][at] = add([*ranges[:j], own[middle + 1 :], *ranges[j + 1 :]])
+                break
+        return at
+
+    add(cuts)
+    return {"kind": "boxes", "tree": tree, "mix": [], "steps": []}
+
+
+SUM = [["trees", 0, 2, 0, 0.5, "float64"]]
+VOTE = [
+    ["trees", 0, 3, 0, 0.0, "float64"],
+    ["trees", 0, 3, 1, 0.0, "float64"],
+    ["trees", 0, 3, 2, 0.0, "float64"],
+    ["constant", 3.0],
+    ["/", 0, 3, "float64"],
+    ["/", 1, 3, "float64"],
+    ["/", 2, 3, "float64"],
+    ["largest", [4, 5, 6], "first", 0.0],
+]
+THREE = [
+    (0, 1.0, 1, (1, 0.5, 0, [0.5, 0.25, 0.25], [0.25, 0.5, 0.25]), [0.0, 0.25, 0.75]),
+    (1, 2.0, 0, [0.75, 0.25, 0.0], (0, 1.0, 0, [0.25, 0.5, 0.25], [0.0, 0.5, 0.5])),
+    (0, -1.0, 0, [1.0, 0.0, 0.0], (1, 0.5, 1, [0.25, 0.25, 0.5], [0.0, 0.0, 1.0])),
+]
+PAIR = [
+    (0, 1.0, 1, (1, 0.5, 0, [1.0], [2.5]), [4.0]),
+    (1, 2.0, 0, [0.1], (0, 3.0, 0, [0.7], [0.9])),
+]
+
+
+def _three(order=(0, 1, 2), **given):
+    given = {"classes": ["a", "b", "c"], "outputs": [4, 5, 6]} | given
+    return _model([THREE[i] for i in order], VOTE, 7, **given)
+
+
+def _twice(columns):
+    return [{"model": 0, "columns": [0, 1]}, {"model": 0, "columns": columns}]
+
+
+# ------------------------------------------------------------------- brute force
+
+
+def _leaf(nodes, t, row):
+    at = nodes["first"][t]
+    while nodes["left"][at] >= 0:
+        x, end = row[nodes["column"][at]], nodes["end"][at]
+        to_left = nodes["missing_left"][at] if math.isnan(x) else end is None or x <= end
+        at = nodes["left" if to_left else "right"][at]
+    return [column[at] for column in nodes["value"]]
+
+
+def _answers(model, row):
+    """What the steps of a model give at one point; a class of which there is doubt is None."""
+    nodes, said = model["nodes"], []
+    leaves = [_leaf(nodes, t, row) for t in range(len(nodes["first"]))]
+    for name, *own in model["steps"]:
+        if name == "constant":
+            said.append(float(own[0]))
+        elif name == "trees":
+            kind = TYPES[own[4]]
+            total = kind(own[3])
+            for leaf in leaves[own[0] : own[1]]:
+                total = kind(total + kind(leaf[own[2]]))
+            said.append(float(total))
+        elif name in "+-*/":
+            one, two = said[own[0]], said[own[1]]
+            found = {"+": one + two, "-": one - two, "*": one * two}.get(name)
+            said.append(float(TYPES[own[2]](one / two if name == "/" else found)))
+        elif name == "chosen":
+            said.append(float(own[2] if said[own[0]] == own[1] else own[3]))
+        elif name == "above":
+            beyond = [x <= said[own[0]] if own[3] else x < said[own[0]] for x in own[1]]
+            said.append((own[2] + sum(beyond)) % 2)
+        elif name == "sigmoid":
+            upper = 1 / (1 + math.exp(-said[own[0]]))
+            said.append(upper if own[1] else 1 - upper)
+        elif name == "largest":
+            scores = [said[i] for i in own[0]]
+            top = [k for k, x in enumerate(scores) if x == max(scores)]
+            close = [x for x in scores if x != max(scores) and max(scores) - x <= own[2]]
+            said.append(None if close else top[0 if own[1] == "first" else -1])
+        else:
+            raise AssertionError(name)
+    return said
+
+
+def _holds_at(document, claim, point, known):
+    """Whether a claim holds at one point; answers that are known are not asked for again."""
+    said = []
+    for use in document["uses"]:
+        model, row = document["models"][use["model"]], [point[j] for j in use["columns"]]
+        key = use["model"], *(None if math.isnan(x) else x for x in row)
+        if key not in known:
+            known[key] = _answers(model, row)
+        said.append((model, known[key]))
+    labels = [m["classes"][own[m["result"]]] if m["classes"] else None for m, own in said]
+    if claim["kind"] == "same_class":
+        return json.dumps(labels[0]) == json.dumps(labels[1])
+    if claim["kind"] == "class_is":
+        return said[0][1][said[0][0]["result"]] == claim["class"]
+    if claim["kind"] == "within":
+        if said[0][0]["classes"] is None:
+            pairs = [[own[m["result"]] for m, own in said]]
+        else:
+            every = [
+                {json.dumps(k): own[i] for k, i in zip(m["classes"], m["outputs"], strict=True)}
+                for m, own in said
+            ]
+            pairs = [[own.get(k, 0.0) for own in every] for k in {**every[0], **every[1]}]
+        return all(abs(a - b) <= claim["atol"] + claim["rtol"] * abs(b) for a, b in pairs)
+    if claim["of"] == "class":
+        one, two = (claim["order"][own[m["result"]]] for m, own in said)
+        return one <= two
+    steps = [
+        m["result"] if claim["of"] == "value" else m["outputs"][claim["of"]["output"]]
+        for m, _ in said
+    ]
+    one, two = (
+        own[i] for (_, own), i in zip([said[0], said[-1]], [steps[0], steps[-1]], strict=True)
+    )
+    if claim["kind"] == "rises":
+        return one <= two
+    low, high = claim["low"], claim["high"]
+    return (low is None or low <= one) and (high is None or one <= high)
+
+
+def _values(document):
+    """For each coordinate, numbers of the region in each of its cells, and a gap if it may be."""
+    region, every = document["region"], []
+    kind = TYPES[region["type"]]
+    largest = float(np.finfo(kind).max)
+    with np.errstate(over="ignore"):
+        for j in range(len(document["columns"])):
+            low, high = region["low"][j], region["high"][j]
+            near = [-largest, largest, 0.0, 1.0, low, high]
+            for use in document["uses"]:
+                nodes = document["models"][use["model"]]["nodes"]
+                for c, end in zip(nodes["column"], nodes["end"], strict=True):
+                    near += [end] if c >= 0 and use["columns"][c] == j else []
+            near = [kind(x) for x in near if x is not None]
+            near += [np.nextafter(x, kind(way)) for x in near for way in (-np.inf, np.inf)]
+            near += [way(x) for x in near for way in (np.floor, np.ceil)]
+            low, high = -np.inf if low is None else low, np.inf if high is None else high
+            found = {float(x) for x in near if np.isfinite(x) and low <= float(x) <= high}
+            if region["integer"][j]:
+                found = {x for x in found if x == math.floor(x)}
+            tied = any(j in pair for pair in region["order"])
+            every.append(sorted(found) + [math.nan] * (region["missing"][j] and not tied))
+    return every
+
+
+def _points(document):
+    """Points of the claim, one in each cell at least."""
+    region, proof, every = document["region"], document["proof"], _values(document)
+    spaces = [every]
+    if proof["kind"] == "points":
+        spaces = []
+        k = min(proof["max_changes"], len(proof["vary"]))
+        for row, units in product(proof["rows"], combinations(proof["vary"], k)):
+            free = {j for unit in units for j in unit}
+            own = []
+            for j, x in enumerate(row):
+                inside = region["missing"][j] if x is None else True
+                limits = zip((region["low"][j], region["high"][j]), (-1, 1), strict=True)
+                inside = inside and all(x is None or e is None or s * x <= s * e for e, s in limits)
+                inside = inside and not (x is not None and region["integer"][j] and x % 1)
+                alone = [math.nan if x is None else float(x)] if inside else []
+                own.append(every[j] if j in free else alone)
+            spaces.append(own)
+    for space in spaces:
+        for point in product(*space):
+            if all(any(point[j] == v for j, v in clause) for clause in region["clauses"]):
+                if all(point[i] <= point[j] for i, j in region["order"]):
+                    yield point
+
+
+def _is_true(document):
+    """Whether the claim of a document holds, by trying."""
+    claim, proof = document["claim"], document["proof"]
+    if claim["kind"] == "not":
+        point = [math.nan if x is None else float(x) for x in proof["point"]]
+        # as the one row of a claim about it alone
+        alone = {"kind": "points", "rows": [proof["point"]], "max_changes": 0, "vary": []}
+        inside = list(_points(document | {"proof": alone}))
+        return len(inside) == 1 and not _holds_at(document, claim["claim"], point, {})
+    known = {}
+    return all(_holds_at(document, claim, point, known) for point in _points(document))
+
+
+# ------------------------------------------------------------------- claims by hand
+
+
+def _same(**given):
+    return _document([_three(), _three((2, 0, 1))], {"kind": "same_class", "uses": [0, 1]}, **given)
+
+
+def _sums(second=PAIR, n=2, steps=SUM, **given):
+    return [_model(PAIR, SUM, 0, n_columns=n), _model(second, steps, 0, n_columns=n, **given)]
+
+
+def _moved():
+    """The same trees with leaves that are moved by .125 or less."""
+    first, second = PAIR
+    return [(*first[:4], [4.125]), (*second[:3], [0.0], (0, 3.0, 0, [0.75], [0.875]))]
+
+
+def _within(atol=0.25, rtol=0.0, **given):
+    claim = {"kind": "within", "uses": [0, 1], "atol": atol, "rtol": rtol}
+    return _document(_sums(_moved()), claim, **given)
+
+
+def _one_box(kind="boxes", bound=None, answer=None, mix=(), steps=()):
+    tree = {"column": [-1], "end": [0.0], "left": [-1], "right": [-1]}
+    tree |= {"answer": [answer], "bound": [bound]}
+    return {"kind": kind, "tree": tree, "mix": list(mix), "steps": list(steps)}
+
+
+# all but the second column's tree rises with the first column
+RISING = [(0, 1.0, 0, (1, 0.5, 0, [1.0], [1.5]), [2.0]), (1, 2.0, 0, [0.1], [0.7])]
+FALLING = [(0, 1.0, 0, (1, 0.5, 0, [1.0], [1.5]), [2.0]), (0, 2.0, 0, [0.7], [0.1])]
+
+
+def _rises(trees=RISING, **given):
+    claim = {"kind": "rises", "uses": [0, 1], "of": "value", "order": None}
+    region = {"order": [[0, 2]]}
+    model = _model(trees, SUM, 0)
+    return _document([model], claim, uses=_twice([2, 1]), n=3, region=region, **given)
+
+
+def _boosted(trees=RISING, at=2.5, **given):
+    steps = [
+        *SUM,
+        ["above", 0, [at], 0, 1],
+        ["sigmoid", 0, 0, "float64"],
+        ["sigmoid", 0, 1, "float64"],
+    ]
+    return _model(trees, steps, 1, classes=[False, True], outputs=[2, 3], **given)
+
+
+def _single(trees=RISING):
+    steps = [["trees", 0, 2, 0, 0.1, "float32"], ["above", 0, [2.2], 1, 0]]
+    return _model(trees, steps, 1, classes=[0, 1])
+
+
+def _hard():
+    steps = [["trees", i, i + 1, k, 0.0, "float64"] for i in range(3) for k in range(3)]
+    steps += [["largest", [3 * i, 3 * i + 1, 3 * i + 2], "first", 0.0] for i in range(3)]
+    for k in range(3):
+        steps += [["chosen", 9 + i, k, 1.0, 0.0] for i in range(3)]
+        n = len(steps)
+        steps += [["+", n - 3, n - 2, "float64"], ["+", n - 1, n, "float64"]]
+    steps += [["largest", [16, 21, 26], "first", 0.0]]
+    return _model(THREE, steps, len(steps) - 1, classes=["a", "b", "c"])
+
+
+def _refuted(document, point, answers):
+    proof = {"kind": "witness", "point": point, "answers": answers}
+    claim = {"kind": "not", "claim": document["claim"]}
+    return _signed(document | {"claim": claim, "proof": proof})
+
+
+def _near(**given):
+    rows = [[0.0, 0.0], [2.5, 3.0], [-3.0, 0.25]]
+    proof = {"kind": "points", "rows": rows, "max_changes": 1, "vary": [[0], [1]]}
+    return _same(proof=proof | given)
+
+
+CLASS_C = {"kind": "class_is", "use": 0, "class": 2}
+IN_RANGE = {"kind": "in_range", "use": 0, "of": "value", "low": 1.6, "high": 5.5}
+PROBA = {"kind": "within", "uses": [0, 1], "atol": 0.0625, "rtol": 0.0}
+RISES_CLASS = {"kind": "rises", "uses": [0, 1], "of": "class", "order": [0, 1]}
+RISES_PROBA = {"kind": "rises", "uses": [0, 1], "of": {"output": 1}, "order": None}
+ORDERED = {"uses": _twice([2, 1]), "n": 3, "region": {"order": [[0, 2]]}}
+GAPS = {"missing": [1, 0]}
+HIGH = {"low": [1.5, 0.75], "missing": [0, 1]}
+
+DOCUMENTS = {
+    "same": _same(),
+    "same with gaps": _same(region=GAPS | {"type": "float32"}),
+    "same in a domain": _same(region={"low": [0, None], "high": [3, 2.5], "integer": [1, 0]}),
+    "same in groups": _same(
+        region={"clauses": [[[0, 1], [1, 1]], [[0, 0], [1, 0]]], "integer": [1, 1], "low": [0, 0]}
+    ),
+    "same by hard votes": _document([_hard(), _hard()], {"kind": "same_class", "uses": [0, 1]}),
+    "same in float32": _document([_single(), _single()], {"kind": "same_class", "uses": [0, 1]}),
+    "within": _within(),
+    "within in one box": _within(proof=_one_box(bound=0.25001)),
+    "within, relative": _within(0.1, 0.1),
+    "probabilities": _document(
+        [_boosted(), _boosted([(*RISING[0][:4], [2.125]), RISING[1]])], PROBA
+    ),
+    "one class": _document([_three()], CLASS_C, region=HIGH),
+    "one class in one box": _document([_three()], CLASS_C, region=HIGH, proof=_one_box(answer=2)),
+    "in a range": _document([_model(PAIR, SUM, 0)], IN_RANGE),
+    "rises": _rises(),
+    "rises from cell to cell": _signed(
+        _rises() | {"proof": _cells(_rises()) | {"steps": [[0, 2]], "mix": [1.0]}}
+    ),
+    "class rises": _document([_boosted()], RISES_CLASS, **ORDERED),
+    "probability rises": _document([_boosted()], RISES_PROBA, **ORDERED),
+    "insensitive": _document(
+        [_three()], {"kind": "same_class", "uses": [0, 1]}, uses=_twice([2, 1]), n=3,
+        region={"low": [1.5, None, 1.25]},
+    ),
+    "near rows": _near(),
+    "near rows, two changes": _near(max_changes=2),
+    "near rows with gaps": _signed(_near() | {"region": _same(region=GAPS)["region"]}),
+    "not within": _refuted(_within(0.01), [5.0, 3.5], [[5.4], [5.5]]),
+    "not rising": _refuted(_rises(FALLING), [1.75, 0.0, 3.0], [3.2, 2.6]),
+}  # fmt: skip
+
+
+def _told(document):
+    """0, 1 or 2, and what the checker says."""
+    try:
+        text = document if isinstance(document, str) else json.dumps(document)
+        return 0, checker.check_text(text)
+    except checker.Unproven as error:
+        return 1, str(error)
+    except checker.Refused as error:
+        return 2, str(error)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_claims_by_hand_are_proven(kind):
+    document = DOCUMENTS[kind]
+    assert _is_true(document)
+    assert _told(document) == (0, document["words"])
+
+
+# ------------------------------------------------------------------- mutations
+
+
+def _places(value, path=()):
+    """Paths to everything in a document but its words and hashes."""
+    yield path
+    if isinstance(value, dict):
+        for key in value.keys() - {"words", "digest", "sha256", "made_by"}:
+            yield from _places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for i, own in enumerate(value):
+            yield from _places(own, (*path, i))
+
+
+def _changed(value, rng, numbers):
+    """Something else in the place of a value."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return [None, True, 0, 1.0, "float32", "float64", "last", "x", -1][rng.integers(9)]
+    if isinstance(value, int | float):
+        ways = [
+            np.nextafter(float(value), np.inf).item(),
+            np.nextafter(float(value), -np.inf).item(),
+            value + 1,
+            value - 1,
+            -value,
+            value / 2,
+            value * 1.01,
+            numbers[rng.integers(len(numbers))],
+            numbers[rng.integers(len(numbers))],
+            [0, 1, None, 5e-324, 1e300, -1e300, True, "1", [], 0.5][rng.integers(10)],
+        ]
+        return ways[rng.integers(len(ways))]
+    if isinstance(value, dict):
+        keys = list(value)
+        other = dict(value)
+        if rng.integers(3) and len(keys) > 1:
+            one, two = rng.choice(len(keys), 2, replace=False)
+            other[keys[one]], other[keys[two]] = value[keys[two]], value[keys[one]]
+        else:
+            del other[keys[rng.integers(len(keys))]]
+        return other
+    if not value:
+        return [[[0, 1]], [0], [1.0]][rng.integers(3)]
+    way, other, i = rng.integers(4), list(value), rng.integers(len(value))
+    if way == 0:
+        del other[i]
+    elif way == 1:
+        other.insert(i, value[rng.integers(len(value))])
+    elif way == 2:
+        other.reverse()
+    else:
+        j = rng.integers(len(value))
+        other[i], other[j] = other[j], other[i]
+    return other
+
+
+def _mutant(document, places, rng):
+    """A document with one thing changed; its hashes and words stay."""
+    while True:
+        # one of the parts first, or most changes would be of nodes
+        part = ["models", "models", "region", "claim", "proof", "proof", "uses", "columns"][
+            rng.integers(8)
+        ]
+        path = [own for own in places if own[:1] == (part,)]
+        path = path[rng.integers(len(path))]
+        other = copy.deepcopy(document)
+        numbers = [0, 1, 2, 0.25, 0.5, 1.0]
+        numbers += [v for own in places if isinstance(v := _at(document, own), int | float)]
+        holder = _at(other, path[:-1])
+        holder[path[-1]] = _changed(holder[path[-1]], rng, numbers)
+        if json.dumps(other) != json.dumps(document):
+            return other
+
+
+def _at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _resigned(document):
+    """A changed document with hashes of its own, and words if it still can be read."""
+    try:
+        return _signed(document)
+    except Exception:  # whatever a document of another form makes the words raise
+        document = copy.deepcopy(document)
+        for model in document["models"] if isinstance(document["models"], list) else ():
+            if isinstance(model, dict):
+                model["sha256"] = checker.digest(model, "name", "sha256")
+        return document | {"digest": checker.digest(document, "digest")}
+
+
+def test_changed_documents_are_found():
+    rng = np.random.default_rng(0)
+    # trying all points takes long there
+    names = [name for name in DOCUMENTS if "hard" not in name and "two" not in name]
+    counts = {"found": 0, "still true": 0}
+    places = {name: sorted(_places(DOCUMENTS[name]), key=str) for name in names}
+    for i in range(1000):
+        document = DOCUMENTS[names[i % len(names)]]
+        other = _mutant(document, places[names[i % len(names)]], rng)
+        assert _told(other)[0] > 0
+        other = _resigned(other)
+        told, said = _told(other)
+        counts["still true" if told == 0 else "found"] += 1
+        if told == 0:
+            assert said == other["words"]
+            assert _is_true(other), (names[i % len(names)], i)
+    # most changes make another claim, or another proof, that does not hold
+    assert counts["still true"] < 500, counts
+
+
+def test_a_sentence_that_is_not_of_the_data_is_found():
+    document = _within()
+    other = document | {"words": document["words"].replace("0.25", "0.125")}
+    other |= {"digest": checker.digest(other, "digest")}
+    assert other["words"] != document["words"]
+    told, said = _told(other)
+    assert told == 1
+    assert "words" in said
+
+
+# ------------------------------------------------------------------- hostile files
+
+
+def _with(path, value, document=None):
+    """A document with something else in one place, signed again where that is possible."""
+    document = copy.deepcopy(document or DOCUMENTS["same"])
+    _at(document, path[:-1])[path[-1]] = value
+    return _resigned(document)
+
+
+NODES = ("models", 0, "nodes")
+HOSTILE = {
+    "nothing": "",
+    "no JSON": "{",
+    "a number": "5",
+    "a list": "[1]",
+    "deep": "[" * 100_000,
+    "a key twice": '{"format": 1, "format": 2}',
+    "not a number": '{"format": NaN}',
+    "infinity": '{"format": -Infinity}',
+    "a huge number": '{"format": 1e999}',
+    "a huge whole number": '{"format": 1' + "0" * 400 + "}",
+    "endless digits": '{"format": ' + "9" * 10_000 + "}",
+    "no entries": {},
+    "another version": _with(("version",), 2),
+    "a cycle": _with((*NODES, "left", 1), 0),
+    "a child twice": _with((*NODES, "right", 0), 1),
+    "a child of another tree": _with((*NODES, "right", 0), 6),
+    "no such column": _with((*NODES, "column", 0), 2),
+    "a negative column": _with((*NODES, "column", 0), -2),
+    "a column as text": _with((*NODES, "column", 0), "0"),
+    "a column as truth value": _with((*NODES, "column", 0), True),
+    "a list cut off": _with((*NODES, "end"), [1.0]),
+    "no trees": _with((*NODES, "first"), []),
+    "a step ahead": _with(("models", 0, "steps", 4), ["/", 6, 3, "float64"]),
+    "a step of a class": _with(("models", 0, "steps", 4), ["/", 7, 3, "float64"]),
+    "a step of itself": _with(("models", 0, "steps", 4), ["+", 4, 4, "float64"]),
+    "a step that is none": _with(("models", 0, "steps", 4), ["eval", "1"]),
+    "a step as text": _with(("models", 0, "steps", 4), "+"),
+    "a step of trees beyond": _with(("models", 0, "steps", 0), ["trees", 0, 4, 0, 0.0, "float64"]),
+    "half numbers": _with(("models", 0, "steps", 0), ["trees", 0, 3, 0, 0.0, "float16"]),
+    "a negative margin": _with(("models", 0, "steps", 7, 3), -1.0),
+    "a class twice": _with(("models", 0, "classes"), ["a", "a", "c"]),
+    "too few classes": _with(("models", 0, "classes"), ["a", "b"]),
+    "no model": _with(("uses", 0, "model"), 7),
+    "a coordinate twice": _with(("uses", 0, "columns"), [0, 0]),
+    "no coordinate": _with(("uses", 0, "columns"), [0, 5]),
+    "no such claim": _with(("claim", "kind"), "sound"),
+    "a claim of no kind": _with(("claim",), {}),
+    "not not": _with(("claim",), {"kind": "not", "claim": {"kind": "not", "claim": {}}}),
+    "a proof of no kind": _with(("proof",), {"kind": "boxes"}),
+    "a proof with a cycle": _with(("proof", "tree", "left", 0), 0),
+    "a negative multiplier": _with(("proof", "mix"), [-1.0]),
+    "short answers": _with(("proof", "tree", "answer"), [None]),
+    "a region cut off": _with(("region", "low"), [None]),
+    "a clause of nobody": _with(("region", "clauses"), [[[9, 1]]]),
+    "no rows": _with(("proof", "rows"), [], DOCUMENTS["near rows"]),
+    "rows of other lengths": _with(("proof", "rows", 0), [0.0], DOCUMENTS["near rows"]),
+    "fewer than no changes": _with(("proof", "max_changes"), -1, DOCUMENTS["near rows"]),
+    "units that share": _with(("proof", "vary"), [[0], [0, 1]], DOCUMENTS["near rows"]),
+    "no point": _with(("proof", "point"), [], DOCUMENTS["not within"]),
+    "an entry too much": _with(("region", "strict"), 1),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_get_a_message(kind):
+    told, said = _told(HOSTILE[kind])
+    assert told in (1, 2)
+    assert 0 < len(said) < 400
+    assert "\n" not in said
+
+
+def test_huge_numbers_of_changes_end_with_a_message():
+    n = 24
+    tree = [0.0]
+    for j in range(n):
+        tree = (j, 0.0, 0, tree, [1.0])
+    model = _model([tree], [["trees", 0, 1, 0, 0.0, "float64"]], 0, n_columns=n)
+    claim = {"kind": "in_range", "use": 0, "of": "value", "low": 0.0, "high": 1.0}
+    rows = [[0.0] * n]
+    proof = {"kind": "points", "rows": rows * 2, "max_changes": 12, "vary": [[j] for j in range(n)]}
+    told, said = _told(_document([model], claim, n=n, proof=proof))
+    assert told == 2
+    assert "too many boxes" in said
+
+
+# ------------------------------------------------------------------- what must not be believed
+
+
+def _split_at(end, kind="float32"):
+    """Two trees that differ between one and `end`, which may be the next number to it."""
+    models = [
+        _model([(0, own, 0, [0.0], [1.0])], [["trees", 0, 1, 0, 0.0, "float64"]], 0, n_columns=1)
+        for own in (1.0, end)
+    ]
+    claim = {"kind": "within", "uses": [0, 1], "atol": 0.0, "rtol": 0.0}
+    return _document(models, claim, n=1, region={"type": kind})
+
+
+def test_neighbouring_numbers_are_told_apart():
+    end = float(np.nextafter(1.0, 2.0))
+    assert _told(_split_at(end, "float64"))[0] == 1
+    # no float32 number lies between them
+    assert _told(_split_at(end))[0] == 0
+    assert _told(_split_at(float(np.nextafter(np.float32(1), np.float32(2)))))[0] == 1
+
+
+@pytest.mark.parametrize("wins", ["first", "last"])
+def test_ties_go_to_the_class_that_the_model_says(wins):
+    steps = [["constant", 0.5], ["constant", 0.5], ["largest", [0, 1], wins, 0.0]]
+    model = _model([[0.0]], steps, 2, classes=["a", "b"], n_columns=1)
+    for k in (0, 1):
+        document = _document([model], {"kind": "class_is", "use": 0, "class": k}, n=1)
+        assert (_told(document)[0] == 0) == (k == (wins == "last"))
+    doubtful = copy.deepcopy(steps)
+    doubtful[1], doubtful[2][3] = ["constant", 0.5 + 2.0**-40], 1e-9
+    model = _model([[0.0]], doubtful, 2, classes=["a", "b"], n_columns=1)
+    assert _told(_document([model], {"kind": "class_is", "use": 0, "class": 1}, n=1))[0] == 1
+
+
+def test_sums_are_rounded_in_the_order_of_the_trees():
+    leaves = [[1e16], [1.0], [-1e16]]
+    claim = {"kind": "in_range", "use": 0, "of": "value", "low": 1.0, "high": 1.0}
+    for order, told in (((0, 1, 2), 1), ((0, 2, 1), 0)):
+        steps = [["trees", 0, 3, 0, 0.0, "float64"]]
+        model = _model([leaves[i] for i in order], steps, 0, n_columns=1)
+        assert _told(_document([model], claim, n=1))[0] == told
+    for kind, told in (("float32", 1), ("float64", 0)):
+        steps = [["trees", 0, 2, 0, 0.0, kind]]
+        model = _model([[2.0**24], [1.0]], steps, 0, n_columns=1)
+        own = claim | {"low": 2.0**24 + 1, "high": 2.0**24 + 1}
+        assert _told(_document([model], own, n=1))[0] == told
+
+
+def test_swapped_models_are_found():
+    document = _within(0.1, 0.1)
+    assert _told(document | {"models": document["models"][::-1]})[0] == 1
+    claim = {"kind": "within", "uses": [0, 1], "atol": 0.0, "rtol": 0.1}
+    for values, told in (((1.0, 1.1), 0), ((1.11, 1.0), 1), ((1.0, 1.11), 0)):
+        models = [
+            _model([[v]], [["trees", 0, 1, 0, 0.0, "float64"]], 0, n_columns=1) for v in values
+        ]
+        assert _told(_document(models, claim, n=1))[0] == told
+
+
+def test_stated_bounds_and_answers_must_follow():
+    box = DOCUMENTS["within in one box"]
+    for bound, told in ((0.174, 1), (0.175001, 0), (0.1, 1), (9.0, 0)):
+        assert _told(_with(("proof", "tree", "bound"), [bound], box))[0] == told
+    box = DOCUMENTS["one class in one box"]
+    for answer, told in ((2, 0), (0, 1), (None, 0), (7, 1)):
+        assert _told(_with(("proof", "tree", "answer"), [answer], box))[0] == told
+
+
+def test_cells_in_between_are_not_skipped_where_whole_numbers_have_none():
+    # 0.25 and 0.75 are two ends between the same two whole numbers
+    trees = [(0, 0.25, 0, [2.0], [2.0]), (0, 0.75, 0, [2.0], [1.0])]
+    claim = {"kind": "rises", "uses": [0, 1], "of": "value", "order": None}
+    region = {"order": [[0, 1]], "integer": [1, 1]}
+    uses = [{"model": 0, "columns": [0]}, {"model": 0, "columns": [1]}]
+    model = _model(trees, SUM, 0, n_columns=1)
+    document = _document([model], claim, uses=uses, region=region)
+    assert not _is_true(document)
+    assert _told(_with(("proof", "steps"), [[0, 1]], document))[0] == 1
+
+
+def test_the_file_runs_alone(tmp_path):
+    """As a program, out of reach of the package, with its exit codes."""
+    alone = tmp_path / "checker.py"
+    alone.write_text(Path(checker.__file__).read_text())
+    for name, document in (("good", _within()), ("bad", _within() | {"words": ""}), ("no", {})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    code = "import sys, runpy; sys.modules['ensemble_simplify'] = sys.modules['sklearn'] = None; "
+    code += "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    for name, told in (("good", 0), ("bad", 1), ("no", 2)):
+        command = [sys.executable, "-c", code, str(alone), str(tmp_path / f"{name}.json")]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (told, "")
+        assert found.stdout.count("\n") == 1
