@@ -400,8 +400,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
     """A scorecard that answers as any classifier does.
 
     A scorecard is a table of points: each feature is cut into a few bins, each bin has points, and
-    the sum of the points of a row decides its class. It is learned from training rows and synthetic
-    rows, all labelled by the classifier.
+    the sum of the points of a row decides its class [1]_. It is learned as an additive model [2]_ from
+    training rows and synthetic rows, all labelled by the classifier.
 
     The agreement with the classifier is measured, not guaranteed: see `fidelity_`.
 
@@ -433,6 +433,19 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
     See Also
     --------
     RepresenterTree : A tree in place of a card; better where features interact.
+
+    Notes
+    -----
+    Gaps have points of their own in the features in which training rows lack something; elsewhere
+    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
+    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+
+    References
+    ----------
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------
@@ -511,6 +524,9 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
 class ScorecardRegressor(RegressorMixin, _Scorecard):
     """A scorecard that answers as any regressor does: the sum of the points is the value.
 
+    It is a table of points [1]_, learned as an additive model [2]_ from training rows and synthetic
+    rows, all labelled by the regressor. The agreement is measured, not guaranteed: see `fidelity_`.
+
     Read more in the :ref:`User Guide <scorecard>`.
 
     Parameters
@@ -535,6 +551,19 @@ class ScorecardRegressor(RegressorMixin, _Scorecard):
     See Also
     --------
     RepresenterTree : A tree in place of a card; better where features interact.
+
+    Notes
+    -----
+    Gaps have points of their own in the features in which training rows lack something; elsewhere
+    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
+    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+
+    References
+    ----------
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------
