@@ -43,6 +43,9 @@ _COARSE, _MOST_PAIRED = 8, 20
 # Newton steps while cuts are chosen, and for the points that are handed out.
 _FEW_STEPS, _MOST_STEPS = 5, 50
 
+# Numbers closer than this, relative to the largest, are equal.
+_ROUNDING = 1e-9
+
 # Bits of a row's bins that are looked at together.
 _BITS = 40
 
@@ -312,7 +315,7 @@ class _Search:
         held_together = self._slopes(fitted.scores, fitted.told)[1]
         pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
         design = fitted.design[fitted.pattern]
-        gain = 0.0
+        gain = np.zeros(self.column.size)
         for c in range(self.n_scores):
             curvature = self._curvature(fitted.design, held_together[:, c])
             one = slice(c, c + 1)
@@ -320,7 +323,7 @@ class _Search:
             joint = sums[:, 1:]
             known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
             own = joint[:, 0] + _RIDGE
-            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
+            gain += 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, _ROUNDING * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
         # of one score alone, where a column must rise or fall
@@ -364,11 +367,9 @@ class _Search:
         gain = self._gains(fitted)
         gain[cost > room] = -1.0
         worth = gain / np.minimum(cost, 3.0)
-        best = worth.max()
-        if best <= _ENOUGH:
+        cut = _first_best(worth)
+        if worth[cut] <= _ENOUGH:
             return None
-        # rounding does not choose
-        cut = int(np.flatnonzero(worth >= best * (1.0 - 1e-9))[0])
         new = [cut]
         gap = self.gap[self.column[cut]]
         if cost[cut] > 2.0 and cut != gap:
@@ -394,7 +395,7 @@ class _Search:
         curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
         variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
         rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
-        return np.argsort(rise, kind="stable")
+        return _ascending(rise)
 
     def _exchanged(self, fitted, max_features, note):
         """The card with one weak cut exchanged for a better one; None where that does not help."""
@@ -461,17 +462,17 @@ class _Search:
             gain = 0.5 * (parts[:, 2:] ** 2).sum(axis=1) / (parts[:, 1] + _RIDGE)
             gain = gain.sum(axis=0)
             gain[(parts[:, 0] < self.min_samples).any(axis=0)] = -1.0
-            k = int(gain.argmax())
+            k = _first_best(gain.ravel())
             a, b = divmod(k, gain.shape[1])
-            found.append((float(gain.flat[k]), -len(found), (int(cuts[a]), int(others[b]))))
-        found.sort(reverse=True)
+            found.append((float(gain.flat[k]), (int(cuts[a]), int(others[b]))))
+        order = _ascending([-gain for gain, _ in found])
         best = None
-        for gain, _, pair in found[:_WEAKEST]:
+        for gain, pair in (found[k] for k in order[:_WEAKEST]):
             if gain <= 0.0:
                 break
             points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
             tried = self.fit(fitted.cuts, points, grids=(*fitted.grids, pair))
-            if best is None or tried.loss < best.loss:
+            if best is None or _is_lower(tried.loss, best.loss):
                 best = tried
         return best
 
@@ -483,7 +484,7 @@ class _Search:
                     break
                 other = self._with_grid(fitted, max_features)
                 if other is not None and (
-                    n_bins + 4 not in best or other.loss < best[n_bins + 4].loss
+                    n_bins + 4 not in best or _is_lower(other.loss, best[n_bins + 4].loss)
                 ):
                     best[n_bins + 4] = other
 
@@ -492,16 +493,14 @@ class _Search:
 
         def note(fitted):
             n_bins = self.n_bins(fitted.cuts)
-            if n_bins not in best or fitted.loss < best[n_bins].loss:
+            if n_bins not in best or _is_lower(fitted.loss, best[n_bins].loss):
                 best[n_bins] = fitted
 
         fitted = self.fit((), np.zeros((1, self.n_scores)), _MOST_STEPS)
         note(fitted)
         while time.monotonic() < deadline:
             larger = self._added(fitted, max_bins - self.n_bins(fitted.cuts), max_features)
-            if larger is None:
-                break
-            if larger.loss >= fitted.loss:
+            if larger is None or not _is_lower(larger.loss, fitted.loss):
                 break
             fitted = larger
             note(fitted)
@@ -513,7 +512,7 @@ class _Search:
         self._add_grids(best, max_bins, max_features, n_pairs, deadline)
         path, lowest = [], np.inf
         for n_bins in sorted(best):
-            if best[n_bins].loss < lowest:
+            if _is_lower(best[n_bins].loss, lowest):
                 lowest = best[n_bins].loss
                 path.append(self._step(best[n_bins]))
         return path[::-1]
@@ -584,3 +583,22 @@ class _Search:
             points -= points.mean(axis=1, keepdims=True)
         edges = self.edges[j][[cut - begin - 1 for cut in cuts]]
         return Term((j,), (edges,), points * self.scale), centre
+
+
+# Rounding must not choose, so that the path is the same on every machine.
+
+
+def _first_best(values):
+    """The first place whose value is the largest, but for rounding."""
+    best = values.max()
+    return int(np.flatnonzero(values >= best - _ROUNDING * abs(best))[0])
+
+
+def _ascending(values):
+    """Places by value; those whose values are the same but for rounding, in their order."""
+    largest = np.abs(values).max(initial=1e-300)
+    return np.argsort(np.rint(np.asarray(values) / (_ROUNDING * largest)), kind="stable")
+
+
+def _is_lower(loss, other):
+    return loss < other * (1.0 - _ROUNDING)

@@ -202,12 +202,12 @@ decimals : int or None, default=None
     def _repr_html_(self):
         # an estimator that is not fitted yet shows its parameters, as others do
         if not hasattr(self, "card_"):
-            return super()._repr_html_()  # ty: ignore[unresolved-attribute]
+            return super()._repr_html_()  # ty: ignore[missing-attribute]
         return card_fragment(self._named_card())
 
     def _repr_mimebundle_(self, **kwargs):
         if not hasattr(self, "card_"):
-            return super()._repr_mimebundle_(**kwargs)  # ty: ignore[unresolved-attribute]
+            return super()._repr_mimebundle_(**kwargs)  # ty: ignore[missing-attribute]
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 

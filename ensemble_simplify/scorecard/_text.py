@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class NamedCard(NamedColumns):
     """
 
     card: Card
-    classes: list | None
+    classes: Any
     told: np.ndarray
     can_lack: np.ndarray
     rows: list | None = None
