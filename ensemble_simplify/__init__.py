@@ -24,6 +24,7 @@ from ensemble_simplify.cultivated import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.evidence import CheckedEvidence, check
 from ensemble_simplify.faithful_pruning import FaithfulPathDisplay, FaithfulPruner
 from ensemble_simplify.feature_budget import (
     BudgetForestClassifier,
@@ -76,6 +77,7 @@ __all__ = [
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "C45Tree",
+    "CheckedEvidence",
     "CultivatedForestClassifier",
     "DepthLeavesDisplay",
     "Difference",
@@ -111,6 +113,7 @@ __all__ = [
     "TreeliteModel",
     "Verification",
     "agreement",
+    "check",
     "differences",
     "estimate",
     "export_model",

@@ -19,6 +19,7 @@ PAGES = [
     "choosing_a_promise",
     "composing",
     "differences",
+    "evidence",
     "faithful_pruning",
     "faq",
     "one_tree",

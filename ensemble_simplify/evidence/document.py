@@ -373,14 +373,18 @@ def _proof(claim, models, deadline, max_boxes):
     how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
     boxes = partition(claim, deadline, max_boxes, alike=len(how) == 2 and how[0] == how[1])
     answer = [None if own < 0 else own for own in boxes.answer.tolist()]
-    has_classes = claim.kind in ("same_class", "class_is")
+    is_lead = claim.kind in ("same_class", "class_is")
+    bound = [_rounded(own, is_lead) for own in boxes.bound.tolist()]
+    if claim.kind == "rises":
+        # the answers of one box can be many, as long as none falls
+        answer, bound = [None] * len(answer), [None] * len(bound)
     tree = {
         "column": boxes.column.tolist(),
         "end": _finite(boxes.end),
         "left": boxes.left.tolist(),
         "right": boxes.right.tolist(),
         "answer": answer,
-        "bound": [_rounded(own, has_classes) for own in boxes.bound.tolist()],
+        "bound": bound,
     }
     return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": claim.order}
 

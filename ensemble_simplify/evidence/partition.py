@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -121,7 +122,9 @@ class _Cutter:
         )
         self.left -= search.n_boxes
         if search.stopped == "time":
-            raise Stopped
+            raise TimeLimitError(
+                "time_limit ended before the proof was written. Raise it, or leave it out."
+            )
         if search.stopped == "boxes":
             raise NoEvidence(
                 f"The proof takes more than max_boxes={self.max_boxes:,} boxes when each is proven "

@@ -1,0 +1,250 @@
+"""Saved outcomes: what stands in the file is true, and nothing else is written."""
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FaithfulPruner,
+    TimeLimitError,
+    is_monotone,
+    is_sensitive,
+    nearest_flip,
+    sufficient_box,
+    verify,
+)
+from ensemble_simplify.evidence import NoEvidence, checker
+
+X, Y = load_iris(return_X_y=True)
+FRAME, VALUE = load_diabetes(return_X_y=True, as_frame=True)
+
+
+def saved(outcome, tmp_path, name="evidence.json"):
+    """What is saved of an outcome, once the checker has passed it."""
+    path = tmp_path / name
+    outcome.save(path)
+    checker.check(path)
+    return json.loads(path.read_text())
+
+
+def rounded(model, digits=2):
+    model = copy.deepcopy(model)
+    for tree in np.ravel(model.estimators_):
+        tree.tree_.value[...] = tree.tree_.value.round(digits)
+    return model
+
+
+def boxes_of(document):
+    """Lower and upper ends of the boxes of a proof, and their answers."""
+    tree, n = document["proof"]["tree"], len(document["columns"])
+    found, stack = [], [(0, np.full(n, -np.inf), np.full(n, np.inf))]
+    while stack:
+        node, low, high = stack.pop()
+        j, end = tree["column"][node], tree["end"][node]
+        if j < 0:
+            found.append((low, high, tree["answer"][node]))
+            continue
+        below, above = high.copy(), low.copy()
+        below[j], above[j] = min(high[j], end), max(low[j], end)
+        stack += [(tree["left"][node], low, below), (tree["right"][node], above, high)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(6, max_depth=3, random_state=0),
+        RandomForestClassifier(5, random_state=1),  # of whole votes, which tie
+        GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0),
+        make_pipeline(StandardScaler(), RandomForestClassifier(4, max_depth=2, random_state=0)),
+        VotingClassifier(  # counts labels
+            [
+                ("forest", RandomForestClassifier(3, max_depth=2, random_state=0)),
+                ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
+            ]
+        ),
+    ],
+    ids=["forest", "whole votes", "boosting", "pipeline", "labels"],
+)
+def test_boxes_cover_the_space_with_the_answers_of_both_models(model, tmp_path):
+    model = model.fit(X, Y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(X, Y)
+    document = saved(tree.verify(), tmp_path)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(X.min(axis=0) - 1, X.max(axis=0) + 1, size=(2000, 4)).astype(np.float32)
+    answers, hits = model.predict(rows), np.zeros(len(rows), dtype=int)
+    for low, high, answer in boxes_of(document):
+        inside = ((low < rows) & (rows <= high)).all(axis=1)
+        hits += inside
+        if answer is not None:
+            assert (answers[inside] == document["models"][0]["classes"][answer]).all()
+    assert (hits == 1).all()
+    answered = [own for own in document["proof"]["tree"]["answer"] if own is not None]
+    assert len(set(answered)) == 3
+
+
+def test_the_sentence_names_both_models(tmp_path):
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, Y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(X, Y)
+    words = saved(tree.verify(), tmp_path)["words"]
+    assert "RandomForestClassifier of 3 trees" in words
+    assert "the same class" in words
+
+
+def test_compressed_evidence_is_the_same(tmp_path):
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y)
+    outcome = verify(model, model)
+    plain = saved(outcome, tmp_path)
+    outcome.save(tmp_path / "evidence.json.gz")
+    assert checker.check(tmp_path / "evidence.json.gz") == plain["words"]
+    outcome.save(tmp_path / "again.json.gz")
+    first, second = (tmp_path / f"{name}.json.gz" for name in ("evidence", "again"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_numbers_within_a_tolerance(tmp_path):
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(FRAME, VALUE)
+    document = saved(verify(model, rounded(model), atol=0.01), tmp_path)
+    assert document["claim"] == {"kind": "within", "uses": [0, 1], "atol": 0.01, "rtol": 0.0}
+    bounds = [own for own in document["proof"]["tree"]["bound"] if own is not None]
+    apart = np.abs(model.predict(FRAME) - rounded(model).predict(FRAME)).max()
+    assert apart <= max(bounds) <= 0.01
+
+
+def test_probabilities_within_a_tolerance(tmp_path):
+    of_means = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
+    saved(verify(of_means, rounded(of_means), atol=0.01), tmp_path)
+    of_odds = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X, Y > 0)
+    saved(verify(of_odds, rounded(of_odds), atol=0.01), tmp_path)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, Y)
+    saved(verify(tree, tree, rtol=0.1), tmp_path)
+
+
+def test_a_pruned_ensemble_and_all_of_it(tmp_path):
+    model = GradientBoostingClassifier(n_estimators=12, max_depth=1, random_state=0)
+    model.fit(X[:, :2], Y > 0)
+    pruner = FaithfulPruner(FrozenEstimator(model)).fit(X[:, :2], Y > 0)
+    assert pruner.n_trees_ < 12
+    saved(verify(model, pruner), tmp_path)
+    near = FaithfulPruner(FrozenEstimator(model), max_changes=1).fit(X[:, :2], Y > 0)
+    document = saved(near.verify(), tmp_path)
+    assert document["proof"]["kind"] == "points"
+    assert document["proof"]["max_changes"] == 1
+
+
+def test_missing_values_and_levels(tmp_path):
+    frame = pd.DataFrame(X[:, 2:].copy(), columns=["length", "width"])
+    frame.loc[::7, "width"] = np.nan
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 5.8, "large", "small"))
+    model = HistGradientBoostingClassifier(
+        max_iter=4, max_leaf_nodes=4, categorical_features="from_dtype", random_state=0
+    ).fit(frame, Y)
+    document = saved(verify(model, model), tmp_path)
+    assert document["columns"][2]["levels"] == ["large", "small"]
+    document = saved(sufficient_box(model, frame.iloc[[0]]), tmp_path)
+    assert document["claim"]["kind"] == "class_is"
+
+
+def test_a_counterexample_is_a_witness(tmp_path):
+    first = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y)
+    second = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, Y)
+    outcome = verify(first, second)
+    document = saved(outcome, tmp_path)
+    assert document["claim"]["kind"] == "not"
+    classes = [own["classes"] for own in document["models"]]
+    told = [own[answer] for own, answer in zip(classes, document["proof"]["answers"], strict=True)]
+    assert told == list(outcome.predictions)
+    values = [DecisionTreeRegressor(max_depth=k, random_state=0).fit(FRAME, VALUE) for k in (1, 2)]
+    saved(verify(*values), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "increasing"), [("bmi", True), ("s3", False)])
+def test_monotone_models(name, increasing, tmp_path):
+    signs = [(own == name) * (1 if increasing else -1) for own in FRAME.columns]
+    settings = {"max_iter": 8, "max_leaf_nodes": 5, "monotonic_cst": signs, "random_state": 0}
+    model = HistGradientBoostingRegressor(**settings).fit(FRAME, VALUE)
+    document = saved(is_monotone(model, name, increasing=increasing), tmp_path)
+    assert document["proof"]["steps"] == document["region"]["order"]
+    outcome = is_monotone(model, name, increasing=not increasing)
+    assert outcome.monotone is False
+    assert saved(outcome, tmp_path)["proof"]["kind"] == "witness"
+    model = HistGradientBoostingClassifier(**settings).fit(FRAME, VALUE > 150)
+    for response in ("class", "proba"):
+        outcome = is_monotone(model, name, increasing=increasing, response=response)
+        assert outcome
+        saved(outcome, tmp_path)
+
+
+def test_sensitivity(tmp_path):
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(FRAME, VALUE)
+    outcome = is_sensitive(model, ["sex", "age"], gap=60)
+    assert outcome.sensitive is False
+    document = saved(outcome, tmp_path)
+    assert [own["copy"] for own in document["columns"]] == [None] * 10 + [1, 0]
+    outcome = is_sensitive(model, "bmi", gap=1)
+    assert outcome
+    assert saved(outcome, tmp_path)["claim"]["kind"] == "not"
+
+
+def test_boxes_and_flips(tmp_path):
+    model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, Y)
+    box = sufficient_box(model, X[0])
+    region = saved(box, tmp_path)["region"]
+    low = np.array([-np.inf if own is None else own for own in region["low"]])
+    closed = np.isfinite(box.low)
+    assert (closed == np.isfinite(low)).all()
+    assert (low[closed].astype(np.float32) > box.low[closed]).all()
+    flip = nearest_flip(model, X[0])
+    document = saved(flip, tmp_path)
+    assert document["claim"]["kind"] == ("not" if flip else "class_is")
+    flips = nearest_flip(model, X[[0, 60, 120]], max_changes=2)
+    for own in flips:
+        assert saved(own, tmp_path)["models"] == document["models"]
+    values = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(FRAME, VALUE)
+    document = saved(sufficient_box(values, FRAME.iloc[0], within=30), tmp_path)
+    assert document["claim"]["kind"] == "in_range"
+
+
+def test_nothing_is_written_without_a_proof(tmp_path):
+    path = tmp_path / "evidence.json"
+    model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, Y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(X, Y)
+    outcome = tree.verify()
+    with pytest.raises(NoEvidence, match="max_boxes=10"):
+        outcome.save(path, max_boxes=10)
+    with pytest.raises(TimeLimitError, match="time_limit"):
+        outcome.save(path, time_limit=1e-9)
+    undecided = verify(model, tree, max_boxes=3)
+    assert undecided.equal is None
+    with pytest.raises(NoEvidence, match="undecided"):
+        undecided.save(path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_claim_that_the_arrays_do_not_have_is_not_written(tmp_path):
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
+    other = RandomForestClassifier(5, max_depth=3, random_state=1).fit(X, Y)
+    outcome = verify(model, model)
+    claim = copy.copy(outcome.claim)
+    object.__setattr__(claim, "forests", [claim.forests[0], verify(other, other).claim.forests[0]])
+    object.__setattr__(outcome, "claim", claim)
+    with pytest.raises(NoEvidence, match="do not have the claim"):
+        outcome.save(tmp_path / "evidence.json")
+    assert not any(tmp_path.iterdir())
