@@ -4,7 +4,7 @@ A card is a generalised additive model with few cuts. Every cut of a column adds
 scores of the rows above it. Cuts come in one at a time, the one that lowers the loss most for each
 bin that it costs, by a second-order estimate that lets all other points move with it. At every size
 weak cuts are exchanged while that lowers the loss. All points are refitted after each change, by
-Newton's method.
+Newton's method, on patterns: rows in the same bins of all columns in use have the same scores.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _RIDGE = 1.0
 # A change must lower the loss of a row on average by this.
 _ENOUGH = 1e-6
 
-# At each size, weakest cuts that are tried for exchange, and exchanges at most.
-_WEAKEST, _MOST_EXCHANGED = 3, 20
+# The weakest cuts that are tried for exchange, or pairs of columns that are tried; and exchanges at
+# a size, at most.
+_TRIED, _MOST_EXCHANGED = 3, 20
 
 # Bins of a column among which the cuts of pairs are looked for, and columns of which all pairs are
 # looked at; of more, those of the columns in use.
@@ -65,7 +66,8 @@ class Step:
     features : list of int
         The columns that it uses, ascending.
     loss : float
-        Mean loss of the weighted rows: the log loss, or half the squared error.
+        Mean loss of the weighted rows: twice one minus the root of the chance of the class, or half
+        the squared error.
     """
 
     card: Card
@@ -400,7 +402,7 @@ class _Search:
     def _exchanged(self, fitted, max_features, note):
         """The card with one weak cut exchanged for a better one; None where that does not help."""
         size = self.n_bins(fitted.cuts)
-        for k in self._weakest(fitted)[:_WEAKEST]:
+        for k in self._weakest(fitted)[:_TRIED]:
             tried = self._without(fitted, int(k))
             note(tried)
             while tried is not None and self.n_bins(tried.cuts) < size:
@@ -467,7 +469,7 @@ class _Search:
             found.append((float(gain.flat[k]), (int(cuts[a]), int(others[b]))))
         order = _ascending([-gain for gain, _ in found])
         best = None
-        for gain, pair in (found[k] for k in order[:_WEAKEST]):
+        for gain, pair in (found[k] for k in order[:_TRIED]):
             if gain <= 0.0:
                 break
             points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
