@@ -400,8 +400,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
     """A scorecard that answers as any classifier does.
 
     A scorecard is a table of points: each feature is cut into a few bins, each bin has points, and
-    the sum of the points of a row decides its class [1]_. It is learned as an additive model [2]_ from
-    training rows and synthetic rows, all labelled by the classifier.
+    the sum of the points of a row decides its class [1]_. It is learned as an additive model [2]_
+    from training rows and synthetic rows, all labelled by the classifier.
 
     The agreement with the classifier is measured, not guaranteed: see `fidelity_`.
 
