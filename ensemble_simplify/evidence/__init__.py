@@ -7,5 +7,5 @@ file of its own, which shares nothing with this package.
 """
 
 from ensemble_simplify.evidence.claim import Claim, Near, Use
-from ensemble_simplify.evidence.document import HasEvidence, evidence
+from ensemble_simplify.evidence.document import HasEvidence, evidence, matches
 from ensemble_simplify.evidence.partition import NoEvidence, partition
