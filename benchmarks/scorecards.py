@@ -45,7 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._record import environment
 from benchmarks._representer_worth import numbers_of
 from benchmarks._tables_of_packages import available, read
-from ensemble_simplify import RepresenterTree
+from ensemble_simplify import RepresenterTree, ScorecardClassifier
 
 BINS, LEAVES = (16, 24, 40), (8, 16, 32)
 LEAST = 0.005
@@ -101,8 +101,6 @@ class Cell:
         return found, cpu
 
     def ours(self, options):
-        from ensemble_simplify import ScorecardClassifier
-
         begin = time.process_time()
         card = ScorecardClassifier(
             FrozenEstimator(self.model), max_bins=BINS[-1], random_state=self.seed

@@ -24,6 +24,7 @@ from ensemble_simplify.cultivated import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.evidence import CheckedEvidence, check
 from ensemble_simplify.faithful_pruning import FaithfulPathDisplay, FaithfulPruner
 from ensemble_simplify.feature_budget import (
     BudgetForestClassifier,
@@ -59,6 +60,7 @@ from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 from ensemble_simplify.scorecard import (
     AdditiveScorecard,
+    Reason,
     ScorecardClassifier,
     ScorecardDisplay,
     ScorecardRegressor,
@@ -75,6 +77,7 @@ __all__ = [
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "C45Tree",
+    "CheckedEvidence",
     "CultivatedForestClassifier",
     "DepthLeavesDisplay",
     "Difference",
@@ -96,6 +99,7 @@ __all__ = [
     "ParetoFrontDisplay",
     "PruningPathDisplay",
     "QuestTree",
+    "Reason",
     "RepresenterTree",
     "ScorecardClassifier",
     "ScorecardDisplay",
@@ -109,6 +113,7 @@ __all__ = [
     "TreeliteModel",
     "Verification",
     "agreement",
+    "check",
     "differences",
     "estimate",
     "export_model",

@@ -39,11 +39,13 @@ from ensemble_simplify import (
     GenesimClassifier,
     OnnxModel,
     RepresenterTree,
+    ScorecardClassifier,
     TreeliteModel,
     agreement,
     export_tree,
     is_monotone,
     nearest_flip,
+    scorecard,
     simplify,
     sufficient_box,
     verify,
@@ -105,6 +107,12 @@ def _booster(X, y):
     )
 
 
+def _card(X, y):
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=1, random_state=0)
+    return scorecard(model.fit(X, y))
+
+
+_EBM, _SMALL = "ExplainableBoostingClassifier", dict(outer_bags=1, max_rounds=5, n_jobs=1)
 _XGB = dict(n_estimators=3, max_depth=2, n_jobs=1)
 _LGBM = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
 _CATBOOST = dict(iterations=3, depth=2, verbose=0, thread_count=1, allow_writing_files=False)
@@ -176,6 +184,12 @@ KINDS = {
         numbers,
     ),
     ":class:`FaithfulPruner`": (FaithfulPruner(_FOREST, max_changes=0), numbers),
+    ":class:`ScorecardClassifier`": (
+        ScorecardClassifier(_FOREST, max_bins=6, n_samples=200, random_state=0),
+        numbers,
+    ),
+    ":class:`AdditiveScorecard`": (_card, numbers),
+    "``ExplainableBoostingClassifier``": (_own("interpret.glassbox", _EBM, **_SMALL), numbers),
     ":class:`TreeliteModel`": (_treelite, numbers),
     ":class:`OnnxModel`": (_onnx, numbers),
     "any other model": (make_pipeline(StandardScaler(), LogisticRegression()), numbers),
@@ -187,7 +201,7 @@ def fitted(kind):
     """A fitted model of a kind, rows and labels."""
     made, rows = KINDS[kind]
     X, y = rows()
-    if made in (_treelite, _onnx, _booster):
+    if made in (_treelite, _onnx, _booster, _card):
         return made(X, y), X, y
     model = made() if callable(made) else made
     with warnings.catch_warnings():

@@ -60,7 +60,7 @@ def stand_in(
             balanced_accuracy=balanced_accuracy_score(truth, predicted)
             if by_class and not without_y else np.nan,
             **{"promise": "", "is_proven": False, "is_tree": trees == 1, "is_measured": True,
-               "seconds": 0.2, "note": "", **more},
+               "is_card": False, "bins": None, "seconds": 0.2, "note": "", **more},
         )  # fmt: skip
 
     trees = {size: grown(size, answers) for size in {*sizes, leaves}}
@@ -128,7 +128,7 @@ def stand_in(
         },
         max_leaves=leaves, n_rows=len(y), n_judged=int(aside.sum()), n_folds=1, seconds=4.2,
         feature_names=list(getattr(X, "columns", [])), results={},
-        best_model=SimpleNamespace(named_tree=named),
+        best_model=SimpleNamespace(named_card=None, named_tree=named),
         _differences=differences(
             lambda _: answers[aside].astype(object) if by_class else answers[aside],
             lambda _: best.predict(numbers[aside]).astype(object if by_class else float),

@@ -48,6 +48,8 @@ EXPECTED_FAILURES = {
         "FeatureBudgetPruner",
         "InterpretableSingleModel",
         "RepresenterTree",
+        "ScorecardClassifier",
+        "ScorecardRegressor",
     )
 } | {
     "GenesimClassifier": {
@@ -69,7 +71,7 @@ def _name(estimator):
 
 def _ensemble_for(estimator):
     """An unfitted ensemble of the kind that an estimator takes."""
-    if isinstance(estimator, ensemble_simplify.BornAgainRegressor):
+    if type(estimator).__name__ in ("BornAgainRegressor", "ScorecardRegressor"):
         return RandomForestRegressor(5, max_depth=2, random_state=0)
     return clone(FOREST)
 
@@ -137,6 +139,7 @@ def test_picture_does_not_link_to_pages_of_scikit_learn(estimator):
         ("FeatureBudgetPruner", FOREST),
         ("InterpretableSingleModel", FOREST),
         ("RepresenterTree", FOREST),
+        ("ScorecardClassifier", FOREST),
         # no probabilities, so nothing is asked of it that would compare the names
         ("BornAgainClassifier", VotingClassifier([("forest", FOREST)])),
     ],
@@ -170,6 +173,7 @@ def test_rows_may_be_lists(estimator):
         ensemble_simplify.FeatureBudgetPruner(FOREST, lam=0.003, solver="highs", time_limit=1e-9),
         ensemble_simplify.GenesimClassifier(n_bootstraps=2, time_limit=1e-9),
         ensemble_simplify.RepresenterTree(FOREST, time_limit=1e-9),
+        ensemble_simplify.ScorecardClassifier(FOREST, time_limit=1e-9),
     ],
     ids=_name,
 )

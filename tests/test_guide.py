@@ -23,6 +23,7 @@ PAGES = [
     "faithful_pruning",
     "faq",
     "one_tree",
+    "scorecard",
     "simplify",
     "tables",
     "verify",

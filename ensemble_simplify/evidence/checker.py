@@ -17,6 +17,7 @@ import hashlib
 import json
 import sys
 from itertools import combinations, permutations, product
+from math import comb
 
 import numpy as np
 
@@ -138,7 +139,8 @@ class Uses(Trees):
         for use in uses:
             model, n = models[use["model"]], len(every[2])
             nodes, steps, base = model["nodes"], model["steps"], len(self.steps)
-            need(len(use["columns"]) == model["n_columns"], "uses: columns are not the model's")
+            own = len(use["columns"]), len(set(use["columns"]))
+            need(own == (model["n_columns"],) * 2, "uses: columns are not the model's")
             every[0] += [use["columns"][j] if j >= 0 else -1 for j in nodes["column"]]
             every[1] += nodes["end"]
             for own, key in zip(every[2:4], ("left", "right"), strict=True):
@@ -238,6 +240,8 @@ class Uses(Trees):
         parts = form[:, :-1].reshape(2, *self.shape)[:, :, self.tree]
         most = np.maximum.reduceat((parts[1] * np.abs(self.value)).sum(axis=0), self.first)
         spare = (np.maximum(most, 1e-20 * (most > 0)) * self.tree_spares).sum() + form[1, -1]
+        # float32 numbers overflow beyond
+        spare = spare if most.sum() + abs(form[0, -1]) < 1e37 else np.inf
         return (parts[0] * self.value).sum(axis=0), form[0, -1], spare
 
     def lead(self, step, a, b):
@@ -256,16 +260,18 @@ class Uses(Trees):
             at[:, -1] = -second[0], abs(second[0]) * max(self.tree_spares)
             return self.terms((form + at) * [[1.0 if b == third else -1.0], [1.0]])
         i, j = own[a], own[b]
-        if third == 0 and self.steps[i][0] == self.steps[j][0] == "/":
-            if self.steps[i][2] == self.steps[j][2] and self.steps[self.steps[i][2]][1] > 0:
-                i, j = self.steps[i][1], self.steps[j][1]
+        one, two = self.steps[i], self.steps[j]
+        if third == 0 and one[0] == two[0] == "/" and one[2:] == two[2:] and one[3] == "float64":
+            # sums that differ still do once they are divided
+            if 1e-8 <= self.steps[one[2]][1] <= 1e8:
+                i, j = one[1], two[1]
         if self.forms[i] is None or self.forms[j] is None:
             return None
         leaf, constant, spare = self.terms(self.forms[i] * [[1], [1]] + self.forms[j] * [[-1], [1]])
         if (
             third == 0
             and self.steps[i][0] == self.steps[j][0] == "trees"
-            and spare < 2.0**20 * max(self.tree_spares)
+            and spare < 2.0**20 * min(self.tree_spares)
         ):
             whole = np.ldexp(np.append(self.value, [self.steps[i][4], self.steps[j][4]]), 20)
             types = {self.steps[i][5], self.steps[j][5]}
@@ -378,7 +384,8 @@ class Uses(Trees):
         eps = 32.0 * np.finfo(own[2]).eps
         if name == "sigmoid":
             upper = 1.0 / (1.0 + np.exp(-self.said[own[0]]))
-            return np.sort([upper, 1.0 - upper][own[1] == 0], axis=0) + [[-eps], [eps]]
+            found = np.sort(upper if own[1] else 1.0 - upper, axis=0)
+            return found + eps * np.array([[-1.0], [1.0]])
         numbers = np.stack([self.said[j] for j in own[0]])
         others = np.delete(numbers, own[1], axis=0)[:, ::-1] - numbers[own[1]]
         found = 1.0 / (1.0 + np.exp(others).sum(axis=0))
@@ -638,7 +645,7 @@ class Evidence:
             raise Unproven(f"not proven in a box that begins at {point}")
 
     def _points(self):
-        uses, rows, vary = self.uses, self.proof["rows"], self.proof["vary"]
+        _uses, rows, vary = self.uses, self.proof["rows"], self.proof["vary"]
         n, k = len(self.low), min(self.proof["max_changes"], len(vary))
         places = [j for unit in vary for j in unit]
         right = k >= 0 and rows and {*map(len, rows)} == {n} and {*places} <= {*range(n)}
@@ -646,7 +653,8 @@ class Evidence:
         point = np.array([self.filled(row, np.nan) for row in rows]).T
         exact = np.isnan(point) | (self.floor(point) == point)
         need(exact.all(), "proof: rows hold numbers that are not of the type")
-        self.left = MOST_BOXES
+        self.left, n_boxes = MOST_BOXES, len(rows) * comb(len(vary), k)
+        need(n_boxes <= MOST_BOXES, "cannot tell: this takes too many boxes")
         for units in combinations(vary, k):
             low, high, gap = point.copy(), point.copy(), np.isnan(point)
             own = [j for unit in units for j in unit]
@@ -680,7 +688,7 @@ class Evidence:
             middle = ranges[j, :, at].sum(axis=1) // 2
             end = [
                 self.cuts[k][m] if many[k, i] >= 1 else np.inf
-                for i, (k, m) in enumerate(zip(j, middle))
+                for i, (k, m) in enumerate(zip(j, middle, strict=False))
             ]
             stack += self.split(low, high, gap, j, np.array(end))
 
@@ -693,7 +701,9 @@ class Evidence:
         self.uses.look(low, high, gap)
         need(self.judge()[1].all(), "the claim is not refuted at the point", Unproven)
         need(len(self.proof["answers"]) == len(self.uses.parts), "proof: answers")
-        for own, (result, outputs, labels, *_) in zip(self.proof["answers"], self.uses.parts):
+        for own, (result, outputs, labels, *_) in zip(
+            self.proof["answers"], self.uses.parts, strict=False
+        ):
             said = [
                 self.uses.said[i] for i in (outputs if type(own) is list and labels else [result])
             ]
@@ -702,7 +712,7 @@ class Evidence:
             else:
                 own = own if type(own) is list else [own]
                 right = len(own) == len(said) and all(
-                    low <= v <= high for v, (low, high) in zip(own, said)
+                    low <= v <= high for v, (low, high) in zip(own, said, strict=False)
                 )
             need(right, "proof: other answers than in the file", Unproven)
 
@@ -838,13 +848,16 @@ def words(document):
     claim = claim["claim"] if is_not else claim
     used = [models[use["model"]] for use in uses]
     labels = [json.dumps(label) for label in used[0]["classes"] or ()]
-    who = [f"model {chr(65 + use['model'])} ({model['name']})" for use, model in zip(uses, used)]
+    who = [
+        f"model {chr(65 + use['model'])} ({model['name']})"
+        for use, model in zip(uses, used, strict=False)
+    ]
     of, kind = claim.get("of"), claim["kind"]
     what = "class" if of == "class" else "value"
     if isinstance(of, dict):
         what = f"probability of {labels[of['output']]}"
     # a coordinate that only the second of two inputs has
-    source = dict(zip(uses[-1]["columns"], uses[0]["columns"]))
+    source = dict(zip(uses[-1]["columns"], uses[0]["columns"], strict=False))
     second = {d for d, j in source.items() if d != j and d not in uses[0]["columns"]}
     name = []
     for j in range(len(columns)):
@@ -865,7 +878,7 @@ def words(document):
     else:
         said = f"the {what} that {who[0]} answers is at least as high for the second"
         if of == "class":
-            ranks = sorted(zip(claim["order"], labels))
+            ranks = sorted(zip(claim["order"], labels, strict=False))
             said += f" (ranks: {', '.join(f'{label} {rank}' for rank, label in ranks)})"
     where, limits = f"every input of finite {region['type']} numbers", []
     if second:
@@ -904,22 +917,36 @@ def _ends(low, high):
     return " and ".join(ends) or "any number"
 
 
-def check(path):
-    """Check a file; the sentence that it proves, or `Refused` or `Unproven` is raised."""
+def text_of(path):
+    """The text of a file, which can be compressed."""
     try:
         with (gzip.open if str(path).endswith(".gz") else open)(path, "rb") as file:
-            document = parse(file.read().decode())
-        evidence = Evidence(document)
-        said = words(document)
-        need(said == document["words"], f"words: the data say otherwise: {said}", Unproven)
-        evidence.run()
+            return file.read().decode()
+    except (EOFError, MemoryError, OSError, ValueError) as error:
+        raise Refused(f"the file cannot be read: {error}") from error
+
+
+def check(path):
+    """Check a file; the sentence that it proves, or `Refused` or `Unproven` is raised."""
+    return check_text(text_of(path))
+
+
+def check_text(text):
+    """The same of what a file holds."""
+    try:
+        document = parse(text)
+        with np.errstate(all="ignore"):
+            evidence = Evidence(document)
+            said = words(document)
+            need(said == document["words"], f"words: the data say otherwise: {said}", Unproven)
+            evidence.run()
         return said
-    except (Refused, Unproven):
-        raise
-    except (ArithmeticError, EOFError, LookupError, OSError, TypeError, ValueError) as error:
-        raise Refused(f"{type(error).__name__}: {error}") from error
-    except (MemoryError, RecursionError) as error:
-        raise Refused(f"the file is too large: {type(error).__name__}") from error
+    except (ArithmeticError, AttributeError, LookupError, MemoryError) as error:
+        raise Refused(f"the file cannot be followed: {error!r}") from error
+    except (RecursionError, TypeError, ValueError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused(f"the file cannot be followed: {error!r}") from error
 
 
 def main(arguments):

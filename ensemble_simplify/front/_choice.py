@@ -1,4 +1,4 @@
-"""Which size of tree is recommended, and which method's tree: pure functions on answers to rows."""
+"""Which size is recommended, and which method's result: pure functions on answers to rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_simplify.front._judged import Judged, agreement_of
-from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import percent
 
 # What twice as many leaves must bring, at least: a point of agreement, or this much of the way
@@ -217,7 +216,7 @@ class Choice:
     Parameters
     ----------
     best : str or None
-        Its name; None if there is no tree.
+        Its name; None if there is none.
     better : str or None
         Name of the larger tree that it is as good as, if there is one.
     reason : str
@@ -257,7 +256,7 @@ def choose_size(curve, judged):
 
 
 def choose(candidates, judged, favourite="representer", max_leaves=None):
-    """The recommended tree among those that may win.
+    """The recommended tree, or scorecard, among those that may win.
 
     If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
     it is the favourite, unless another one is better. Two shares of rows are compared, in which
@@ -267,7 +266,7 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     of the difference, and does not fall behind in the other: at all if the lead is in the first,
     and by more than one standard error if it is in the second. Then a smaller tree is taken if it
     agrees on at least as many rows, of all and of each class, and the rows are enough to tell (a
-    standard error of one point).
+    standard error of one point). Leaves of trees and bins of scorecards are not compared.
 
     Parameters
     ----------
@@ -290,13 +289,14 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     trees = _eligible(candidates, limit)
     if not trees:
         return Choice(None, None, f"No method found a tree{size}.")
+    others = "tree or scorecard" if any(c.is_card for c in trees) else f"tree{size}"
     comparison = compared(trees, judged)
     counts, least = comparison.counts, step(judged)
     best, better, first = _decide(comparison, range(len(trees)), counts, favourite, least)
     return Choice(
         trees[best].name,
         None if better == best else trees[better].name,
-        _reason(trees[best], trees[better], trees[first], judged, size),
+        _reason(trees[best], trees[better], trees[first], judged, others),
     )
 
 
@@ -377,7 +377,7 @@ def _eligible(candidates, max_leaves):
     return [
         c
         for c in candidates
-        if c.is_tree and c.may_win and c.n_leaves <= max_leaves and c.rows.any()
+        if c.may_win and c.rows.any() and (c.is_card or (c.is_tree and c.n_leaves <= max_leaves))
     ]
 
 
@@ -425,7 +425,8 @@ def _decide(comparison, places, counts, favourite, least):
     smaller = [
         i
         for i in places
-        if trees[i].n_leaves < trees[better].n_leaves
+        if trees[i].is_card == trees[better].is_card
+        and trees[i].n_leaves < trees[better].n_leaves
         and comparison.lead(i, better, counts).is_as_good(least)
     ]
     best = min([*smaller, better], key=lambda i: trees[i].n_leaves)
@@ -440,10 +441,10 @@ def _favourite(places, trees, favourite):
     return places[0]
 
 
-def _reason(best, better, first, judged, size):
+def _reason(best, better, first, judged, others):
     if best.is_proven:
         return (
-            f"{best.name} has {leaves(best.n_leaves)} and is proven to give the model's answer at "
+            f"{best.name} has {best.in_size} and is proven to give the model's answer at "
             "every input."
         )
     rows, where = best.rows, ""
@@ -453,12 +454,14 @@ def _reason(best, better, first, judged, size):
         by_what = f"has a clearly better {judged.score_name} than its {score:.3g}"
     elif judged.is_classifier:
         where = ", among all rows and those of each answer"
-    text = f"It is the tree of the method {best.name}:"
+    text = f"It is the {best.noun} of the method {best.name}:"
+    if best.is_card:
+        text = "It is the scorecard:"
     if best is not better:
         return f"{text} the smallest one that does at least as well as {better.name}{where}."
     if best is not first:
         return f"{text} better than {first.name} by more than {CLEARLY} standard errors."
-    return f"{text} no other tree{size} {by_what} (by more than {CLEARLY} standard errors)."
+    return f"{text} no other {others} {by_what} (by more than {CLEARLY} standard errors)."
 
 
 def said(share, n_rows):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ensemble_simplify.evidence import check
 from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
@@ -99,6 +100,10 @@ def _as_it_is(told):
     if told.decimals is not None:
         raise CannotRead("--decimals goes with --language rules alone. Leave it out.")
     rows = None if told.data is None else _rows(told.data, told.target, model, others=True)[0]
+    return _ensemble(told, model, rows)
+
+
+def _ensemble(told, model, rows=None):
     return export_model(
         model,
         told.language,
@@ -107,6 +112,8 @@ def _as_it_is(told):
         table=told.table,
         keys=told.keys or (),
         X=rows,
+        form=told.form or "tables",
+        precision=told.precision or "exact",
     )
 
 
@@ -114,10 +121,20 @@ def _output(told):
     return "probabilities" if told.probabilities else "label"
 
 
+_NO_RULES = "a scorecard has no rules. Choose another --language, such as sql."
+
+
 def _written(told, tree):
-    """One tree in the language."""
-    if told.keys:
-        raise CannotRead("--keys goes with --as-is and --language sql. Leave it out.")
+    """One tree, or scorecard, in the language."""
+    if getattr(tree, "named_card", None) is not None:
+        if told.language == "rules":
+            raise CannotRead(_NO_RULES)
+        return _ensemble(told, tree)
+    for option in ("keys", "form", "precision"):
+        if getattr(told, option):
+            raise CannotRead(
+                f"--{option} goes with --as-is and a language but rules. Leave it out."
+            )
     return export_tree(
         tree,
         told.language,
@@ -138,6 +155,8 @@ def _tree_as_text(told):
                 f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
                 "--as-is to write the model itself, or --tree if the file holds the tree."
             )
+        if told.kinds == "scorecard" and told.language == "rules":
+            raise CannotRead(_NO_RULES)
         found = _simplified(told)
         if found.best_model is None:
             raise CannotRead(f"no tree was found: {found.verdict.text}")
@@ -181,11 +200,18 @@ def _differences(told):
     return HOLDS if found.n_differing <= told.max_share * found.n_rows else DOES_NOT_HOLD
 
 
+def _check(told):
+    outcome = check(told.evidence)
+    _print(f"Proven: {outcome.claim}" if outcome else repr(outcome))
+    return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.proven]
+
+
 COMMANDS = {
     "report": _report,
     "export": _export,
     "verify": _verify,
     "differences": _differences,
+    "check": _check,
 }
 
 
@@ -204,6 +230,7 @@ def _simplified(told):
         X_more=more,
         max_leaves=told.max_leaves,
         methods=methods[0] if len(methods) == 1 else methods,
+        kinds=told.kinds.split(","),
         scoring=told.scoring,
         class_weight=told.class_weight,
         atol=told.atol,
@@ -231,6 +258,7 @@ _EXAMPLES = """examples:
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
   python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
   python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60 --save evidence.json
+  python -m ensemble_simplify check evidence.json
   python -m ensemble_simplify differences old.joblib new.joblib data.csv --max-share 0.01
 
 Without a command, "report" is meant.
@@ -301,6 +329,17 @@ def _parser():
         type=lambda text: text.split(","),
         help="with --as-is in SQL, columns that are selected beside the answer, with commas",
     )
+    export.add_argument(
+        "--form",
+        choices=["tables", "nested"],
+        help="with --as-is in C: nodes in a table, or nested tests (default: tables)",
+    )
+    export.add_argument(
+        "--precision",
+        choices=["exact", "int16"],
+        help="with --as-is in C or JSON: int16 rounds to 16 bits, and says what that changes "
+        "(default: exact)",
+    )
     export.add_argument("--decimals", type=int, help="in rules, digits after the point")
     _add_simplify(export)
 
@@ -367,6 +406,15 @@ def _parser():
         help="where to write evidence, in JSON, for the command check: the models, the claim, and "
         "its proof or the row on which they differ; 2 if there is none in reach",
     )
+
+    check = commands.add_parser(
+        "check",
+        help="check evidence that verify or an audit saved",
+        description="Check evidence again, without the code that made it, and say what it proves.",
+        epilog="Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or "
+        "takes too long to be checked.",
+    )
+    check.add_argument("evidence", type=Path, help="file of evidence, .json or .json.gz")
     return parser
 
 
@@ -396,6 +444,11 @@ def _add_simplify(parser):
     )
     parser.add_argument(
         "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
+    )
+    parser.add_argument(
+        "--kinds",
+        default="tree",
+        help='what can be recommended: "tree", "scorecard", or both with a comma (default: tree)',
     )
     parser.add_argument(
         "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'

@@ -33,7 +33,7 @@ class SimplificationDisplay(Display):
     titles : list of str
         Name of each result.
     leaves : ndarray of shape (n_results,)
-        Leaves of all its trees.
+        Leaves of all its trees; of a scorecard, bins.
     agreement : ndarray of shape (n_results,)
         Agreement with the model.
     intervals : ndarray of shape (n_results, 2)
@@ -50,6 +50,8 @@ class SimplificationDisplay(Display):
         Trees of several sizes: their leaves, agreement and accuracy.
     majority : float, default=nan
         Agreement of the most frequent answer.
+    has_cards : bool, default=False
+        Whether some results are scorecards.
 
     {attributes}
 
@@ -78,6 +80,7 @@ class SimplificationDisplay(Display):
     is_classifier: bool = True
     curve: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     majority: float = np.nan
+    has_cards: bool = False
 
     _texts: ClassVar = shared_text(
         "axes",
@@ -106,13 +109,14 @@ class SimplificationDisplay(Display):
         points = [(point.leaves, point.agreement, point.accuracy) for point in simplification.curve]
         return cls(
             titles=names,
-            leaves=np.array([row.leaves for row in rows]),
+            leaves=np.array([row.bins if row.is_card else row.leaves for row in rows]),
             agreement=np.array([row.agreement for row in rows]),
             intervals=np.array([[row.agreement_low, row.agreement_high] for row in rows]),
             accuracy=np.array([row.accuracy for row in rows]),
             best=names.index(simplification.best) if simplification.best in names else None,
             model_accuracy=by_name["model"].accuracy,
             is_classifier=simplification.is_classifier,
+            has_cards=any(row.is_card for row in rows),
             curve=np.array(points, dtype=np.float64).reshape(-1, 3),
             majority=by_name["majority"].agreement if "majority" in by_name else np.nan,
         ).plot(axes=axes)
@@ -157,7 +161,8 @@ class SimplificationDisplay(Display):
                 ax.plot(places[i], heights[i], "o", **style)
         leaves_axis(ax)
         _room_for_few(ax, [*places, *self.curve[:, 0]])
-        ax.set_xlabel("leaves of all trees (ring: recommended; line: representer by size)")
+        size = "leaves of all trees, or bins" if self.has_cards else "leaves of all trees"
+        ax.set_xlabel(f"{size} (ring: recommended; line: representer by size)")
         ax.grid(alpha=0.3)
         if self.is_classifier:
             ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from ensemble_simplify.base import binomial_interval, r2
+from ensemble_simplify.front._rules import size_in_words
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
@@ -29,7 +30,7 @@ class Candidate:
     name : str
         As it is shown.
     n_leaves : int
-        Leaves that it has.
+        Leaves that it has; of a scorecard, bins.
     predicted : ndarray of shape (n_judged,)
         Labels or values.
     measured : ndarray of bool, shape (n_judged,), or None, default=None
@@ -38,6 +39,8 @@ class Candidate:
         Leaves that were asked for. None: `n_leaves`.
     is_tree : bool, default=True
         Whether it is one ordinary tree.
+    is_card : bool, default=False
+        Whether it is a scorecard.
     may_win : bool, default=True
         False: it is only shown.
     is_proven : bool, default=False
@@ -52,9 +55,20 @@ class Candidate:
     measured: np.ndarray | None = None
     size: int | None = None
     is_tree: bool = True
+    is_card: bool = False
     may_win: bool = True
     is_proven: bool = False
     within: float | None = None
+
+    @property
+    def noun(self):
+        """What it is, in a word, where it can be recommended."""
+        return "scorecard" if self.is_card else "tree"
+
+    @property
+    def in_size(self):
+        """Its size in words."""
+        return size_in_words(self.n_leaves, self.is_card)
 
     @cached_property
     def rows(self):

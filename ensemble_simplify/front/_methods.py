@@ -23,6 +23,7 @@ from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.scorecard import ScorecardClassifier, ScorecardRegressor
 from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
@@ -34,6 +35,8 @@ MANY_LEAVES, MANY_CELLS = 1_000, 1e8
 FORECAST_SECONDS = 1.0
 # Without a time limit, exact searches that are forecast to take longer are not begun.
 EXACT_SECONDS = 5.0
+# Bins of a scorecard beyond the leaves of the tree beside it: in trials, as many agreed alike.
+MORE_BINS = 8
 # Share of the unpruned cost that feature-budget pruning may spend.
 BUDGET = "50%"
 
@@ -50,7 +53,7 @@ class MethodResult(NamedTuple):
 
     name: str
     fitted: object
-    size: tuple[int, int]  # leaves (of all trees) and trees
+    size: tuple[int, int]  # leaves (of all trees) and trees; of a scorecard, bins and 0
     promise: str = ""
     is_proven: bool = False  # to be the model's answers, beyond the rows that were looked at
     note: str = ""  # what else should be known
@@ -183,6 +186,8 @@ class Method:
     judged: str = "folds"
     # a reason from `NEEDS` too: without it, it is tried only if it is asked for
     by_default: str = ""
+    # what comes of it, where that can be recommended
+    kind: str = "tree"
 
     def lacks(self, task, *, asked_for=True):
         """Why it does not go with a task; empty if it does."""
@@ -352,6 +357,28 @@ def cultivated(task, seconds):
     return [MethodResult("cultivated", fitted, (int(fitted.n_leaves_), 1))]
 
 
+# ------------------------------------------------------------------- scorecards
+
+
+def scorecard(task, seconds):
+    """A sum of points, learned from synthetic rows, too."""
+    kind = ScorecardClassifier if task.is_classifier else ScorecardRegressor
+    fitted = kind(
+        FrozenEstimator(task.model),
+        max_bins=task.max_leaves + MORE_BINS,
+        validation_fraction=0.0,
+        time_limit=seconds,
+        random_state=task.seed,
+    )
+    fitted.fit(task.X)
+    return [card_result(fitted)]
+
+
+def card_result(fitted):
+    """A fitted scorecard as a result."""
+    return MethodResult("scorecard", fitted, (fitted.card_.n_bins, 0))
+
+
 # ------------------------------------------------------------------- smaller ensembles
 
 
@@ -410,6 +437,7 @@ METHODS = {
     "plain_tree": Method(0.0, plain_tree),
     "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
     "representer": Method(3.0, representer),
+    "scorecard": Method(3.0, scorecard, kind="scorecard"),
     "cultivated": Method(1.0, cultivated, "classes answers"),
     "born_again": Method(4.0, born_again, "trees", judged="never", by_default="small"),
     "faithful": Method(4.0, faithful, "trees many", judged="once", by_default="stumps"),
@@ -418,6 +446,7 @@ METHODS = {
     "born_again_1": Method(4.0, born_again_1, "trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "trees", judged="once", by_default="all"),
 }
+KINDS = ("tree", "scorecard")
 # They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"

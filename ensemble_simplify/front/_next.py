@@ -10,14 +10,22 @@ def next_steps(found):
     """
     if found.best is None:
         return []
-    steps = [("outcome.predict(X)", "what the tree answers")]
-    if found.best_model.named_tree is not None:
+    is_card = found.best_model.named_card is not None
+    noun = "scorecard" if is_card else "tree"
+    steps = [("outcome.predict(X)", f"what the {noun} answers")]
+    if is_card:
+        steps += [
+            ("outcome.best_model.reasons(X)", "why rows have their answers, in words"),
+            ('outcome.export("sql")', 'the scorecard in SQL; also "python", "c", "json"'),
+        ]
+    elif found.best_model.named_tree is not None:
         steps.append(
             ('outcome.export("sql")', 'the tree in SQL; also "python", "c", "json", "rules"')
         )
+    drawn = "" if is_card else ", with the tree drawn"
     return [
         *steps,
-        ("outcome.differences(X)", "where the tree and the model answer differently"),
-        ("outcome.refit(X)", "the same tree learned anew, from all rows that you have"),
-        ('outcome.report("report.html")', "this report as a page, with the tree drawn"),
+        ("outcome.differences(X)", f"where the {noun} and the model answer differently"),
+        ("outcome.refit(X)", f"the same {noun} learned anew, from all rows that you have"),
+        ('outcome.report("report.html")', f"this report as a page{drawn}"),
     ]

@@ -11,24 +11,28 @@ from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_s
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
     COLUMNS_OF_DIFFERENCES,
-    HEADING_OF_DIFFERENCES,
     WHAT_VOLUME_IS,
+    best_is_card,
     best_row,
     columns_of_curve,
     columns_of_methods,
     differences_told,
+    heading_of_differences,
     heading_of_tree,
     how_judged,
     in_terms_of_simplify,
     interval,
     not_tried,
+    noun_of,
     promises,
     remarks,
     share,
+    size_of_row,
     title_of,
     what_columns_say,
 )
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words, leaves, what_leaves_say
+from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
+from ensemble_simplify.scorecard import CARD_STYLE, card_content
 from ensemble_simplify.writing import percent
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.
@@ -188,7 +192,7 @@ def tree_html(named_tree, title, about=""):
 def _tiles(found):
     """The figures that matter most."""
     verdict, row, model = found.verdict, best_row(found), found.table[0]
-    by_class = found.is_classifier
+    by_class, noun = found.is_classifier, noun_of(found)
     tiles = [
         (
             "agreement with the model",
@@ -197,17 +201,18 @@ def _tiles(found):
         )
     ]
     if np.isfinite(verdict.tree_accuracy):
-        what = "accuracy of the tree" if by_class else "R² of the tree"
+        what = f"accuracy of the {noun}" if by_class else f"R² of the {noun}"
         own = share(verdict.model_accuracy, by_class)
         tiles.append((what, share(verdict.tree_accuracy, by_class), f"the model has {own}"))
     if verdict.majority > 0:
         told = percent(verdict.majority, brief=True)
-        tiles.append(("agreement without a tree", told, "by the most frequent answer alone"))
+        tiles.append((f"agreement without a {noun}", told, "by the most frequent answer alone"))
     if model.leaves:
         trees = "1 tree" if model.trees == 1 else f"{model.trees:,} trees"
-        tiles.append(("size", leaves(row.leaves), f"the model has {model.leaves:,} in {trees}"))
+        own = f"the model has {model.leaves:,}{' leaves' if best_is_card(found) else ''} in {trees}"
+        tiles.append(("size", size_of_row(row), own))
     else:
-        tiles.append(("size", leaves(row.leaves), "in one tree"))
+        tiles.append(("size", size_of_row(row), f"in one {noun}"))
     told = "".join(
         f"<div><dt>{escape(what)}</dt><dd><b>{in_html(value)}</b>"
         f'<span class="small faint">{in_html(more)}</span></dd></div>'
@@ -255,12 +260,15 @@ def _content(found, level):
     parts += [f"<p>{in_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
     if row is not None:
         parts.append(_tiles(found))
-        tree = found.best_model.named_tree
-        if tree is not None:
+        tree, card = found.best_model.named_tree, found.best_model.named_card
+        if card is not None:
+            parts += [heading(heading_of_tree(found)), card_content(card)]
+        elif tree is not None:
             title = heading_of_tree(found)
             parts += [heading(title), _tree(tree, title)]
         if (told := differences_told(found)) is not None:
-            parts += [heading(HEADING_OF_DIFFERENCES), f"<p>{in_html(told.summary('The two'))}</p>"]
+            parts.append(heading(heading_of_differences(found)))
+            parts.append(f"<p>{in_html(told.summary('The two'))}</p>")
             if told.rules:
                 cells = [rule.cells() for rule in told]
                 parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))
@@ -297,9 +305,13 @@ def _content(found, level):
 
 def as_fragment(found):
     """The report for notebooks, with the recommended tree drawn."""
-    return fragment(title_of(found), _content(found, 3), _STYLE)
+    return fragment(title_of(found), _content(found, 3), _style_of(found))
 
 
 def as_page(found):
     """The report as a page of its own."""
-    return page(title_of(found), _content(found, 2), _STYLE)
+    return page(title_of(found), _content(found, 2), _style_of(found))
+
+
+def _style_of(found):
+    return _STYLE + (CARD_STYLE if best_is_card(found) else "")

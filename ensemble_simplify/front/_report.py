@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.front._next import next_steps
-from ensemble_simplify.front._rules import WIDTH, leaves, tree_lines, what_leaves_say
+from ensemble_simplify.front._rules import WIDTH, size_in_words, tree_lines, what_leaves_say
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.writing import one_line, percent
 
@@ -23,7 +23,8 @@ _UNEVEN = 0.1
 
 def title_of(found):
     """What the report is about, for those who see it for the first time."""
-    return f"{_model_name(found)} as one small decision tree"
+    what = "scorecard" if best_is_card(found) else "decision tree"
+    return f"{_model_name(found)} as one small {what}"
 
 
 def _model_name(found):
@@ -32,27 +33,52 @@ def _model_name(found):
 
 
 def best_row(found):
-    """The row of the recommended tree; None if there is none."""
+    """The row of what is recommended; None if there is none."""
     return next((row for row in found.table if row.name == found.best), None)
 
 
-def heading_of_tree(found):
-    """What stands above the tree: none is recommended that does not follow the model."""
+def noun_of(found):
+    """What is recommended, in a word."""
+    return "scorecard" if best_is_card(found) else "tree"
+
+
+def heading_of_differences(found):
+    """What stands above the rules that say where the two differ."""
+    return f"Where the {noun_of(found)} leaves the model"
+
+
+def best_is_card(found):
+    """Whether a scorecard is recommended."""
     row = best_row(found)
-    what = "The closest tree" if found.verdict.level == "none" else "The recommended tree"
-    return f"{what} ({row.name}, {leaves(row.leaves)})"
+    return row is not None and row.is_card
+
+
+def heading_of_tree(found):
+    """What stands above the tree or card: none is recommended that does not follow the model."""
+    row = best_row(found)
+    what = "The closest" if found.verdict.level == "none" else "The recommended"
+    if best_is_card(found):
+        return f"{what} scorecard ({size_of_row(row)})"
+    return f"{what} tree ({row.name}, {size_of_row(row)})"
+
+
+def size_of_row(row):
+    """Leaves of all trees, or bins, in words."""
+    is_card = row.is_card
+    return size_in_words(row.bins if is_card else row.leaves, is_card)
 
 
 def how_judged(found):
     """Where the figures come from."""
     judged = f"{found.n_judged:,} held-out rows"
+    learners = "results" if any(row.is_card for row in found.table) else "trees"
     if found.n_folds > 1:
         judged = (
-            f"{found.n_judged:,} rows in {found.n_folds} parts, each by trees that learned from "
-            "the others"
+            f"{found.n_judged:,} rows in {found.n_folds} parts, each by {learners} that learned "
+            "from the others"
         )
     return (
-        f"Judged on {judged}. The tree learned from {found.n_rows:,} rows. "
+        f"Judged on {judged}. The {noun_of(found)} learned from {found.n_rows:,} rows. "
         f"{found.seconds:,.0f} s in all."
     )
 
@@ -84,6 +110,8 @@ def columns_of_methods(found):
     """Headings of the table of methods, what is written below each, and whether it can go."""
     by_class, rows = found.is_classifier, [row for row in found.table if row.is_measured]
     columns = [("leaves", lambda row: _count(row.leaves), False)]
+    if any(row.bins for row in rows):
+        columns.append(("bins", lambda row: _count(row.bins), False))
     if any((row.trees or 1) > 1 for row in rows):
         columns.append(("trees", lambda row: _count(row.trees), False))
     if any(np.isfinite(row.accuracy) for row in rows):
@@ -148,7 +176,6 @@ def differences_told(found):
     return told if told is not None and told.n_differing else None
 
 
-HEADING_OF_DIFFERENCES = "Where the tree leaves the model"
 WHAT_VOLUME_IS = "Volumes are shares of the range of these rows, each column taken evenly."
 COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says", "the tree")
 
@@ -209,15 +236,17 @@ def as_text(found):
     for note in found.notes[:2]:
         out += _paragraph(f"Note: {in_terms_of_simplify(note)}")
     if best_row(found) is not None:
-        tree = found.best_model.named_tree
-        if tree is not None:
+        tree, card = found.best_model.named_tree, found.best_model.named_card
+        if card is not None:
+            out += ["", f"{heading_of_tree(found)}:", "", *card.text(with_title=False).splitlines()]
+        elif tree is not None:
             out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree), ""]
             out += _paragraph(what_leaves_say(tree))
         if (told := differences_told(found)) is not None:
-            out += ["", f"{HEADING_OF_DIFFERENCES}:"]
+            out += ["", f"{heading_of_differences(found)}:"]
             out += ["", *_paragraph(told.summary("The two"))]
             for rule in told:
-                out += _paragraph(rule.in_words("the model", "the tree"), "  ")
+                out += _paragraph(rule.in_words("the model", f"the {noun_of(found)}"), "  ")
             if told.rules:
                 out += _paragraph(WHAT_VOLUME_IS)
     if len(found.curve) > 1:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Columns of the table that are of use to its makers alone.
 _HIDDEN = ("is_measured",)
+# Columns that say nothing where no scorecard was tried.
+_OF_CARDS = ("bins", "is_card")
 # Rules in the report on where the tree leaves the model.
 _RULES_TOLD = 3
 
@@ -61,12 +63,12 @@ class Simplification:
     ----------
     table : list of Bunch
         The model, the most frequent answer, then every method that was tried. Each row has
-        ``name``, ``leaves`` (of all trees), ``trees``, ``accuracy``, ``balanced_accuracy``,
-        ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of 95 %),
-        ``class_agreement`` (a dict: of the rows to which the model gives a label, the share to
-        which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
-        ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and agreement are
-        coefficients of determination.
+        ``name``, ``leaves`` (of all trees), ``trees``, ``bins`` (of a scorecard), ``accuracy``,
+        ``balanced_accuracy``, ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of
+        95 %), ``class_agreement`` (a dict: of the rows to which the model gives a label, the share
+        to which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
+        ``is_card``, ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and
+        agreement are coefficients of determination.
     best : str or None
         Name of the row that is recommended; None if no tree was found.
     reason : str
@@ -200,7 +202,8 @@ class Simplification:
         """
         import pandas as pd
 
-        rows = [{key: row[key] for key in row if key not in _HIDDEN} for row in self.table]
+        hidden = _HIDDEN if any(row.is_card for row in self.table) else (*_HIDDEN, *_OF_CARDS)
+        rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
     def report(self, path: str | PathLike | None = None) -> str:
@@ -351,7 +354,7 @@ class Simplification:
         return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
-        """Write the recommended tree as rules, SQL, C, Python or JSON.
+        """Write the recommended tree as rules, SQL, C, Python or JSON; or the scorecard.
 
         Parameters
         ----------
@@ -381,7 +384,7 @@ class Simplification:
         return self[self._named(result)].export(language, **options)
 
     def export_text(self, **options: Any) -> str:
-        """The recommended tree as indented text.
+        """The recommended tree as indented text, or the scorecard.
 
         Parameters
         ----------
@@ -401,7 +404,7 @@ class Simplification:
         Parameters
         ----------
         path : str or path
-            If it ends in ".json", the tree alone is written, as text.
+            If it ends in ".json", the tree alone is written, as text; a scorecard cannot be.
         """
         self[self._named(None)].save(path)
 

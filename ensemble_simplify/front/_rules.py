@@ -123,6 +123,13 @@ def leaves(number):
     return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
+def size_in_words(number, is_card=False):
+    """A number of leaves, or of a scorecard's bins, in words."""
+    if not is_card:
+        return leaves(number)
+    return "1 bin" if number == 1 else f"{number:,} bins"
+
+
 def tree_lines(tree, width=WIDTH):
     """The tree as a list of indented lines of text, none of them wider than told.
 

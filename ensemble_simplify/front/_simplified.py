@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_simplify.base import HoldsTree, SharesDocs, pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
-from ensemble_simplify.front._rules import leaves
+from ensemble_simplify.front._rules import leaves, size_in_words
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import (
@@ -35,7 +35,15 @@ from ensemble_simplify.proof import (
     verify,
 )
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
-from ensemble_simplify.writing import NamedTree, export_tree, import_tree, one_line, percent
+from ensemble_simplify.scorecard import NamedCard, Reason, ShowsCard, card_fragment
+from ensemble_simplify.writing import (
+    NamedTree,
+    export_model,
+    export_tree,
+    import_tree,
+    one_line,
+    percent,
+)
 
 # The first line of a file says what it is, before anything in it is unpickled.
 _MAGIC, _VERSION = b"ensemble_simplify.SimplifiedModel", 1
@@ -51,7 +59,7 @@ def _inside_has(method):
 
 
 class SimplifiedModel(SharesDocs, BaseEstimator):
-    """A tree, or a smaller ensemble, that a model has become.
+    """A tree, a scorecard, or a smaller ensemble, that a model has become.
 
     It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. What
     is fitted stays so: ``fit`` does nothing, and ``clone`` returns it as it is, as with
@@ -99,6 +107,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         The tree, on codes of levels; defined only if it is one.
     named_tree : NamedTree or None
         The same in the words of the table; None if it is not one tree.
+    named_card : NamedCard or None
+        A scorecard in the words of the table; None if it is none.
 
     See Also
     --------
@@ -335,6 +345,31 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         tree, names = NamedTree.of(self.fitted), self._names()
         return tree.renamed(names) if tree.names is None else tree
 
+    @property
+    def named_card(self) -> NamedCard | None:
+        """The scorecard in the words of the table; None if it is none."""
+        return self.fitted._named_card() if isinstance(self.fitted, ShowsCard) else None
+
+    @available_if(_inside_has("reasons"))
+    def reasons(self, X: ArrayLike, n: int = 3, *, against: str = "best") -> list[list[Reason]]:
+        """Why a scorecard answers rows as it does, in words.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+        n : int, default=3
+            Reasons for a row, at most.
+        against : {"best", "mean"}, default="best"
+            As for :meth:`ScorecardClassifier.reasons`.
+
+        Returns
+        -------
+        list of list of Reason
+            For each row the largest first.
+        """
+        return self.fitted.reasons(self._rows(X), n, against=against)
+
     def _no_tree(self, wanted):
         return (
             f"{self.name!r} is a {name_of(unwrap(self.fitted))}, not one tree, and has no "
@@ -376,13 +411,14 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         decimals: int | None = None,
         max_depth: int | None = None,
     ) -> str:
-        """The tree as indented text, in the columns and levels of the table.
+        """The tree as indented text, or the scorecard, in the columns and levels of the table.
 
         Parameters
         ----------
         {names}
         decimals : int or None, default=None
-            Digits after the point; None: as few as split float32 numbers alike.
+            Digits after the point; None: as few as split float32 numbers alike. Of a scorecard,
+            the one thing that can be chosen.
         max_depth : int or None, default=None
             Splits deeper than this are cut short. None: none are.
 
@@ -394,8 +430,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Raises
         ------
         TypeError
-            If it is not one tree.
+            If it is neither one tree nor a scorecard.
         """
+        if self.named_card is not None:
+            return self.named_card.text(decimals)
         return self._tree("text").renamed(feature_names, class_names).text(decimals, max_depth)
 
     def plot(
@@ -407,6 +445,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         **kwargs: Any,
     ) -> list:
         """Draw the tree, in the columns and levels of the table.
+
+        A scorecard is drawn by ``fitted.plot()``.
 
         Parameters
         ----------
@@ -432,14 +472,14 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return tree.draw(ax, **kwargs)
 
     def export(self, language: str = "rules", **options: Any) -> str:
-        """Write the tree as rules, SQL, C, Python or JSON.
+        """Write the tree as rules, SQL, C, Python or JSON; a scorecard as all but rules.
 
         Parameters
         ----------
         language : {"rules", "sql", "c", "python", "json"}, default="rules"
             As for :func:`export_tree`.
         **options
-            Further parameters of :func:`export_tree`.
+            Further parameters of :func:`export_tree`, or of :func:`export_model` for a scorecard.
 
         Returns
         -------
@@ -449,8 +489,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Raises
         ------
         TypeError
-            If it is not one tree.
+            If it is neither one tree nor a scorecard.
         """
+        if self.named_card is not None:
+            return export_model(self.fitted, language, **options)
         return export_tree(self._tree(f"form in {language}"), language, **options)
 
     # ------------------------------------------------------------------ beside the model
@@ -574,6 +616,11 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         """
         path = Path(path)
         if path.suffix.lower() == ".json":
+            if self.named_card is not None:
+                raise TypeError(
+                    f"{str(path)!r} ends in .json, but a scorecard is kept with its model, by "
+                    'joblib. Give another ending; export("json") writes its points as text.'
+                )
             about = {key: getattr(self, key) for key in _ABOUT}
             figures = {key: getattr(self, f"{key}_") for key in FIGURES}
             about |= {key: float(x) for key, x in figures.items() if math.isfinite(x)}
@@ -659,7 +706,9 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     # ------------------------------------------------------------------ shown
 
     def _size(self):
-        tree = self.named_tree
+        tree, card = self.named_tree, self.named_card
+        if card is not None:
+            return f"a scorecard of {size_in_words(card.card.n_bins, True)}"
         if tree is None:
             return f"a {name_of(unwrap(self.fitted))}"
         n = tree.nodes.n_leaves
@@ -686,6 +735,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     def _repr_html_(self):
         told = [self._size(), *self._figures(), self.promise]
         about = "; ".join(one_line(text) for text in told if text)
+        if self.named_card is not None:
+            return card_fragment(self.named_card, one_line(self.title), about)
         return tree_html(self.named_tree, one_line(self.title), about)
 
     def _repr_mimebundle_(self, **kwargs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -25,7 +25,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
-from ensemble_simplify.front._methods import ALWAYS, METHODS, SMALL, Task
+from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification, simplified
 from ensemble_simplify.front._trials import FAVOURITE, Search, Trial, try_method
@@ -48,6 +48,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "X_more": ["array-like", None],
         "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
         "methods": [str, list, tuple],
+        "kinds": [str, list, tuple],
         "scoring": [str, callable, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "atol": [Interval(Real, 0, None, closed="left"), str],
@@ -68,6 +69,7 @@ def simplify(
     X_more: ArrayLike | None = None,
     max_leaves: int | None = None,
     methods: str | list[str] = "auto",
+    kinds: str | Sequence[str] = ("tree",),
     scoring: str | Callable | None = None,
     class_weight: dict | str | None = None,
     atol: float | str = "10%",
@@ -78,7 +80,7 @@ def simplify(
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> Simplification:
-    """Try what a fitted model can become, compare the results, and recommend a small tree.
+    """Try what a fitted model can become, compare the results, and recommend a small one.
 
     The model is asked for its answers to the rows, and never fitted again or changed. Every method
     that goes with it learns these answers, and is compared with the model on rows that it did not
@@ -111,6 +113,11 @@ def simplify(
         Methods to try besides the plain trees: "representer", "cultivated", "born_again",
         "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto": those
         that are quick, or seldom fail to be good, for the model; "all": all that go with it.
+    kinds : str or sequence of str, default=("tree",)
+        What can be recommended: "tree", "scorecard", or both. With "scorecard", a
+        :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried beside the trees; it
+        may have eight bins more than a tree has leaves, and takes a few seconds for each time that
+        rows are left out. Without "tree", only the plain trees are tried, to compare with.
     scoring : str, callable or None, default=None
         What decides in place of the agreement, as for those who care about a rare class: the name
         of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
@@ -165,13 +172,15 @@ def simplify(
 
     Notes
     -----
-    What is recommended is a single, ordinary tree. If the answers of one are proven to be the
-    model's at every input, it is this one. Otherwise it is the representer tree, because its
-    agreement on new rows was the highest on average, unless another tree is clearly better: by more
-    than 1.5 standard errors of the difference, among all rows or where each class counts by about
-    the square root of its share, and without falling behind in the other. A smaller tree is taken
-    if it agrees on as many rows, of all and of each class, and there are enough of them to tell.
-    The plain tree on the true labels is no result of the model, and shown as a yardstick.
+    What is recommended is a single, ordinary tree, or with ``kinds=("tree", "scorecard")`` perhaps
+    a scorecard, which must be clearly better, as any other result beside the representer tree. If
+    the answers of one are proven to be the model's at every input, it is this one. Otherwise it is
+    the representer tree, because its agreement on new rows was the highest on average, unless
+    another tree is clearly better: by more than 1.5 standard errors of the difference, among all
+    rows or where each class counts by about the square root of its share, and without falling
+    behind in the other. A smaller tree is taken if it agrees on as many rows, of all and of each
+    class, and there are enough of them to tell. The plain tree on the true labels is no result of
+    the model, and shown as a yardstick.
 
     Without `max_leaves`, the smallest size is taken to which no larger one is better by a point of
     agreement (in regression, 0.02 of R2) for each doubling. With `scoring`, that score decides in
@@ -204,7 +213,8 @@ def simplify(
     begin = time.monotonic()
     check_atol(atol)
     model = unwrap(model)
-    names = _checked_methods(methods)
+    kinds = _checked_kinds(kinds)
+    names = _checked_methods(methods, kinds)
     given = checked_rows(model, X, y, X_more, random_state)
     rng = check_random_state(random_state)
     by_class = is_classifier(model)
@@ -227,9 +237,10 @@ def simplify(
     judged = Judged(given.answers[rows], truth, by_class, scoring, class_weight)
     sizes = _sizes(max_leaves, given.answers, by_class)
     deadline = np.inf if time_limit is None else begin + (1.0 - RESERVE) * time_limit
-    search = Search(task, judged, names, methods == "auto", deadline)
+    search = Search(task, judged, names, kinds, methods == "auto", deadline)
     with Progress(verbose, len(names)) as progress:
         curve = search.over_sizes(sizes, progress)
+        curve = curve if "tree" in kinds else []
         trials = search.others(progress)
     return _summed_up(search, trials, curve, given, refit, begin)
 
@@ -237,17 +248,37 @@ def simplify(
 # ------------------------------------------------------------------- checks
 
 
-def _checked_methods(methods):
+def _checked_kinds(kinds):
+    """What can be recommended, as a tuple."""
+    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        given = repr(unknown[0]) if unknown else "nothing"
+        raise ValueError(f"kinds has {given}. Choose from {', '.join(map(repr, KINDS))}.")
+    return kinds
+
+
+def _checked_methods(methods, kinds):
     """Names of the methods in the order of their turns."""
     if isinstance(methods, str):
         methods = list(METHODS) if methods in ("auto", "all") else [methods]
+    if "scorecard" in methods and "scorecard" not in kinds and methods != list(METHODS):
+        raise ValueError(
+            f"methods has 'scorecard', but kinds={kinds!r} asks for none. Give "
+            "kinds=('tree', 'scorecard')."
+        )
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(
             f"methods has {unknown[0]!r}, which is none. Choose from 'auto', 'all' and "
             f"{', '.join(METHODS)}."
         )
-    return [name for name in METHODS if name in ALWAYS or name in methods]
+    asked = [kind for kind in kinds if kind not in methods and kind in METHODS]
+    return [
+        name
+        for name, method in METHODS.items()
+        if name in ALWAYS or (name in (*methods, *asked) and method.kind in kinds)
+    ]
 
 
 def _tolerance(atol, answers):
@@ -381,17 +412,23 @@ def _row(trial, judged):
         name=trial.name,
         leaves=None,
         trees=None,
+        bins=None,
         **dict.fromkeys(FIGURES, np.nan),
         class_agreement={},
         promise="",
         is_proven=False,
         is_tree=False,
+        is_card=False,
         is_measured=trial.result is not None,
         seconds=trial.seconds,
         note=trial.note,
     )
     if trial.result is not None:
-        row.leaves, row.trees = trial.result.size
+        row.is_card = trial.candidate.is_card
+        if row.is_card:
+            row.bins = trial.result.size[0]
+        else:
+            row.leaves, row.trees = trial.result.size
         row.is_tree, row.is_proven = trial.candidate.is_tree, trial.result.is_proven
         row.promise = trial.result.promise
         row.update(figures(trial.candidate, judged))

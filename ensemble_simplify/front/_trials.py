@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -13,7 +13,16 @@ from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.front._choice import choose_size
 from ensemble_simplify.front._inputs import short
 from ensemble_simplify.front._judged import FIGURES, Candidate, agreement_of, figures
-from ensemble_simplify.front._methods import ALWAYS, METHODS, MethodResult, NotTried
+from ensemble_simplify.front._methods import (
+    ALWAYS,
+    METHODS,
+    MORE_BINS,
+    SMALL,
+    MethodResult,
+    NotTried,
+    card_result,
+)
+from ensemble_simplify.front._rules import size_in_words
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -100,6 +109,30 @@ def representers(sizes):
     return attempt
 
 
+def cards(sizes):
+    """A stand-in for `judged` that gives scorecards beside trees of several sizes, from one fit."""
+
+    def attempt(name, task, seconds):
+        share = None if seconds is None else seconds / (task.n_folds + 1)
+        method, parts = METHODS[name].attempt, []
+        for fold in range(task.n_folds):
+            (largest,) = method(task.without(fold), share)
+            parts.append((np.flatnonzero(task.fold_of == fold), largest))
+        (largest,) = method(task, share)
+        found = []
+        for size in sizes:
+            own = [(rows, _card_of(each, size)) for rows, each in parts]
+            result = _card_of(largest, size)
+            found.append((result, _candidate(task.of_size(size), result, own)))
+        return found
+
+    return attempt
+
+
+def _card_of(largest, size):
+    return card_result(largest.fitted.at(n_bins=size + MORE_BINS))
+
+
 def _candidate(task, result, parts):
     """What results say of rows that they have not seen, each of its own part of the rows."""
     rows = np.flatnonzero(task.fold_of >= 0)
@@ -118,6 +151,7 @@ def _candidate(task, result, parts):
 def _made(task, result, size, predicted, measured):
     n_leaves, n_trees = result.size
     is_tree = n_trees == 1 and hasattr(result.fitted, "decision_tree_")
+    is_card = METHODS[result.name.removesuffix(SMALL)].kind == "scorecard"
     # a promise near some rows is none at every input
     everywhere = result.is_proven and result.name == "born_again"
     return Candidate(
@@ -125,7 +159,8 @@ def _made(task, result, size, predicted, measured):
         n_leaves=n_leaves,
         size=size,
         is_tree=is_tree,
-        may_win=is_tree and result.name != "plain_tree_on_y",
+        is_card=is_card,
+        may_win=(is_tree and result.name != "plain_tree_on_y") or is_card,
         is_proven=everywhere and task.is_classifier,
         within=task.atol if everywhere and not task.is_classifier else None,
         predicted=predicted,
@@ -144,14 +179,16 @@ class Search:
         The answers to the rows that are left out.
     names : list of str
         Methods in the order of their turns.
+    kinds : tuple of str
+        What can be recommended.
     is_auto : bool
         Whether methods that cost much may be left out.
     deadline : float
         On the monotonic clock.
     """
 
-    def __init__(self, task, judged, names, is_auto, deadline):
-        self.task, self.judged, self.deadline = task, judged, deadline
+    def __init__(self, task, judged, names, kinds, is_auto, deadline):
+        self.task, self.judged, self.kinds, self.deadline = task, judged, kinds, deadline
         self.left_out = {}
         for name in names:
             if lacking := METHODS[name].lacks(task, asked_for=not is_auto):
@@ -163,7 +200,7 @@ class Search:
 
     def over_sizes(self, sizes, progress):
         """The curve of agreement over sizes; the task gets the size that is best."""
-        task = self.task.of_size(sizes[-1])
+        self.sizes, task = sizes, self.task.of_size(sizes[-1])
         for size in sizes:
             (self._plain[size],) = try_method("plain_tree", task.of_size(size), None)
         progress.end(["plain_tree"])
@@ -205,10 +242,24 @@ class Search:
                 found = [self.by_size.get(self.task.max_leaves) or self._failed]
             else:
                 progress.begin(name)
-                found = try_method(name, self.task, self._seconds(name))
+                found = self._tried(name)
                 progress.end([self._line(trial) for trial in found])
+            for trial in found:
+                if trial.candidate is not None and METHODS[name].kind not in self.kinds:
+                    trial.candidate = replace(trial.candidate, may_win=False)
             trials += found
         return trials
+
+    def _tried(self, name):
+        """Trials of a method; of scorecards, which cost one fit, that of the size that is best."""
+        if METHODS[name].kind != "scorecard":
+            return try_method(name, self.task, self._seconds(name))
+        task = self.task.of_size(self.sizes[-1])
+        found = try_method(name, task, self._seconds(name), cards(self.sizes))
+        if found[0].result is None:
+            return found
+        best = choose_size([trial.candidate for trial in found], self.judged)
+        return [trial for trial in found if trial.candidate is best]
 
     def _seconds(self, name):
         """What a method may take of the time that is left; None: no limit."""
@@ -223,6 +274,6 @@ class Search:
         if trial.result is None:
             return f"{trial.name}: {trial.note}"
         leaves, trees = trial.result.size
-        size = f"{leaves} leaves" if trees == 1 else f"{trees} trees"
+        size = f"{trees} trees" if trees > 1 else size_in_words(leaves, trial.candidate.is_card)
         agreement = agreement_of(trial.candidate, self.judged)
         return f"{trial.name}: {size}, agreement {agreement:.3f}, {trial.seconds:.1f} s"

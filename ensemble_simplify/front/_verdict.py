@@ -1,4 +1,4 @@
-"""How far the recommended tree can stand for the model, in a level and in words."""
+"""How far the recommended result can stand for the model, in a level and in words."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def judge(best, judged, agreement=None, max_leaves=None):
     if not judged.is_classifier:
         text.append(_distances(best, judged))
     if judged.y is not None:
-        text.append(_accuracies(model_accuracy, tree_accuracy, judged, int(rows.sum())))
+        text.append(_accuracies(model_accuracy, tree_accuracy, judged, rows.sum(), best.noun))
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
         text.append(f"Its {judged.score_name} against the model's answers is {score:.3g}.")
@@ -198,7 +198,7 @@ def _accuracy_of_model(judged, rows):
 
 
 def _judgement(best, judged, level, agreement, label, majority, max_leaves):
-    tree = f"tree of {leaves(best.n_leaves)}"
+    tree = f"{best.noun} of {best.in_size}"
     if best.is_proven:
         return f"The {tree} gives the model's answer to every input; this is proven."
     n_rows = int(best.rows.sum())
@@ -217,11 +217,13 @@ def _judgement(best, judged, level, agreement, label, majority, max_leaves):
         share = said(agreement, n_rows) if agreement > 0 else "nothing"
         agrees = f"explains {share} of the variance of the model's answers"
         beside = ""
+    if level == "none" and best.is_card:
+        return f"Nothing small follows this model: the best, a {tree}, {agrees}{beside}."
     if level == "none":
         limit = best.n_leaves if max_leaves is None else max_leaves
         return (
             f"No tree of at most {leaves(limit)} follows this model: the best, of "
-            f"{leaves(best.n_leaves)}, {agrees}{beside}."
+            f"{best.in_size}, {agrees}{beside}."
         )
     if level == "follows":
         return f"The {tree} follows the model: it {agrees}{beside}."
@@ -244,20 +246,20 @@ def _distances(best, judged):
     return f"{text}; they are within {best.within:.3g} at every input, which is proven."
 
 
-def _accuracies(model, tree, judged, n_rows):
+def _accuracies(model, tree, judged, n_rows, noun):
     if not judged.is_classifier:
         lost = round(model, 2) - round(tree, 2)
         change = f"{lost:.2f} is lost" if lost >= 0.005 else "nothing is lost"
         return (
             f"On the true values of the held-out rows, R2 is {model:.2f} for the model and "
-            f"{tree:.2f} for the tree: {change}."
+            f"{tree:.2f} for the {noun}: {change}."
         )
     digits = int(n_rows >= 1000)
     lost = round(100 * model, digits) - round(100 * tree, digits)
     unit = "point is" if f"{lost:.{digits}f}" in ("1", "1.0") else "points are"
     change = f"{lost:.{digits}f} {unit} lost" if lost > 0.05 else "nothing is lost"
     return (
-        f"The model is right on {said(model, n_rows)} of the held-out rows, the tree on "
+        f"The model is right on {said(model, n_rows)} of the held-out rows, the {noun} on "
         f"{said(tree, n_rows)}: {change}."
     )
 
@@ -274,8 +276,8 @@ def _lost_classes(best, judged):
     if len(lost) == 1:
         n, label, share = lost[0]
         return [
-            f"Of the {n:,} rows to which the model answers {_quoted(label)}, the tree gives that "
-            f"answer to {round(share * n):,}."
+            f"Of the {n:,} rows to which the model answers {_quoted(label)}, the {best.noun} gives "
+            f"that answer to {round(share * n):,}."
         ]
     named = [_quoted(label) for _, label, _ in lost[:MOST_NAMED]]
     if len(lost) > MOST_NAMED:
@@ -299,12 +301,7 @@ def _closer_result(candidates, judged, best):
     """A note on a result that is clearly closer to the model, but larger or no ordinary tree."""
     if best.is_proven:
         return []
-    others = [
-        c
-        for c in candidates
-        if c.rows.any()
-        and (c.n_leaves > best.n_leaves if c.may_win else not c.is_tree and c.n_leaves > 1)
-    ]
+    others = [c for c in candidates if c.rows.any() and _is_beside(c, best)]
     comparison = compared([best, *others], judged)
     leads = [comparison.lead(place, 0) for place in range(1, len(others) + 1)]
     closer = [
@@ -316,10 +313,17 @@ def _closer_result(candidates, judged, best):
         return []
     _, other = max(closer, key=lambda entry: entry[0])
     share, n_rows = agreement_of(other, judged), int(other.rows.sum())
-    size = "" if not other.is_tree else f" ({leaves(other.n_leaves)})"
+    size = f" ({other.in_size})" if other.may_win else ""
     how = f"{said(share, n_rows)} agreement" if judged.is_classifier else f"an R2 of {share:.2f}"
-    what = "but larger" if other.is_tree else "but no single ordinary tree"
+    what = "but larger" if other.may_win else "but no single ordinary tree"
     return [f"Closer to the model, {what}: {other.name}{size}, with {how}."]
+
+
+def _is_beside(other, best):
+    """Whether a result is larger than the best one of its kind, or an ensemble."""
+    if other.may_win:
+        return other.is_card == best.is_card and other.n_leaves > best.n_leaves
+    return not (other.is_tree or other.is_card) and other.n_leaves > 1
 
 
 def _rare_classes(judged, best):
@@ -330,10 +334,12 @@ def _rare_classes(judged, best):
     if len(rare) == 1:
         label, n = rare[0]
         have = f"Only {n:,} of the held-out rows {'has' if n == 1 else 'have'}"
-        return [f"{have} the model's answer {_quoted(label)}: little is known of the tree there."]
+        return [
+            f"{have} the model's answer {_quoted(label)}: little is known of the {best.noun} there."
+        ]
     return [
         f"{len(rare)} of the model's answers have fewer than {FEW} of the held-out rows each: "
-        "little is known of the tree there."
+        f"little is known of the {best.noun} there."
     ]
 
 
@@ -344,7 +350,7 @@ def _smaller_tree(candidates, judged, best):
     others = [
         c
         for c in candidates
-        if c.is_tree and c.may_win and c.rows.any() and c.n_leaves < best.n_leaves
+        if c.may_win and c.is_card == best.is_card and c.rows.any() and c.n_leaves < best.n_leaves
     ]
     comparison = compared([best, *others], judged)
     smaller = [
@@ -357,7 +363,7 @@ def _smaller_tree(candidates, judged, best):
     other = min(smaller, key=lambda c: c.n_leaves)
     return [
         f"Smaller, and perhaps as good, for the difference is within one standard error: "
-        f"{other.name} with {leaves(other.n_leaves)}."
+        f"{other.name} with {other.in_size}."
     ]
 
 

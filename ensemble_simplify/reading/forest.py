@@ -498,8 +498,8 @@ def _sklearn_trees(estimator):
     trees = read(estimator).trees
     if any(tree.estimator is None for tree in trees):
         raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost, LightGBM or CatBoost ensemble). Use another ensemble."
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees, and neither do "
+            "HistGradientBoosting, models of other libraries, and scorecards. Use another ensemble."
         )
     return trees
 

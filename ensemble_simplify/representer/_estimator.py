@@ -476,6 +476,9 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         found = self._material(X, y, sample_weight, target, fold_of, answers)
         law, training, seeds, deadline = found.law, found.training, found.seeds, found.deadline
         predictor = self._predictor
+        self.smearing_, self.keep_rows_ = (
+            self._law_arguments[name] for name in ("smearing", "keep_rows")
+        )
         begin, n_before = time.monotonic(), predictor.n_queries
         growing = deadline
         if self.time_limit is not None:
@@ -568,7 +571,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             given, default = getattr(self, name), defaults[name]
             yield given is not default and not (np.isscalar(given) and given == default)
 
-    def _trial(self, training, columns, seed, deadline):
+    def _trial(self, training, seed):
         n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
         how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
         return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)

@@ -101,10 +101,10 @@ class LearnsFromPredictor:
     """What estimators share that learn from a predictor's answers to training and synthetic rows.
 
     An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
-    `random_state`; others are as below unless it has them, too. Two methods say what is learned:
-    ``_trial(training, columns, seed, deadline)`` returns the sizes at which a law is judged and how
-    to learn from its rows (see `folds`), and ``_answers_to(X)`` answers rows of numbers by labels
-    or values.
+    `random_state`; others are as below unless it has them, too. ``_answers_to(X)`` answers rows of
+    numbers by the labels or values that were learned. ``_trial(training, seed)`` returns the sizes
+    at which a law is judged, and how to learn from its rows (see `folds`); without it
+    ``sampler="auto"`` takes the first law that it could try.
     """
 
     estimator: Any
@@ -112,8 +112,8 @@ class LearnsFromPredictor:
     validation_fraction: float
     time_limit: float | None
     random_state: Any
-    _trial: Callable
     _answers_to: Callable
+    _trial: Callable | None = None
 
     # what the predictor is without an `estimator`
     _default: ClassVar[Any] = RandomForestClassifier
@@ -197,7 +197,7 @@ class LearnsFromPredictor:
     def _material(self, X, y, sample_weight, target, fold_of=None, answers=None):
         """Check the rows, fit or take the predictor, ask it, and choose the law; a `Material`.
 
-        Sets ``estimator_``, ``classes_``, ``sampler_``, ``smearing_`` and ``keep_rows_``.
+        Sets ``estimator_``, ``classes_`` and ``sampler_``.
         """
         given = X
         X, y, is_table = self._check_rows(X, y, target)
@@ -243,9 +243,6 @@ class LearnsFromPredictor:
         if made is None:
             made = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
         law, base, self._law_arguments = made
-        self.smearing_, self.keep_rows_ = (
-            self._law_arguments[name] for name in ("smearing", "keep_rows")
-        )
         return Material(
             X=X,
             y=y,
@@ -432,7 +429,7 @@ class LearnsFromPredictor:
             return fold_of
         fold_of = np.full(kept.size, -1)
         n_folds = self.n_folds
-        if self.sampler == "auto" and not n_folds and len(answers) > 1:
+        if self._trial is not None and self.sampler == "auto" and not n_folds and len(answers) > 1:
             n_folds = min(N_FOLDS, len(answers))
         if n_folds:
             if n_folds > len(answers):
@@ -458,7 +455,8 @@ class LearnsFromPredictor:
         given = {name: value for name, value in given.items() if value != "auto"}
         usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS}
         options = {name: usual | law | given for name, law in laws.items()}
-        if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
+        is_alone = len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all()
+        if self._trial is None or is_alone:
             name = next(iter(laws))
             return Bunch(law=name, options=options[name], made=None)
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
@@ -467,7 +465,7 @@ class LearnsFromPredictor:
             name: self._make_law(own, rows, columns, gaps, seed, deadline)
             for name, own in options.items()
         }
-        sizes, learn = self._trial(training, columns, seed, deadline)
+        sizes, learn = self._trial(training, seed)
         trial = choose_law(
             {name: (law, base) for name, (law, base, _) in made.items()},
             rows,

@@ -57,6 +57,9 @@ class AdditiveScorecard(ShowsCard, ImportedEnsemble):
 
     card_: Card
 
+    def _numbers_of(self, X):
+        return self._rows(X)
+
 
 @validate_params(
     {
@@ -136,6 +139,7 @@ def scorecard(
     reading = card.reading(read.classes, read.table)
     found = imported(reading, len(read.table), kind=AdditiveScorecard)
     found.card_ = card
+    found._may_miss = np.full(len(read.table), says_it_takes_gaps(read.estimator) is not False)
     found._forest = Model.of(found, check=False).finest
     atol = None
     if read.classes is None:

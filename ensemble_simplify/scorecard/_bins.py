@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import log_expit, log_softmax
+from scipy.special import log_expit
 
 from ensemble_simplify.grid import code_columns
 from ensemble_simplify.scorecard._card import Card, Term
@@ -225,7 +225,8 @@ class _Search:
         """Logarithms of the chances of the classes."""
         if self.link == "logistic":
             return log_expit(np.hstack([-scores, scores]))
-        return log_softmax(scores, axis=1)
+        scores = scores - scores.max(axis=1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def _loss(self, scores, told):
         if self.link == "identity":
@@ -270,21 +271,19 @@ class _Search:
         loss = self._loss(scores, told) + 0.5 * (shrink * points**2).sum()
         for _ in range(most):
             before = loss
-            for c in range(self.n_scores):
-                pull, held = self._slopes(scores, told)
-                slope = design.T @ pull[:, c] - shrink[:, 0] * points[:, c]
-                curvature = self._curvature(design, held[:, c])
-                change = np.linalg.solve(curvature, slope)
-                along, promised, length = design @ change, slope @ change, 1.0
-                while length > 1e-6:
-                    tried, moved = points.copy(), scores.copy()
-                    tried[:, c] += length * change
-                    moved[:, c] += length * along
-                    lower = self._loss(moved, told) + 0.5 * (shrink * tried**2).sum()
-                    if lower <= loss - 1e-4 * length * promised:
-                        points, scores, loss = tried, moved, lower
-                        break
-                    length /= 2.0
+            pull, held = self._slopes(scores, told)
+            slope = design.T @ pull - shrink * points
+            # each score as if the others stayed; what they do together the length makes good
+            curvature = [self._curvature(design, own) for own in held.T]
+            change = np.linalg.solve(curvature, slope.T[:, :, None])[:, :, 0].T
+            along, promised, length = design @ change, (slope * change).sum(), 1.0
+            while length > 1e-6:
+                tried, moved = points + length * change, scores + length * along
+                lower = self._loss(moved, told) + 0.5 * (shrink * tried**2).sum()
+                if lower <= loss - 1e-4 * length * promised:
+                    points, scores, loss = tried, moved, lower
+                    break
+                length /= 2.0
             if before - loss <= 0.1 * _ENOUGH * len(self.weight):
                 break
         return _Fit(cuts, points, design, scores, told, pattern, float(loss), grids)
@@ -310,20 +309,22 @@ class _Search:
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
         cuts = list(fitted.cuts)
-        # scores share the mean curvature: for one score, or for two classes, this is their own
-        held = self._slopes(fitted.scores, fitted.told)[1].mean(axis=1)
-        curvature = self._curvature(fitted.design, held)
+        held_together = self._slopes(fitted.scores, fitted.told)[1]
         pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
-        held = held.mean(axis=1)[:, None]
-        sums = self._above(np.hstack([pull, held * fitted.design[fitted.pattern]]))
-        slope, joint = sums[:, : self.n_scores], sums[:, self.n_scores :]
-        known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
-        own = joint[:, 0] + _RIDGE
-        free = np.maximum(own - known, 1e-9 * own)
-        gain = 0.5 * (slope**2).sum(axis=1) / free
+        design = fitted.design[fitted.pattern]
+        gain = 0.0
+        for c in range(self.n_scores):
+            curvature = self._curvature(fitted.design, held_together[:, c])
+            one = slice(c, c + 1)
+            sums = self._above(np.hstack([pull[:, one], held[:, one] * design]))
+            joint = sums[:, 1:]
+            known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
+            own = joint[:, 0] + _RIDGE
+            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
-        gain[slope[:, 0] * self.sign < 0.0] = -1.0
+        # of one score alone, where a column must rise or fall
+        gain[sums[:, 0] * self.sign < 0.0] = -1.0
         return gain
 
     def _costs(self, cuts, max_features):
@@ -389,10 +390,10 @@ class _Search:
 
     def _weakest(self, fitted):
         """Cuts by what the loss would rise without them, estimated, the least first."""
-        held = self._slopes(fitted.scores, fitted.told)[1].mean(axis=1)
-        curvature = self._curvature(fitted.design, held)
-        variance = np.diag(np.linalg.inv(curvature))[1:]
-        rise = 0.5 * (fitted.points[1:] ** 2).sum(axis=1) / variance
+        held = self._slopes(fitted.scores, fitted.told)[1]
+        curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
+        variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
+        rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
         return np.argsort(rise, kind="stable")
 
     def _exchanged(self, fitted, max_features, note):

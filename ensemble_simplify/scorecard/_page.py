@@ -121,7 +121,7 @@ def card_content(named, *, with_room=False, decimals=None):
     heads += ['<th class="far"></th>'] * single
     heads += ['<th scope="col" class="share">rows</th>'] * (named.rows is not None)
     heads += ['<th scope="col" class="own">this case</th>'] * with_room
-    start = [_signed(named.in_points(value, decimals)) for value in named.card.base]
+    start = [_signed(named.in_points(value, decimals)) for value in named.start]
     begin = "".join(f'<td class="points">{value}</td>' for value in start)
     rest = 1 * single + (named.rows is not None)
     empty = '<td class="far"></td>' * single + '<td class="share"></td>' * (named.rows is not None)

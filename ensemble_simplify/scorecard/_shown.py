@@ -45,18 +45,20 @@ decimals : int or None, default=None
         table = self._table
         names = table.names if table.names is not None else getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
+        rows = getattr(self, "_card_rows", None)
         told = np.zeros(len(table), dtype=bool) if table.gaps is None else table.gaps.seen
         may_miss = getattr(self, "_may_miss", None)
         can_lack = np.zeros(len(table), dtype=bool) if may_miss is None else may_miss
+        can_lack = can_lack | told | table.may_miss()
         return NamedCard(
             n_features=len(table),
             names=None if names is None else [str(name) for name in names],
             table=table,
             card=self.card_,
             classes=None if classes is None else [plain(label) for label in classes],
-            told=told,
-            can_lack=can_lack | told | table.may_miss(),
-            rows=getattr(self, "_card_rows", None),
+            told=can_lack if rows is None else told,
+            can_lack=can_lack,
+            rows=rows,
         )
 
     def _numbers_of(self, X):
@@ -84,7 +86,7 @@ decimals : int or None, default=None
         heads = ["points"]
         if len(named.heads) > 1:
             heads = [f"points of {head}" for head in named.heads]
-        lines = [("start", "", named.card.base, np.nan, True)]
+        lines = [("start", "", named.start, np.nan, True)]
         lines += [
             (part.name, line.text, line.points, line.share, line.is_told)
             for part in named.parts()
@@ -199,6 +201,8 @@ decimals : int or None, default=None
 
     def _repr_html_(self):
         # an estimator that is not fitted yet shows its parameters, as others do
+        if not hasattr(self, "card_"):
+            return super()._repr_html_()  # ty: ignore[unresolved-attribute]
         return card_fragment(self._named_card())
 
     def _repr_mimebundle_(self, **kwargs):

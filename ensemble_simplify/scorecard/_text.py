@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from ensemble_simplify.writing import (
 _LONGEST, _WIDTH = 60, 88
 # Totals of which the chance is told, at most.
 _MOST_TOTALS = 11
+_ADD = "Begin with the points of the start, and add those of one line of each block."
 # Bins without a row that are named, at most.
 _MOST_UNSEEN = 12
 
@@ -75,6 +77,11 @@ class Part:
         return [line for line in self.lines if line.is_told]
 
     @property
+    def is_constant(self):
+        """Whether every row gets the same points, which are part of the start."""
+        return all(np.array_equal(line.points, self.lines[0].points) for line in self.lines)
+
+    @property
     def span(self):
         """How far apart two rows can be by this part, at most."""
         points = np.array([line.points for line in self.told])
@@ -99,7 +106,7 @@ class NamedCard(NamedColumns):
     classes : list or None
         Labels as Python's own objects; None for regression.
     told : ndarray of bool, shape (n_features,)
-        Columns in which some rows lacked something.
+        Columns in which some rows lacked something, or may have if there were none.
     can_lack : ndarray of bool, shape (n_features,)
         Columns in which new rows can lack something, or have a level that nobody knows.
     rows : list of ndarray or None
@@ -116,10 +123,20 @@ class NamedCard(NamedColumns):
 
     def parts(self):
         """What the columns bring to the sum, that which tells rows apart most first."""
-        rows = self.rows or [None] * len(self.card.terms)
-        found = [self._part(*pair) for pair in zip(self.card.terms, rows, strict=True)]
-        found = [part for part in found if part.term.points.any()]
+        found = self._all_parts
+        found = [part for part in found if not part.is_constant]
         return sorted(found, key=lambda part: -part.span)  # stable
+
+    @cached_property
+    def _all_parts(self):
+        rows = self.rows or [None] * len(self.card.terms)
+        return [self._part(*pair) for pair in zip(self.card.terms, rows, strict=True)]
+
+    @property
+    def start(self):
+        """What every row gets: the base, and the points of terms that are the same for all."""
+        constant = [part.lines[0].points for part in self._all_parts if part.is_constant]
+        return self.card.base + sum(constant, np.zeros(len(self.card.base)))
 
     def _part(self, term, rows):
         sides = tuple(
@@ -162,14 +179,16 @@ class NamedCard(NamedColumns):
     def _groups_of_numbers(self, j, edges, points):
         ends = np.concatenate([[-np.inf], edges, [np.inf]])
         starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
-        if self.table.whole is not None and self.table.whole[j] is not None:
+        is_whole = self.table.whole is not None and self.table.whole[j] is not None
+        if is_whole:
             ends = np.floor(ends)  # of whole numbers, 30.5 parts what 30 does
-        found = []
+        found, name = [], self.shown(j)
         for start, stop in zip(starts, [*starts[1:], len(edges) + 1], strict=True):
             low, high = float(ends[start]), float(ends[stop])
-            text = self.interval(j, Span(low, high), write=_end)
+            text = self.interval(j, Span(low, high), write=_end) or f"{name} is known"
             brief = _between(_end(low), _end(high))
-            text = f"{self.shown(j)} is known" if text is None else text
+            if is_whole and high == low + 1:
+                text, brief = f"{name} = {_end(high)}", _end(high)
             found.append(Side(text, brief, np.arange(start, stop)))
         return found
 
@@ -240,26 +259,22 @@ class NamedCard(NamedColumns):
     def decision(self):
         """What the total says, in a sentence."""
         if self.card.link == "identity":
-            return "Start, and add the points of one line of each block: the total is the answer."
+            return f"{_ADD} The total is the answer."
         if self.card.link == "softmax":
-            return (
-                "Start, and add the points of one line of each block, for each class: the class "
-                "with the largest total is the answer."
-            )
+            return f"{_ADD} Do so for each class: the answer is that of the largest total."
         no, yes = map(quoted, self.classes)
         least = "0 or more" if self.card.tie_upper else "more than 0"
         if self.is_whole and not self.card.tie_upper:
             least = "1 or more"
-        return (
-            "Start, and add the points of one line of each block. The answer is "
-            f"{yes} if the total is {least}, otherwise {no}."
-        )
+        return f"{_ADD} The answer is {yes} if the total is {least}, otherwise {no}."
 
     def unseen(self):
         """A sentence on gaps where no row lacked anything; empty if there are none."""
         hidden = [(part, line) for part in self.parts() for line in part.lines if not line.is_told]
         if not hidden:
             return ""
+        if not any(line.points.any() for _, line in hidden):
+            return "What is missing or unknown adds 0 points where no line says otherwise."
         lines = [line for part, line in hidden if len(part.sides) == 1][:_MOST_UNSEEN]
         told = [f"{line.text} ({self._in_one(line.points)})" for line in lines]
         more = len(hidden) - len(told)
@@ -273,7 +288,7 @@ class NamedCard(NamedColumns):
 
     def range(self):
         """The lowest and the highest total of a card with one score."""
-        low = high = float(self.card.base[0])
+        low = high = float(self.start[0])
         for part in self.parts():
             points = [line.points[0] for line in part.told]
             low, high = low + min(points), high + max(points)
@@ -302,7 +317,7 @@ class NamedCard(NamedColumns):
     def text(self, decimals=None, *, with_title=True):
         """The card as text: a line for each bin, blocks for columns."""
         parts = self.parts()
-        blocks = [[("start", self.card.base, np.nan)]]
+        blocks = [[("start", self.start, np.nan)]]
         blocks += [[(line.text, line.points, line.share) for line in part.told] for part in parts]
         heads, with_rows = ["", *self.heads], self.rows is not None
         heads += ["rows"] * with_rows

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
 
-from ensemble_simplify import FaithfulPruner, export_model, import_model, verify
+from ensemble_simplify import Domain, FaithfulPruner, export_model, import_model, verify
 from ensemble_simplify.evidence import checker
 
 rng = np.random.default_rng(0)
@@ -94,10 +94,11 @@ for name, rows in (("loans", X), ("hard rows", hard)):
 # The proof
 # ---------
 # Rows are not all inputs. The same trees, in JSON, are read back as a model, and
-# :func:`~ensemble_simplify.verify` proves that this model answers as LightGBM does at every input.
+# :func:`~ensemble_simplify.verify` proves that this model answers as LightGBM does at every input,
+# with gaps anywhere.
 
 again = import_model(export_model(model, "json", X=X))
-outcome = verify(model, again)
+outcome = verify(model, again, domain=Domain(missing="all"))
 print(outcome)
 
 # %%

@@ -215,6 +215,8 @@ def test_an_ensemble_as_it_is(files, iris, capsys):
     for options, own in [
         (["c", "--name", "kind"], {"language": "c", "name": "kind"}),
         (["python", "--probabilities"], {"language": "python", "output": "probabilities"}),
+        (["c", "--form", "nested"], {"language": "c", "form": "nested"}),
+        (["c", "--precision", "int16"], {"language": "c", "precision": "int16"}),
         (
             ["sql", "--table", "flowers", "--keys", "id,petal_width", "--name", "kind"],
             {"language": "sql", **sql},
@@ -245,7 +247,8 @@ def test_an_ensemble_as_it_is(files, iris, capsys):
         (["--language", "c", "--keys", "id"], "goes with language='sql' alone"),
         (["--language", "c", "--decimals", 2], "--decimals goes with --language rules"),
         (["--language", "rules"], "is not one tree"),
-        (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and --language sql"),
+        (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and a language"),
+        (["--language", "sql", "--table", "t", "--form", "nested"], "form='nested'"),
     ],
 )
 def test_what_does_not_go_with_an_ensemble(options, message, files, capsys):

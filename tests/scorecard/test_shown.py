@@ -102,12 +102,20 @@ def test_levels_with_the_same_points_stand_in_one_line():
 
 def test_neighbours_with_the_same_points_stand_in_one_line():
     points = np.array([1.0, 1.0, -2.0, -2.0, 0.0])[:, None]
-    held = Held(Card([Term((1,), (np.array([1.0, 2.5, 4.0]),), points)], np.ones(1), "logistic"))
+    card = Card([Term((1,), (np.array([1.0, 2.5, 4.0]),), points)], np.ones(1), "logistic")
+    held = Held(card, X=np.zeros((3, 4)))
     assert held.to_frame()["bin"].tolist()[1:] == ["b <= 2.5", "b > 2.5", "b is missing"]
     assert held.to_frame()["seen"].tolist() == [True, True, True, False]
     text = held.export_text()
-    assert "b is missing (0)" in text.split("Not met in the rows")[1]
-    assert "b is missing" not in text.split("Not met in the rows")[0]
+    assert "b is missing" not in text
+    assert "What is missing or unknown adds 0 points where no line says otherwise." in text
+    card.terms[0].points[-1] = 7.0
+    above, below = held.export_text().split("Not met in the rows")
+    assert "b is missing" not in above
+    assert "b is missing (7)" in below
+    # without rows, nobody knows what was met
+    assert "b is missing" in Held(card).export_text()
+    assert "Not met" not in Held(card).export_text()
 
 
 def test_a_gap_that_rows_had_is_a_line():
@@ -137,6 +145,17 @@ def test_the_feature_that_tells_rows_apart_most_comes_first():
     card = Card(terms, np.zeros(1), "logistic")
     # a feature without points is not used
     assert list(dict.fromkeys(Held(card).to_frame()["feature"])) == ["start", "b", "c", "a"]
+
+
+def test_points_that_all_rows_get_are_part_of_the_start():
+    terms = [
+        Term((0,), (np.array([0.0]),), np.full((3, 1), 2.0)),
+        Term((1,), (np.array([0.0]),), np.array([1.0, 3.0, 3.0])[:, None]),
+    ]
+    held = Held(Card(terms, np.array([-5.0]), "logistic"))
+    assert held.to_frame()["feature"].tolist() == ["start", "b", "b", "b"]
+    assert held.to_frame()["points"].tolist() == [-3.0, 1.0, 3.0, 3.0]
+    assert re.search(r"^start +-3$", held.export_text(), re.M)
 
 
 @pytest.mark.parametrize(("tie_upper", "words"), [(False, "1 or more"), (True, "0 or more")])
@@ -173,10 +192,11 @@ def test_what_cannot_be_missing_is_not_told():
 
 
 def test_whole_numbers_are_told_by_whole_ends():
-    term = Term((0,), (np.array([30.5, 45.25]),), np.arange(4.0)[:, None])
+    term = Term((0,), (np.array([30.5, 45.25, 46.0]),), np.arange(5.0)[:, None])
     held = Held(Card([term], np.zeros(1), "identity"))
     held._table = replace(held._table, whole=(np.dtype(int), None, None, None))
-    assert held.to_frame()["bin"].tolist()[1:4] == ["a <= 30", "30 < a <= 45", "a > 45"]
+    words = ["a <= 30", "30 < a <= 45", "a = 46", "a > 46"]
+    assert held.to_frame()["bin"].tolist()[1:5] == words
 
 
 def test_points_have_digits_that_tell_them_apart():

@@ -1,0 +1,139 @@
+"""A file of evidence, checked, and compared with models at hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from ensemble_simplify.evidence import checker
+from ensemble_simplify.evidence.document import model_in_json
+from ensemble_simplify.evidence.partition import NoEvidence
+from ensemble_simplify.reading import Model, common_forests, common_table
+
+
+@dataclass(frozen=True)
+class CheckedEvidence:
+    """Outcome of `check`.
+
+    It is true (in the sense of ``if``) only where the evidence proves its claim, and is about the
+    models that were given.
+
+    Parameters
+    ----------
+    proven : bool or None
+        True: the evidence proves its claim. False: it does not, or is about other models. None: it
+        cannot be told, see `reason`.
+    claim : str or None
+        What is proven, in a sentence that was made from the data of the file.
+    reason : str or None
+        Why it is not proven, or not known to be.
+
+    Examples
+    --------
+    >>> from ensemble_simplify.evidence import CheckedEvidence
+    >>> bool(CheckedEvidence(False, None, "it was changed later"))
+    False
+    """
+
+    proven: bool | None
+    claim: str | None = None
+    reason: str | None = None
+
+    def __bool__(self):
+        return self.proven is True
+
+    def __repr__(self):
+        if self.proven:
+            return f"CheckedEvidence(proven: {self.claim})"
+        word = "not proven" if self.proven is False else "cannot tell"
+        return f"CheckedEvidence({word}: {self.reason})"
+
+
+def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
+    """Check a file of evidence again, and whether it is about some models.
+
+    The check shares no code with what made the file: it believes nothing that the file says of its
+    proof, and makes the sentence anew. Reading the models to compare them does use this package.
+
+    Read more in the :ref:`User Guide <evidence>`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file that a ``save`` of an outcome wrote.
+    *models : estimators
+        Fitted models, as many as the file holds, in its order. Their trees and votes must be those
+        in the file. Without them, the file is checked alone.
+
+    Returns
+    -------
+    outcome : CheckedEvidence
+        It is true where the claim is proven.
+
+    Raises
+    ------
+    TypeError
+        If a model cannot be read.
+
+    See Also
+    --------
+    verify : Whether two models answer alike; its outcome has the method ``save``.
+
+    Notes
+    -----
+    ``python -m ensemble_simplify check evidence.json`` does the same without models. The checker
+    itself is one file that needs NumPy alone; ``ensemble_simplify.evidence.checker.__file__`` says
+    where it is.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import check, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> again = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "evidence.json")
+    ...     verify(tree, again).save(path)
+    ...     bool(check(path, tree, again)), bool(check(path, tree, tree.fit(X[:90], y[:90])))
+    (True, False)
+    """
+    try:
+        text = checker.text_of(path)
+        claim = checker.check_text(text)
+    except checker.Unproven as error:
+        return CheckedEvidence(False, reason=str(error))
+    except checker.Refused as error:
+        return CheckedEvidence(None, reason=str(error))
+    if models:
+        held = [own["sha256"] for own in json.loads(text)["models"]]
+        if len(held) != len(models):
+            raise ValueError(
+                f"{len(models)} models were given, but the evidence is about {len(held)}. Give as "
+                "many, in the order of the file, or none."
+            )
+        if not any(own == held for own in _hashes(models)):
+            reason = "it is about other models than those that were given"
+            return CheckedEvidence(False, claim, reason)
+    return CheckedEvidence(True, claim)
+
+
+def _hashes(models):
+    """Lists of hashes of models, in all ways in which evidence reads them."""
+    for voting in ("estimator", "hard"):
+        try:
+            read = [Model.of(model, voting=voting) for model in models]
+            if len(read) == 2:
+                common_table(read)
+            ways = [[m.finest for m in read], [m.forest for m in read]]
+            ways += [common_forests(read)] if len(read) == 2 else []
+            for forests in ways:
+                yield [model_in_json(*own)["sha256"] for own in zip(read, forests, strict=True)]
+        except (TypeError, ValueError, NoEvidence):
+            # what has no such votes; the way of reading that the evidence took raised no error
+            if voting == "estimator":
+                raise
