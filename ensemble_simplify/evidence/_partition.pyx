@@ -121,7 +121,7 @@ cdef class Partition(BoundedTrees):
         cdef intp_t a, b, k, best
         cdef int32_t form
         cdef bint is_open = False
-        cdef float64_t least, share
+        cdef float64_t least
         cdef const float64_t *upper = self.upper.data()
         for a in range(self.n_first):
             self.cannot_first[a] = 0
