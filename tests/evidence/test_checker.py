@@ -7,6 +7,8 @@ decided here at every point that matters, by code that shares nothing with the c
 import copy
 import json
 import math
+import subprocess
+import sys
 from itertools import combinations, product
 from pathlib import Path
 
