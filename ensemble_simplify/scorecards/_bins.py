@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import log_expit
 
 from ensemble_simplify.grid import code_columns
-from ensemble_simplify.scorecard._card import Card, Term
-from ensemble_simplify.scorecard._sums import sums_of_bins
+from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._sums import sums_of_bins
 
 # Candidate bins of a column.
 _BINS = 64

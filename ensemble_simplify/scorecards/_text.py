@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecards._card import Card, Term
 from ensemble_simplify.writing import (
     NamedColumns,
     Span,

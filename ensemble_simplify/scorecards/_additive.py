@@ -18,8 +18,8 @@ from ensemble_simplify.reading import (
     imported,
     says_it_takes_gaps,
 )
-from ensemble_simplify.scorecard._card import Card, Term
-from ensemble_simplify.scorecard._shown import ShowsCard
+from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22

@@ -29,11 +29,11 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
-from ensemble_simplify.scorecard._bins import card_path
-from ensemble_simplify.scorecard._card import Card
-from ensemble_simplify.scorecard._edges import with_short_edges
-from ensemble_simplify.scorecard._points import rounded, score_table
-from ensemble_simplify.scorecard._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._bins import card_path
+from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._edges import with_short_edges
+from ensemble_simplify.scorecards._points import rounded, score_table
+from ensemble_simplify.scorecards._shown import ShowsCard, counted
 
 # With a time limit: the share of it for labelling rows.
 _LABELLING_SHARE = 0.4

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import Display
-from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.scorecards._text import NamedCard
 from ensemble_simplify.writing import in_drawing, wrapped
 
 # Panels in a row; inches of a panel of a feature, and of a line in one of levels.

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import SharesDocs, fitted_rows
-from ensemble_simplify.scorecard._card import Card
-from ensemble_simplify.scorecard._display import ScorecardDisplay
-from ensemble_simplify.scorecard._page import card_fragment, card_page
-from ensemble_simplify.scorecard._reasons import Reason, reasons
-from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._display import ScorecardDisplay
+from ensemble_simplify.scorecards._page import card_fragment, card_page
+from ensemble_simplify.scorecards._reasons import Reason, reasons
+from ensemble_simplify.scorecards._text import NamedCard
 from ensemble_simplify.writing import plain
 
 if TYPE_CHECKING:
