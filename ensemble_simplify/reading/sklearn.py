@@ -898,8 +898,8 @@ _SUPPORTED = (
     "regressors, xgboost.Booster and lightgbm.Booster, ExplainableBoosting*, VotingClassifier of "
     "these, FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over "
     "these, a Pipeline of scalers, encoders and imputers that ends in one of these, a fitted "
-    "GridSearchCV over one of these, and this package's estimators that hold a tree or an ensemble; "
-    "to compare, OnnxModel and TreeliteModel"
+    "GridSearchCV over one of these, and this package's estimators that hold a tree, an ensemble "
+    "or a scorecard; to compare, OnnxModel and TreeliteModel"
 )
 
 
