@@ -77,8 +77,6 @@ cdef class Partition(BoundedTrees):
         const int32_t[:, ::1] second
         const int32_t[:, :, ::1] joint
         const uint8_t[:, ::1] wrong
-        const int32_t[:, ::1] out_lo
-        const int32_t[:, ::1] out_hi
         # the tree that is written, and cells to be judged
         vector[int32_t] axis_of, cut_of, pending, waiting
         vector[float64_t] bound_of
@@ -219,36 +217,6 @@ cdef class Partition(BoundedTrees):
         axis[0] = root.axis
         cut[0] = root.cut
         return True
-
-    cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
-        """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""
-        cdef intp_t i, a
-        cdef bint apart
-        cdef int32_t where, at
-        cdef int verdict = 1
-        for i in range(self.out_lo.shape[0]):
-            apart = False
-            where = -1
-            at = 0
-            for a in range(self.n_axes):
-                if self.hi[a] < self.out_lo[i, a] or self.lo[a] > self.out_hi[i, a]:
-                    apart = True
-                    break
-                if where < 0 and self.lo[a] < self.out_lo[i, a]:
-                    where = <int32_t> a
-                    at = self.out_lo[i, a] - 1
-                elif where < 0 and self.hi[a] > self.out_hi[i, a]:
-                    where = <int32_t> a
-                    at = self.out_hi[i, a]
-            if apart:
-                continue
-            if where < 0:
-                return 0
-            if verdict == 1:
-                axis[0] = where
-                cut[0] = at
-                verdict = -1
-        return verdict
 
     cdef void _leaf(self, int32_t answer, float64_t bound) noexcept nogil:
         self.axis_of.push_back(-1)
@@ -420,8 +388,7 @@ cdef class Partition(BoundedTrees):
         cdef intp_t t, a, i, k
         cdef float64_t least
         cdef const int32_t[::1] lo_ = lo, hi_ = hi
-        none = np.empty((0, self.n_axes), dtype=np.int32)
-        self.out_lo, self.out_hi = (none, none) if outside is None else outside
+        self._leave_out(outside)
         self._weigh(forms)
         self.first, self.second, self.joint, self.wrong = first, second, joint, wrong
         self.n_first, self.n_second = wrong.shape[0], wrong.shape[1]

@@ -50,6 +50,9 @@ cdef class BoundedTrees:
     # the box being looked at
     cdef vector[int32_t] lo, hi, roots
     cdef vector[float64_t] bound        # (n_trees, 3, width): all, left part, right part
+    # first and last cells of boxes outside of the domain
+    cdef const int32_t[:, ::1] out_lo
+    cdef const int32_t[:, ::1] out_hi
     # boxes around it, and the trees they were looked at with
     cdef vector[Frame] stack
     cdef vector[int32_t] saved_tree, saved_root
@@ -69,6 +72,8 @@ cdef class BoundedTrees:
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil
     cdef int _turn(self) except -1 nogil
     cdef const Gain *_take_best(self) noexcept nogil
+    cdef int _leave_out(self, outside) except -1
+    cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil
     cdef object _cells(self, const int32_t *cells, intp_t n)
 
     @cython.final

@@ -72,8 +72,6 @@ cdef class JointSearch(BoundedTrees):
         object judge
         vector[float64_t] start, need, scale, upper
         vector[int32_t] found, pending
-        const int32_t[:, ::1] out_lo
-        const int32_t[:, ::1] out_hi
 
     # ------------------------------------------------------------------ the search
 
@@ -169,34 +167,6 @@ cdef class JointSearch(BoundedTrees):
         left = self.bound.data() + (best.tree * 3 + 1) * self.width
         side[0] = left[form] < left[self.width + form]
         return True
-
-    cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
-        """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""
-        cdef intp_t i, a
-        cdef bint apart
-        cdef int32_t where, at
-        for i in range(self.out_lo.shape[0]):
-            apart = False
-            where = -1
-            at = 0
-            for a in range(self.n_axes):
-                if self.hi[a] < self.out_lo[i, a] or self.lo[a] > self.out_hi[i, a]:
-                    apart = True
-                    break
-                if where < 0 and self.lo[a] < self.out_lo[i, a]:
-                    where = <int32_t> a
-                    at = self.out_lo[i, a] - 1
-                elif where < 0 and self.hi[a] > self.out_hi[i, a]:
-                    where = <int32_t> a
-                    at = self.out_hi[i, a]
-            if apart:
-                continue
-            if where < 0:
-                return 0
-            axis[0] = where
-            cut[0] = at
-            return -1
-        return 1
 
     cdef int _flush(self) except -1 nogil:
         """Have the points put aside judged; 0 if enough were found."""
@@ -304,8 +274,7 @@ cdef class JointSearch(BoundedTrees):
         cdef intp_t t, a, i, k, width
         cdef float64_t least, spread
         cdef const int32_t[::1] first, last
-        none = np.empty((0, self.n_axes), dtype=np.int32)
-        self.out_lo, self.out_hi = (none, none) if outside is None else outside
+        self._leave_out(outside)
         width = forms.shape[1]
         if not width or start.shape[0] != width or need.shape[0] != width:
             raise ValueError(f"{width} forms need a start and a need each, and there is one")
