@@ -186,7 +186,7 @@ def export_model(
     table: str | None = None,
     keys: Sequence[str] = (),
     X: ArrayLike | None = None,
-    form: str = "tables",
+    form: str | None = None,
     precision: str = "exact",
 ) -> str:
     """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
@@ -317,11 +317,14 @@ def export_model(
             raise ValueError(f"{parameter}={given!r} goes with language='sql' alone. Leave it out.")
     if name is not None and language == "json":
         raise ValueError(f"name={name!r} means nothing in json. Leave it out.")
-    for parameter, given, known in (("form", form, _FORMS), ("precision", precision, _PRECISIONS)):
+    for parameter, given, known in (
+        ("form", "tables" if form is None else form, _FORMS),
+        ("precision", precision, _PRECISIONS),
+    ):
         if not isinstance(given, str) or given not in known:
             raise ValueError(f"{parameter}={given!r}. Choose {' or '.join(known)}.")
-    if form == "nested" and language != "c":
-        raise ValueError("form='nested' goes with language='c' alone. Leave it out.")
+    if form is not None and language not in ("c", "sql"):
+        raise ValueError(f"form={form!r} goes with language='c' or 'sql' alone. Leave it out.")
     if precision == "int16" and language not in ("c", "json"):
         raise ValueError(
             f"precision='int16' goes with language='c', or 'json' to read it back, but language="
@@ -355,7 +358,9 @@ def export_model(
         )
     if language == "sql":
         column = "prediction" if name is None else name
-        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys), told=told)
+        return ensemble_in_sql(
+            ensemble, probabilities, column, table, list(keys), nested=form != "tables", told=told
+        )
     return ensemble_in_python(ensemble, probabilities, checked_function(name, language), told=told)
 
 
