@@ -40,8 +40,9 @@ _ADDITIONS = 100
 _SINGLE_ADDITIONS = 8
 # Exponentials of less are 0; databases raise errors where they underflow.
 _LEAST = -700.0
-# Nodes that a row passes in one step of the recursion, each by a join; databases keep all steps.
-_PASSED = 6
+# Nodes that a row passes in one step of the recursion, each by a join: SQLite makes an index for
+# each join, PostgreSQL keeps all steps on disk.
+_PASSED = 3
 # Sums that a row can carry through the recursion.
 _CARRIED = 200
 _SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
@@ -372,11 +373,11 @@ class _TableWriter(_Writer):
         yield [end, "-1", "0", "0", end, end, "NULL", *nothing]
 
     def _walk(self):
-        """The recursive step: it passes some nodes, and adds what they say, splits nothing."""
+        """The recursion: each step passes some nodes, and adds what they say (splits: nothing)."""
         total = dict(self.sums)
         joins, at, n_trees = [], "at_node", self.ensemble.n_trees
         for node in (f"n{i}" for i in range(_PASSED)):
-            joins.append(f"\n  JOIN step_nodes AS {node} ON {node}.node = {at}")
+            joins.append(f"\n  LEFT JOIN step_nodes AS {node} ON {node}.node = {at}")
             at = self._next(node)
             for own, column in total.items():
                 said = f"{node}.value_{own.column}"
@@ -392,7 +393,7 @@ class _TableWriter(_Writer):
             f"step_walk({listed}) AS (\n"
             f"  SELECT {first} FROM {self.source}\n  UNION ALL\n"
             f"  SELECT own_place, {at}, {sums}\n"
-            f"  FROM step_walk JOIN {self.source} ON place = own_place{''.join(joins)}\n"
+            f"  FROM step_walk LEFT JOIN {self.source} ON place = own_place{''.join(joins)}\n"
             f"  WHERE at_node < {self.ensemble.forest.n_nodes}\n)"
         )
 

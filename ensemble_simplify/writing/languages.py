@@ -232,9 +232,13 @@ def export_model(
         which keep but hashes of these: levels are written as the rows name them. A pipeline is read
         for the types in which the rows come. Those to which the code may answer otherwise than the
         model are counted: see Notes, and `precision`.
-    form : {"tables", "nested"}, default="tables"
-        Only for "c": nodes in a table, over which a loop goes, or a function of nested tests for
-        each tree.
+    form : {"tables", "nested"}, default=None
+        Only for "c" and "sql". In C (None: "tables"): nodes in a table, over which a loop goes, or
+        a function of nested tests for each tree. In SQL (None: "nested"): "nested" writes each tree
+        as nested ``CASE``, and "tables" writes the nodes of all trees as one table, over which a
+        recursive common table expression walks each row. The labels are the same. DuckDB plans
+        "tables" in a fraction of the time for large ensembles; SQLite and PostgreSQL run "nested"
+        faster. A vote of many members, which takes more than 200 sums, has to be "nested".
     precision : {"exact", "int16"}, default="exact"
         "int16", for "c" alone, rounds thresholds and leaves to 16 bits, for devices with little
         memory. A function ``predict_codes`` turns a row of numbers into codes, ``predict_int16``
