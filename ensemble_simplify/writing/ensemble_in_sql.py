@@ -43,6 +43,8 @@ _LEAST = -700.0
 # Nodes that a row passes in one step of the recursion, each by a join: SQLite makes an index for
 # each join, PostgreSQL keeps all steps on disk.
 _PASSED = 3
+# Rows in one list: of more, SQLite misjudges the number, and makes no index of some tables.
+_LISTED = 10_000
 # Sums that a row can carry through the recursion.
 _CARRIED = 200
 _SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
@@ -334,13 +336,17 @@ class _TableWriter(_Writer):
             )
         columns = sorted({own.column for own in needed})
         self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
-        rows = ",\n  ".join(f"({', '.join(row)})" for row in self._nodes(columns))
+        rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
+        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
+        listed = " UNION ALL ".join(
+            f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts
+        )
         names = ["node", "tree", "feature", "gaps", "low", "high"]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
         typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
         source = self.source
         self.steps += [
-            f"step_listed({', '.join([*names, *doubles])}) AS (VALUES\n  {rows}\n)",
+            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
             f"step_nodes AS MATERIALIZED (\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
             self._walk(),
         ]
@@ -358,7 +364,7 @@ class _TableWriter(_Writer):
                 if ensemble.leaf[node] >= 0:
                     said = [sql_number(forest.value[node, k]) for k in columns]
                     to = str(next_root)
-                    yield [str(node), str(t), "0", "0", to, to, "NULL", *said]
+                    yield [str(node), str(t), "0", "0", to, to, "0E0", *said]
                     continue
                 cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
                 low, high = int(forest.left[node]), int(forest.right[node])
@@ -370,7 +376,7 @@ class _TableWriter(_Writer):
                 whole = node, t, int(forest.feature[node]), int(gaps), low, high
                 yield [*map(str, whole), written, *nothing]
         end = str(forest.n_nodes)
-        yield [end, "-1", "0", "0", end, end, "NULL", *nothing]
+        yield [end, "-1", "0", "0", end, end, "0E0", *nothing]
 
     def _walk(self):
         """The recursion: each step passes some nodes, and adds what they say (splits: nothing)."""
