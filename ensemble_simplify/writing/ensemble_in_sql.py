@@ -338,9 +338,7 @@ class _TableWriter(_Writer):
         self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
         rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
         parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
-        listed = " UNION ALL ".join(
-            f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts
-        )
+        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
         names = ["node", "tree", "feature", "gaps", "low", "high"]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
         typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
