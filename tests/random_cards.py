@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from ensemble_simplify.reading import Model, Table, imported
-from ensemble_simplify.scorecard import Card, Term
+from ensemble_simplify.scorecards import Card, Term
 
 CLASSES = {"logistic": np.array(["no", "yes"]), "softmax": np.array([3, 5, 8]), "identity": None}
 

@@ -28,6 +28,7 @@ from ensemble_simplify import (
     GenesimClassifier,
     InterpretableSingleModel,
     RepresenterTree,
+    ScorecardClassifier,
     estimate,
     simplify,
 )
@@ -54,6 +55,7 @@ def results():
     grown = BudgetForestClassifier(n_estimators=5, feature_costs=costs, random_state=0).fit(X, y)
     cultivated = CultivatedForestClassifier(max_leaf_nodes=8, max_options=5, random_state=0)
     representer = RepresenterTree(frozen, max_leaf_nodes=8, random_state=0).fit(X)
+    scorecard = ScorecardClassifier(frozen, max_bins=12, random_state=0).fit(X, y)
     bred = GenesimClassifier(n_bootstraps=4, population_size=12, n_iter=4, random_state=0)
     merged = InterpretableSingleModel(frozen, max_depth=4, random_state=0).fit(X, y)
     found = simplify(forest, X, y, methods=["representer", "faithful"], random_state=0)
@@ -66,6 +68,10 @@ def results():
         "grown": grown.predict_proba(X).tolist(),
         "cultivated": cultivated.fit(X, y).predict_proba(X).tolist(),
         "representer": tree_of(representer),
+        "scorecard": [
+            [[term.columns, term.edges[0].tolist(), term.points.tolist()] for term in card.terms]
+            for card in (scorecard.card_, scorecard.at(6).card_)
+        ],
         "genesim": tree_of(bred.fit(X, y)),
         "single model": tree_of(merged),
         "simplify": [found.best, [[row.name, row.leaves, row.trees] for row in found.table]],

@@ -9,5 +9,5 @@ at hand.
 
 from ensemble_simplify.evidence.checked import CheckedEvidence, check
 from ensemble_simplify.evidence.claim import Claim, Near, Use
-from ensemble_simplify.evidence.document import HasEvidence, evidence
+from ensemble_simplify.evidence.document import HasEvidence, evidence, matches
 from ensemble_simplify.evidence.partition import NoEvidence, partition

@@ -121,7 +121,7 @@ cdef class Partition(BoundedTrees):
         cdef intp_t a, b, k, best
         cdef int32_t form
         cdef bint is_open = False
-        cdef float64_t least, share
+        cdef float64_t least
         cdef const float64_t *upper = self.upper.data()
         for a in range(self.n_first):
             self.cannot_first[a] = 0
@@ -225,6 +225,7 @@ cdef class Partition(BoundedTrees):
         cdef intp_t i, a
         cdef bint apart
         cdef int32_t where, at
+        cdef int verdict = 1
         for i in range(self.out_lo.shape[0]):
             apart = False
             where = -1
@@ -243,10 +244,11 @@ cdef class Partition(BoundedTrees):
                 continue
             if where < 0:
                 return 0
-            axis[0] = where
-            cut[0] = at
-            return -1
-        return 1
+            if verdict == 1:
+                axis[0] = where
+                cut[0] = at
+                verdict = -1
+        return verdict
 
     cdef void _leaf(self, int32_t answer, float64_t bound) noexcept nogil:
         self.axis_of.push_back(-1)

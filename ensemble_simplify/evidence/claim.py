@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class Claim:
     models: list[Model]
     forests: list[Forest]
     uses: list[Use]
-    inside: object = None
+    inside: Any = None
     data: dict = field(default_factory=dict)
     order: list = field(default_factory=list)
     box: tuple | None = None

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from math import ceil, comb, floor, log10
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sklearn
@@ -24,6 +23,7 @@ from ensemble_simplify.evidence.partition import (
     partition,
 )
 from ensemble_simplify.grid import FLOAT32_MAX, last_double, walk
+from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import (
     Above,
     Chosen,
@@ -46,9 +46,7 @@ _DIGITS = 4
 
 
 class HasEvidence:
-    """An outcome whose `claim` can be saved with its proof."""
-
-    claim: Any = None
+    """An outcome with a field `claim`, which can be saved with its proof."""
 
     def save(
         self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
@@ -77,7 +75,7 @@ class HasEvidence:
         TimeLimitError
             If the time limit came first.
         """
-        save(self.claim, path, max_boxes=max_boxes, time_limit=time_limit)
+        save(vars(self)["claim"], path, max_boxes=max_boxes, time_limit=time_limit)
 
 
 def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
@@ -177,6 +175,19 @@ def model_in_json(model, forest):
     }
     n_trees = f"{forest.n_trees} tree{'' if forest.n_trees == 1 else 's'}"
     return {"name": f"{model.name} of {n_trees}", **own, "sha256": _digest(own)}
+
+
+def matches(document, models):
+    """Of each fitted model, whether it is the one in a document: the same arrays and steps."""
+    voting = document["made_by"]["settings"].get("voting", "estimator")
+    read = [Model.of(model, voting=voting) for model in models]
+    forests = [model.finest for model in read]
+    if len(read) == 2:
+        # levels have the codes that both models share
+        common_table(read)
+        forests = common_forests(read)
+    pairs = zip(read, forests, document["models"], strict=True)
+    return [model_in_json(model, own)["sha256"] == told["sha256"] for model, own, told in pairs]
 
 
 def _finite(numbers):

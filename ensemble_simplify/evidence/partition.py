@@ -332,6 +332,12 @@ class _Forms:
     """
 
     has_classes = True
+    # what the leaves of each use add, the forms of each answer and of pairs, and the wrong pairs
+    value: list
+    first: np.ndarray
+    second: np.ndarray
+    joint: np.ndarray
+    wrong: np.ndarray
 
     def __init__(self, claim, forests):
         self.claim, self.forests = claim, forests

@@ -23,7 +23,7 @@ from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
-from ensemble_simplify.scorecard import ScorecardClassifier, ScorecardRegressor
+from ensemble_simplify.scorecards import ScorecardClassifier, ScorecardRegressor
 from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.

@@ -32,7 +32,7 @@ from ensemble_simplify.front._report import (
     what_columns_say,
 )
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
-from ensemble_simplify.scorecard import CARD_STYLE, card_content
+from ensemble_simplify.scorecards import CARD_STYLE, card_content
 from ensemble_simplify.writing import percent
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.

@@ -35,7 +35,7 @@ from ensemble_simplify.proof import (
     verify,
 )
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
-from ensemble_simplify.scorecard import NamedCard, Reason, ShowsCard, card_fragment
+from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
     NamedTree,
     export_model,

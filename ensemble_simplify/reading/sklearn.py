@@ -895,11 +895,11 @@ _FOREIGN_FAMILIES = {
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB*, LGBM* and CatBoost* classifiers and "
-    "regressors, xgboost.Booster and lightgbm.Booster, ExplainableBoosting*, VotingClassifier of these, "
-    "FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over these, a "
-    "Pipeline of scalers, encoders and imputers that ends in one of these, a fitted GridSearchCV "
-    "over one of these, and this package's estimators that hold a tree or an ensemble; to compare, "
-    "OnnxModel and TreeliteModel"
+    "regressors, xgboost.Booster and lightgbm.Booster, ExplainableBoosting*, VotingClassifier of "
+    "these, FixedThresholdClassifier, TunedThresholdClassifierCV and CalibratedClassifierCV over "
+    "these, a Pipeline of scalers, encoders and imputers that ends in one of these, a fitted "
+    "GridSearchCV over one of these, and this package's estimators that hold a tree, an ensemble "
+    "or a scorecard; to compare, OnnxModel and TreeliteModel"
 )
 
 

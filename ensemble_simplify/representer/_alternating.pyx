@@ -6,15 +6,13 @@ costs what it loses by the answer of its leaf, times its weight: whether the lab
 squared difference of the values. A column is swept by a histogram over its codes.
 """
 
-import numpy as np
-
 from libc.math cimport INFINITY, log
 from libcpp.algorithm cimport pop_heap, push_heap, sort
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, should_stop, uint8_t, uint16_t, uint64_t,
+    float64_t, int32_t, intp_t, should_stop, uint8_t, uint16_t,
 )
 from ensemble_simplify.grid._sweep cimport TIE
 

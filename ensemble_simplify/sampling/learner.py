@@ -113,7 +113,7 @@ class LearnsFromPredictor:
     time_limit: float | None
     random_state: Any
     _answers_to: Callable
-    _trial: Callable | None = None
+    _trial: Any = None
 
     # what the predictor is without an `estimator`
     _default: ClassVar[Any] = RandomForestClassifier

@@ -30,7 +30,7 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.evidence import NoEvidence, checker
+from ensemble_simplify.evidence import NoEvidence, checker, matches
 
 X, Y = load_iris(return_X_y=True)
 FRAME, VALUE = load_diabetes(return_X_y=True, as_frame=True)
@@ -248,3 +248,15 @@ def test_a_claim_that_the_arrays_do_not_have_is_not_written(tmp_path):
     with pytest.raises(NoEvidence, match="do not have the claim"):
         outcome.save(tmp_path / "evidence.json")
     assert not any(tmp_path.iterdir())
+
+
+def test_the_models_of_a_document_are_recognised(tmp_path):
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, Y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(X, Y)
+    document = saved(verify(model, tree), tmp_path)
+    assert matches(document, [model, tree]) == [True, True]
+    other = RandomForestClassifier(3, max_depth=2, random_state=1).fit(X, Y)
+    assert matches(document, [other, tree]) == [False, True]
+    document = saved(sufficient_box(model, X[0]), tmp_path)
+    assert matches(document, [model]) == [True]
+    assert matches(document, [other]) == [False]

@@ -480,13 +480,12 @@ def _crossed(one, two, first, second):
     a, b, c, d = a[:, 0] + one.base[0], b[:, 0] + two.base[0], c[:, 0], d[:, 0]
     order = np.argsort(c, kind="stable")
     c, d, other = c[order], d[order], other[order]
-    sides = ["left" if one.tie_upper else "right", "left" if two.tie_upper else "right"]
     n_changed, changed = 0, 0.0
     for total in np.unique(b):
         rows = np.flatnonzero(b == total)
-        upper = d >= -total if sides[1] == "left" else d > -total
+        upper = d >= -total if two.tie_upper else d > -total
         # the first place in the other half from which on the first card answers the upper class
-        at = np.searchsorted(c, -a[rows], side=sides[0])
+        at = np.searchsorted(c, -a[rows], side="left" if one.tie_upper else "right")
         n_below = np.concatenate([[0], np.cumsum(upper)])
         n_above = np.concatenate([[0], np.cumsum(~upper)])
         n_changed += int((n_below[at] + n_above[-1] - n_above[at]).sum())

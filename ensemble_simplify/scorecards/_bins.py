@@ -4,7 +4,7 @@ A card is a generalised additive model with few cuts. Every cut of a column adds
 scores of the rows above it. Cuts come in one at a time, the one that lowers the loss most for each
 bin that it costs, by a second-order estimate that lets all other points move with it. At every size
 weak cuts are exchanged while that lowers the loss. All points are refitted after each change, by
-Newton's method.
+Newton's method, on patterns: rows in the same bins of all columns in use have the same scores.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import log_expit
 
 from ensemble_simplify.grid import code_columns
-from ensemble_simplify.scorecard._card import Card, Term
-from ensemble_simplify.scorecard._sums import sums_of_bins
+from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._sums import sums_of_bins
 
 # Candidate bins of a column.
 _BINS = 64
@@ -33,8 +33,9 @@ _RIDGE = 1.0
 # A change must lower the loss of a row on average by this.
 _ENOUGH = 1e-6
 
-# At each size, weakest cuts that are tried for exchange, and exchanges at most.
-_WEAKEST, _MOST_EXCHANGED = 3, 20
+# The weakest cuts that are tried for exchange, or pairs of columns that are tried; and exchanges at
+# a size, at most.
+_TRIED, _MOST_EXCHANGED = 3, 20
 
 # Bins of a column among which the cuts of pairs are looked for, and columns of which all pairs are
 # looked at; of more, those of the columns in use.
@@ -42,6 +43,9 @@ _COARSE, _MOST_PAIRED = 8, 20
 
 # Newton steps while cuts are chosen, and for the points that are handed out.
 _FEW_STEPS, _MOST_STEPS = 5, 50
+
+# Numbers closer than this, relative to the largest, are equal.
+_ROUNDING = 1e-9
 
 # Bits of a row's bins that are looked at together.
 _BITS = 40
@@ -62,7 +66,8 @@ class Step:
     features : list of int
         The columns that it uses, ascending.
     loss : float
-        Mean loss of the weighted rows: the log loss, or half the squared error.
+        Mean loss of the weighted rows: twice one minus the root of the chance of the class, or half
+        the squared error.
     """
 
     card: Card
@@ -312,7 +317,7 @@ class _Search:
         held_together = self._slopes(fitted.scores, fitted.told)[1]
         pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
         design = fitted.design[fitted.pattern]
-        gain = 0.0
+        gain = np.zeros(self.column.size)
         for c in range(self.n_scores):
             curvature = self._curvature(fitted.design, held_together[:, c])
             one = slice(c, c + 1)
@@ -320,7 +325,7 @@ class _Search:
             joint = sums[:, 1:]
             known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
             own = joint[:, 0] + _RIDGE
-            gain = gain + 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, 1e-9 * own)
+            gain += 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, _ROUNDING * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
         # of one score alone, where a column must rise or fall
@@ -364,11 +369,9 @@ class _Search:
         gain = self._gains(fitted)
         gain[cost > room] = -1.0
         worth = gain / np.minimum(cost, 3.0)
-        best = worth.max()
-        if best <= _ENOUGH:
+        cut = _first_best(worth)
+        if worth[cut] <= _ENOUGH:
             return None
-        # rounding does not choose
-        cut = int(np.flatnonzero(worth >= best * (1.0 - 1e-9))[0])
         new = [cut]
         gap = self.gap[self.column[cut]]
         if cost[cut] > 2.0 and cut != gap:
@@ -394,12 +397,12 @@ class _Search:
         curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
         variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
         rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
-        return np.argsort(rise, kind="stable")
+        return _ascending(rise)
 
     def _exchanged(self, fitted, max_features, note):
         """The card with one weak cut exchanged for a better one; None where that does not help."""
         size = self.n_bins(fitted.cuts)
-        for k in self._weakest(fitted)[:_WEAKEST]:
+        for k in self._weakest(fitted)[:_TRIED]:
             tried = self._without(fitted, int(k))
             note(tried)
             while tried is not None and self.n_bins(tried.cuts) < size:
@@ -461,17 +464,17 @@ class _Search:
             gain = 0.5 * (parts[:, 2:] ** 2).sum(axis=1) / (parts[:, 1] + _RIDGE)
             gain = gain.sum(axis=0)
             gain[(parts[:, 0] < self.min_samples).any(axis=0)] = -1.0
-            k = int(gain.argmax())
+            k = _first_best(gain.ravel())
             a, b = divmod(k, gain.shape[1])
-            found.append((float(gain.flat[k]), -len(found), (int(cuts[a]), int(others[b]))))
-        found.sort(reverse=True)
+            found.append((float(gain.flat[k]), (int(cuts[a]), int(others[b]))))
+        order = _ascending([-gain for gain, _ in found])
         best = None
-        for gain, _, pair in found[:_WEAKEST]:
+        for gain, pair in (found[k] for k in order[:_TRIED]):
             if gain <= 0.0:
                 break
             points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
             tried = self.fit(fitted.cuts, points, grids=(*fitted.grids, pair))
-            if best is None or tried.loss < best.loss:
+            if best is None or _is_lower(tried.loss, best.loss):
                 best = tried
         return best
 
@@ -483,7 +486,7 @@ class _Search:
                     break
                 other = self._with_grid(fitted, max_features)
                 if other is not None and (
-                    n_bins + 4 not in best or other.loss < best[n_bins + 4].loss
+                    n_bins + 4 not in best or _is_lower(other.loss, best[n_bins + 4].loss)
                 ):
                     best[n_bins + 4] = other
 
@@ -492,16 +495,14 @@ class _Search:
 
         def note(fitted):
             n_bins = self.n_bins(fitted.cuts)
-            if n_bins not in best or fitted.loss < best[n_bins].loss:
+            if n_bins not in best or _is_lower(fitted.loss, best[n_bins].loss):
                 best[n_bins] = fitted
 
         fitted = self.fit((), np.zeros((1, self.n_scores)), _MOST_STEPS)
         note(fitted)
         while time.monotonic() < deadline:
             larger = self._added(fitted, max_bins - self.n_bins(fitted.cuts), max_features)
-            if larger is None:
-                break
-            if larger.loss >= fitted.loss:
+            if larger is None or not _is_lower(larger.loss, fitted.loss):
                 break
             fitted = larger
             note(fitted)
@@ -513,7 +514,7 @@ class _Search:
         self._add_grids(best, max_bins, max_features, n_pairs, deadline)
         path, lowest = [], np.inf
         for n_bins in sorted(best):
-            if best[n_bins].loss < lowest:
+            if _is_lower(best[n_bins].loss, lowest):
                 lowest = best[n_bins].loss
                 path.append(self._step(best[n_bins]))
         return path[::-1]
@@ -584,3 +585,22 @@ class _Search:
             points -= points.mean(axis=1, keepdims=True)
         edges = self.edges[j][[cut - begin - 1 for cut in cuts]]
         return Term((j,), (edges,), points * self.scale), centre
+
+
+# Rounding must not choose, so that the path is the same on every machine.
+
+
+def _first_best(values):
+    """The first place whose value is the largest, but for rounding."""
+    best = values.max()
+    return int(np.flatnonzero(values >= best - _ROUNDING * abs(best))[0])
+
+
+def _ascending(values):
+    """Places by value; those whose values are the same but for rounding, in their order."""
+    largest = np.abs(values).max(initial=1e-300)
+    return np.argsort(np.rint(np.asarray(values) / (_ROUNDING * largest)), kind="stable")
+
+
+def _is_lower(loss, other):
+    return loss < other * (1.0 - _ROUNDING)

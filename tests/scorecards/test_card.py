@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 
 from ensemble_simplify import export_model, import_model, verify
 from ensemble_simplify.reading import Model
-from ensemble_simplify.scorecard import Card, Term
+from ensemble_simplify.scorecards import Card, Term
 
 LINKS = ["logistic", "softmax", "identity"]
 

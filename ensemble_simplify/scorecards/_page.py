@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from ensemble_simplify.base import fragment, in_html, page
-from ensemble_simplify.scorecard._text import chance_in_words, quoted
+from ensemble_simplify.scorecards._text import chance_in_words, quoted
 from ensemble_simplify.writing import one_line, percent
 
 CARD_STYLE = """

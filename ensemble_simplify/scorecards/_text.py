@@ -6,11 +6,11 @@ import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensemble_simplify.scorecard._card import Card, Term
+from ensemble_simplify.scorecards._card import Card, Term
 from ensemble_simplify.writing import (
     NamedColumns,
     Span,
@@ -114,7 +114,7 @@ class NamedCard(NamedColumns):
     """
 
     card: Card
-    classes: list | None
+    classes: Any
     told: np.ndarray
     can_lack: np.ndarray
     rows: list | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.scorecard._text import quoted
+from ensemble_simplify.scorecards._text import quoted
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ What people see of it is shown by `_shown`, for all that hold a card: in the wor
 picture by `_display`, as a page by `_page`, and with the reasons for answers by `_reasons`.
 """
 
-from ensemble_simplify.scorecard._additive import AdditiveScorecard, scorecard
-from ensemble_simplify.scorecard._card import Card, Term
-from ensemble_simplify.scorecard._display import ScorecardDisplay
-from ensemble_simplify.scorecard._estimator import ScorecardClassifier, ScorecardRegressor
-from ensemble_simplify.scorecard._page import CARD_STYLE, card_content, card_fragment
-from ensemble_simplify.scorecard._reasons import Reason
-from ensemble_simplify.scorecard._shown import ShowsCard
-from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.scorecards._additive import AdditiveScorecard, scorecard
+from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._display import ScorecardDisplay
+from ensemble_simplify.scorecards._estimator import ScorecardClassifier, ScorecardRegressor
+from ensemble_simplify.scorecards._page import CARD_STYLE, card_content, card_fragment
+from ensemble_simplify.scorecards._reasons import Reason
+from ensemble_simplify.scorecards._shown import ShowsCard
+from ensemble_simplify.scorecards._text import NamedCard
 
 __all__ = [
     "CARD_STYLE",

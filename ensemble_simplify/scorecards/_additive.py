@@ -18,8 +18,8 @@ from ensemble_simplify.reading import (
     imported,
     says_it_takes_gaps,
 )
-from ensemble_simplify.scorecard._card import Card, Term
-from ensemble_simplify.scorecard._shown import ShowsCard
+from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
@@ -52,7 +52,7 @@ class AdditiveScorecard(ShowsCard, ImportedEnsemble):
     >>> model = GradientBoostingClassifier(n_estimators=20, max_depth=1, random_state=0)
     >>> card = scorecard(model.fit(X, y))
     >>> card.verification_.equal, card.card_.n_bins, card.card_.features
-    (True, 16, [7, 20, 22, 23, 27])
+    (True, 19, [7, 20, 22, 23, 27])
     """
 
     card_: Card
@@ -132,7 +132,7 @@ def scorecard(
     >>> card.verification_.equal
     True
     >>> [term.columns for term in card.card_.terms]
-    [(2,), (3,), (6,), (7,), (8,), (9,)]
+    [(2,), (3,), (6,), (8,), (9,)]
     """
     read = Model.of(model, rows=X)
     card = _card_of(read)

@@ -34,7 +34,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.reading import Model
-from ensemble_simplify.scorecard import scorecard
+from ensemble_simplify.scorecards import scorecard
 
 CANCER, WINE, DIABETES = load_breast_cancer, load_wine, load_diabetes
 BOOSTING = GradientBoostingClassifier(n_estimators=30, max_depth=1, random_state=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -28,21 +29,26 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
-from ensemble_simplify.scorecard._bins import card_path
-from ensemble_simplify.scorecard._card import Card
-from ensemble_simplify.scorecard._edges import with_short_edges
-from ensemble_simplify.scorecard._points import rounded, score_table
-from ensemble_simplify.scorecard._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._bins import card_path
+from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._edges import with_short_edges
+from ensemble_simplify.scorecards._points import rounded, score_table
+from ensemble_simplify.scorecards._shown import ShowsCard, counted
 
 # With a time limit: the share of it for labelling rows.
 _LABELLING_SHARE = 0.4
 
 
-class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor, BaseEstimator):
+class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     """What both scorecards do."""
 
     card_: Card
+    n_features_in_: int
     _kind: ClassVar[str]
+    _link: Callable
+    _wanted: Callable
+    _labels: Callable
+    _classes_known: Callable
 
     # Of eight tables, cards agreed most with forests so, and no less than by a choice on folds.
     keep_rows = 0.5
@@ -396,12 +402,12 @@ n_queries_ : int
         return self._agreement_on(X, sample_weight)
 
 
-class ScorecardClassifier(ClassifierMixin, _Scorecard):
+class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     """A scorecard that answers as any classifier does.
 
     A scorecard is a table of points: each feature is cut into a few bins, each bin has points, and
-    the sum of the points of a row decides its class. It is learned from training rows and synthetic
-    rows, all labelled by the classifier.
+    the sum of the points of a row decides its class [1]_. It is learned as an additive model [2]_
+    from training rows and synthetic rows, all labelled by the classifier.
 
     The agreement with the classifier is measured, not guaranteed: see `fidelity_`.
 
@@ -433,6 +439,19 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
     See Also
     --------
     RepresenterTree : A tree in place of a card; better where features interact.
+
+    Notes
+    -----
+    Gaps have points of their own in the features in which training rows lack something; elsewhere
+    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
+    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+
+    References
+    ----------
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------
@@ -508,8 +527,11 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard):
         return self.card_.probabilities(self.card_.scores(X))
 
 
-class ScorecardRegressor(RegressorMixin, _Scorecard):
+class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     """A scorecard that answers as any regressor does: the sum of the points is the value.
+
+    It is a table of points [1]_, learned as an additive model [2]_ from training rows and synthetic
+    rows, all labelled by the regressor. The agreement is measured, not guaranteed: see `fidelity_`.
 
     Read more in the :ref:`User Guide <scorecard>`.
 
@@ -535,6 +557,19 @@ class ScorecardRegressor(RegressorMixin, _Scorecard):
     See Also
     --------
     RepresenterTree : A tree in place of a card; better where features interact.
+
+    Notes
+    -----
+    Gaps have points of their own in the features in which training rows lack something; elsewhere
+    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
+    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+
+    References
+    ----------
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from ensemble_simplify import Domain, verify
 from ensemble_simplify.reading import Model
-from ensemble_simplify.scorecard import Card, Term
-from ensemble_simplify.scorecard._points import (
+from ensemble_simplify.scorecards import Card, Term
+from ensemble_simplify.scorecards._points import (
     RANGES,
     changed_everywhere,
     rounded,

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from ensemble_simplify.scorecard import _bins
-from ensemble_simplify.scorecard._bins import card_path
+from ensemble_simplify.scorecards import _bins
+from ensemble_simplify.scorecards._bins import card_path
 
 
 def two_classes(seed, n_rows=400, n_columns=3, n_values=6):

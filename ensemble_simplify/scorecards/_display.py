@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import Display
-from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.scorecards._text import NamedCard
 from ensemble_simplify.writing import in_drawing, wrapped
 
 # Panels in a row; inches of a panel of a feature, and of a line in one of levels.
@@ -42,6 +42,14 @@ class ScorecardDisplay(Display):
     See Also
     --------
     ScorecardClassifier : Its card is what is drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import ScorecardClassifier, ScorecardDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> fitted = ScorecardClassifier(max_bins=8, random_state=0).fit(X, y)
+    >>> display = ScorecardDisplay.from_estimator(fitted)
     """
 
     card: NamedCard

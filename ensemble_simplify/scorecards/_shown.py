@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import SharesDocs, fitted_rows
-from ensemble_simplify.scorecard._card import Card
-from ensemble_simplify.scorecard._display import ScorecardDisplay
-from ensemble_simplify.scorecard._page import card_fragment, card_page
-from ensemble_simplify.scorecard._reasons import Reason, reasons
-from ensemble_simplify.scorecard._text import NamedCard
+from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._display import ScorecardDisplay
+from ensemble_simplify.scorecards._page import card_fragment, card_page
+from ensemble_simplify.scorecards._reasons import Reason, reasons
+from ensemble_simplify.scorecards._text import NamedCard
 from ensemble_simplify.writing import plain
 
 if TYPE_CHECKING:
@@ -202,12 +202,12 @@ decimals : int or None, default=None
     def _repr_html_(self):
         # an estimator that is not fitted yet shows its parameters, as others do
         if not hasattr(self, "card_"):
-            return super()._repr_html_()  # ty: ignore[unresolved-attribute]
+            return super()._repr_html_()  # ty: ignore[missing-attribute]
         return card_fragment(self._named_card())
 
     def _repr_mimebundle_(self, **kwargs):
         if not hasattr(self, "card_"):
-            return super()._repr_mimebundle_(**kwargs)  # ty: ignore[unresolved-attribute]
+            return super()._repr_mimebundle_(**kwargs)  # ty: ignore[missing-attribute]
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 

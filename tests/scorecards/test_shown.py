@@ -13,8 +13,8 @@ from random_cards import CLASSES, a_card, rows_at_edges
 from sklearn.base import BaseEstimator
 
 from ensemble_simplify.reading import Gaps, Table
-from ensemble_simplify.scorecard import Card, Reason, ScorecardDisplay, Term
-from ensemble_simplify.scorecard._shown import ShowsCard, counted
+from ensemble_simplify.scorecards import Card, Reason, ScorecardDisplay, Term
+from ensemble_simplify.scorecards._shown import ShowsCard, counted
 
 LINKS = ["logistic", "softmax", "identity"]
 JOBS = np.array(["cook", "driver", "a, b", "nurse", "missing", "clerk"], dtype=object)
