@@ -238,7 +238,8 @@ def export_model(
         as nested ``CASE``, and "tables" writes the nodes of all trees as one table, over which a
         recursive common table expression walks each row. The labels are the same. DuckDB plans
         "tables" in a fraction of the time for large ensembles; SQLite and PostgreSQL run "nested"
-        faster on many rows. A vote of many members, which takes more than 200 sums, has to be "nested".
+        faster on many rows. A vote of many members, which takes more than 200 sums, has to be
+        "nested".
     precision : {"exact", "int16"}, default="exact"
         "int16", for "c" alone, rounds thresholds and leaves to 16 bits, for devices with little
         memory. A function ``predict_codes`` turns a row of numbers into codes, ``predict_int16``
