@@ -112,7 +112,7 @@ def _ensemble(told, model, rows=None):
         table=told.table,
         keys=told.keys or (),
         X=rows,
-        form=told.form or "tables",
+        form=told.form,
         precision=told.precision or "exact",
     )
 
@@ -332,7 +332,8 @@ def _parser():
     export.add_argument(
         "--form",
         choices=["tables", "nested"],
-        help="with --as-is in C: nodes in a table, or nested tests (default: tables)",
+        help="with --as-is in C or SQL: nodes in a table, or nested tests (default: tables in C, "
+        "nested in SQL)",
     )
     export.add_argument(
         "--precision",

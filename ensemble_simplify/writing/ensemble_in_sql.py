@@ -1,14 +1,18 @@
 """Fitted ensembles in SQL: one query, whose steps are common table expressions.
 
-Trees are nested ``CASE``, so that a row passes one path of each. Sums are written as additions, one
-after the other: an aggregate could add in any order. Every step is a ``MATERIALIZED`` expression:
-databases would put it wherever it is used otherwise, and compute it again at each place.
+Trees are nested ``CASE``, so that a row passes one path of each; or rows of one table of all nodes,
+over which one recursive expression walks. Sums are written as additions, one after the other: an
+aggregate could add in any order. Every step is a ``MATERIALIZED`` expression: databases would put
+it wherever it is used otherwise, and compute it again at each place.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
+from ensemble_simplify.reading import name_of
 from ensemble_simplify.writing.in_sql import (
     conjunction,
     sql_name,
@@ -36,24 +40,34 @@ _ADDITIONS = 100
 _SINGLE_ADDITIONS = 8
 # Exponentials of less are 0; databases raise errors where they underflow.
 _LEAST = -700.0
+# Nodes that a row passes in one step of the recursion, each by a join: SQLite makes an index for
+# each join, PostgreSQL keeps all steps on disk.
+_PASSED = 3
+# Rows in one list: of more, SQLite misjudges the number, and makes no index of some tables.
+_LISTED = 10_000
+# Sums that a row can carry through the recursion.
+_CARRIED = 200
 _SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
 
 
-def ensemble_in_sql(ensemble, probabilities, name, table, keys, told=()):
+def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, nested, told=()):
     """A SELECT of the answers to the rows of a table; see `export_model`.
 
     `told` are lines for a comment.
     """
     comment = "".join(f"-- {one_line(line)}\n" for line in told)
-    return comment + _Writer(ensemble, name, table, keys).text(probabilities)
+    writer = (_Writer if nested else _TableWriter)(ensemble, name, table, keys)
+    return comment + writer.text(probabilities)
 
 
 class _Writer(StepWriter):
     """One query: its steps, and the columns that each hands on."""
 
+    opening, numbering = "WITH", ()
+
     def __init__(self, ensemble, name, table, keys):
         self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
-        self.steps, self.sums = [], {}
+        self.steps, self.sums, self.source = [], {}, sql_name(table)
 
     # --------------------------------------------------------------- trees
 
@@ -147,10 +161,10 @@ class _Writer(StepWriter):
             return
         self.kept = [column for column in self.kept if column not in dropped]
         listed = ",\n    ".join([*self.kept, *(f"{value} AS {column}" for column, value in new)])
-        place = len(self.steps)
-        source = sql_name(self.table) if not place else f"step_{place - 1}"
+        source = self.source
+        self.source = f"step_{len(self.steps)}"
         self.steps.append(
-            f"step_{place} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
+            f"{self.source} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
         )
         names = [column for column, _ in new]
         self.kept = [column for column in self.kept if column not in names] + names
@@ -169,6 +183,7 @@ class _Writer(StepWriter):
                 if ensemble.unknown(j) == "refused":
                     refused.append(f"({value}) < 0")
             new.append((f"x{j}", value))
+        new += self.numbering
         if refused:
             new.append(("refused", f"CASE WHEN {' OR '.join(refused)} THEN 1 ELSE 0 END"))
         self.kept = []
@@ -253,7 +268,7 @@ class _Writer(StepWriter):
         listed += [f"{value} AS {sql_name(name)}" for name, value in columns]
         steps = ",\n".join(self.steps)
         select = ",\n  ".join(listed)
-        return f"WITH {steps}\nSELECT\n  {select}\nFROM step_{len(self.steps) - 1}\n"
+        return f"{self.opening} {steps}\nSELECT\n  {select}\nFROM {self.source}\n"
 
     def _label_step(self, labels):
         """Steps for some labels: the numbers that are compared, and the classes."""
@@ -300,6 +315,104 @@ class _Writer(StepWriter):
         scores = [f"score_{k}" for k in range(len(first.numbers))]
         self._soften(scores, first.single)
         return list(zip(names, scores, strict=True))
+
+
+class _TableWriter(_Writer):
+    """A query in which nodes are a table, and each row is walked through one tree after another.
+
+    On its way, all that is known of a row is its number, the node that it is at, and its sums. The
+    leaves of a tree lead to the root of the next one, those of the last tree to a node of no tree.
+    """
+
+    opening, numbering = "WITH RECURSIVE", (("place", "ROW_NUMBER() OVER ()"),)
+
+    def add_up(self, needed):
+        """The table of nodes, the walk over it, and a step that puts the sums beside the rows."""
+        if len(needed) > _CARRIED:
+            raise ValueError(
+                f"form='tables' in SQL, but {name_of(self.ensemble.model.estimator)} takes "
+                f"{len(needed):,} sums, one for each class of each member; the rows carry up to "
+                f"{_CARRIED} from node to node. Use form='nested'."
+            )
+        columns = sorted({own.column for own in needed})
+        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
+        rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
+        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
+        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
+        names = ["node", "tree", "feature", "gaps", "low", "high"]
+        doubles = ["cut", *(f"value_{k}" for k in columns)]
+        typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
+        source = self.source
+        self.steps += [
+            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
+            f"step_nodes AS MATERIALIZED (\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
+            self._walk(),
+        ]
+        end = self.ensemble.forest.n_nodes
+        self.source = f"step_walk JOIN {source} ON place = own_place WHERE at_node = {end}"
+        self.kept += self.sums.values()
+        self.step([], ["place", *(f"x{j}" for j in self.ensemble.used)])
+
+    def _nodes(self, columns):
+        """Rows of the table of nodes, with what leaves say in some columns."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        nothing = ["0E0"] * len(columns)
+        for t, (root, next_root) in enumerate(pairwise(forest.offsets.tolist())):
+            for node in range(root, next_root):
+                if ensemble.leaf[node] >= 0:
+                    said = [sql_number(forest.value[node, k]) for k in columns]
+                    to = str(next_root)
+                    yield [str(node), str(t), "0", "0", to, to, "0E0", *said]
+                    continue
+                cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
+                low, high = int(forest.left[node]), int(forest.right[node])
+                written = "NULL" if np.isinf(cut) else sql_number(cut)
+                if np.isinf(cut):
+                    # no number is at most NULL: all numbers go to `high`, gaps to `low`
+                    numbers, missing = low if cut > 0 else high, low if gaps else high
+                    low, high, gaps = missing, numbers, True
+                whole = node, t, int(forest.feature[node]), int(gaps), low, high
+                yield [*map(str, whole), written, *nothing]
+        end = str(forest.n_nodes)
+        yield [end, "-1", "0", "0", end, end, "0E0", *nothing]
+
+    def _walk(self):
+        """The recursion: each step passes some nodes, and adds what they say (splits: nothing)."""
+        total = dict(self.sums)
+        joins, at, n_trees = [], "at_node", self.ensemble.n_trees
+        for node in (f"n{i}" for i in range(_PASSED)):
+            joins.append(f"\n  LEFT JOIN step_nodes AS {node} ON {node}.node = {at}")
+            at = self._next(node)
+            for own, column in total.items():
+                said = f"{node}.value_{own.column}"
+                if own.start > 0 or own.stop < n_trees:
+                    inside = f"{node}.tree >= {own.start} AND {node}.tree < {own.stop}"
+                    said = f"CASE WHEN {inside} THEN {said} ELSE 0E0 END"
+                said = f"{column} + {said}"
+                total[own] = f"CAST({said} AS REAL)" if own.single else said
+        first = ", ".join(["place", "0", *(self.literal(own.init) for own in self.sums)])
+        sums = ", ".join(f"CAST({own} AS DOUBLE PRECISION)" for own in total.values())
+        listed = ", ".join(["own_place", "at_node", *self.sums.values()])
+        return (
+            f"step_walk({listed}) AS (\n"
+            f"  SELECT {first} FROM {self.source}\n  UNION ALL\n"
+            f"  SELECT own_place, {at}, {sums}\n"
+            f"  FROM step_walk LEFT JOIN {self.source} ON place = own_place{''.join(joins)}\n"
+            f"  WHERE at_node < {self.ensemble.forest.n_nodes}\n)"
+        )
+
+    def _next(self, node):
+        """The node after another one."""
+        whens = " ".join(f"WHEN {j} THEN x{j}" for j in self.ensemble.used)
+        value = f"CASE {node}.feature {whens} END" if whens else "CAST(NULL AS DOUBLE PRECISION)"
+        gaps = f" WHEN {node}.gaps = 1 AND {value} IS NULL THEN {node}.low" if self._gaps() else ""
+        return f"CASE WHEN {value} <= {node}.cut THEN {node}.low{gaps} ELSE {node}.high END"
+
+    def _gaps(self):
+        """Whether gaps go to the low side of some split, or to a side of their own."""
+        ensemble = self.ensemble
+        splits = ensemble.leaf < 0
+        return bool((ensemble.missing_left | np.isinf(ensemble.end))[splits].any())
 
 
 def _condition(j, span):

@@ -248,7 +248,7 @@ def test_an_ensemble_as_it_is(files, iris, capsys):
         (["--language", "c", "--decimals", 2], "--decimals goes with --language rules"),
         (["--language", "rules"], "is not one tree"),
         (["--language", "rules", "--keys", "id"], "--keys goes with --as-is and a language"),
-        (["--language", "sql", "--table", "t", "--form", "nested"], "form='nested'"),
+        (["--language", "json", "--form", "nested"], "form='nested'"),
     ],
 )
 def test_what_does_not_go_with_an_ensemble(options, message, files, capsys):

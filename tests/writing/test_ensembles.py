@@ -35,6 +35,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Model
+from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 
 WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
 
@@ -145,11 +146,14 @@ def test_python(name):
     np.testing.assert_array_equal(found, model.predict(rows))
 
 
+@pytest.mark.parametrize("form", ["nested", "tables"])
 @each_model
-def test_sql(name):
+def test_sql(name, form):
     model, X, rows = model_of(name)
+    rows = rows[: 1500 if form == "nested" else 500]
     frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(X.shape[1])])
-    query = export_model(model, "sql", table="rows", keys=["id"], name="answer")
+    query = export_model(model, "sql", table="rows", keys=["id"], name="answer", form=form)
+    assert ("WITH RECURSIVE" in query) == (form == "tables")
     np.testing.assert_array_equal(by_sqlite(query, frame)["answer"], model.predict(rows))
 
 
@@ -175,6 +179,10 @@ def test_probabilities(name, tmp_path):
     found = by_sqlite(query, frame)
     assert list(found) == [f"prediction_{label}" for label in model.classes_]
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+    query = export_model(
+        model, "sql", table="rows", keys=["id"], output="probabilities", form="tables"
+    )
+    np.testing.assert_array_equal(by_sqlite(query, frame), found)
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "temperature"])
@@ -197,12 +205,13 @@ def test_probabilities_of_calibrations(name, method):
 # ------------------------------------------------------------------- text, gaps, unknown levels
 
 
+@pytest.mark.parametrize(("form", "n"), [("nested", 20_000), ("tables", 300)])
 @each_kind
-def test_labels_of_a_table_in_sql(kind):
+def test_labels_of_a_table_in_sql(kind, form, n):
     model, X = fitted(kind)
     read = Model.of(model, rows=X)
-    rows = many(kind, X, read.forest, 20_000)
-    query = export_model(model, "sql", table="rows", keys=["id"], X=X)
+    rows = many(kind, X, read.forest, n)
+    query = export_model(model, "sql", table="rows", keys=["id"], X=X, form=form)
     found = by_sqlite(query, rows)["prediction"]
     np.testing.assert_array_equal(found, labels_of(kind, model, rows))
 
@@ -236,6 +245,49 @@ def test_labels_of_a_table_in_c(kind, tmp_path):
         codes[:, j] = [function(None) if pd.isna(v) else known[v] for v in column]
     found = read.forest.classes[by_c(text, codes, tmp_path)]
     np.testing.assert_array_equal(found, labels_of(kind, model, rows))
+
+
+@pytest.mark.parametrize("form", ["nested", "tables"])
+def test_splits_of_gaps_alone_in_sql(form):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(300, 3)).astype(float)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    y = np.isnan(X[:, 0]) ^ (np.nan_to_num(X[:, 1], nan=2.0) > 1)
+    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, y)
+    assert np.isinf(NamedEnsemble.of(model).end).any()
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    query = export_model(model, "sql", table="rows", keys=["id"], form=form)
+    np.testing.assert_array_equal(by_sqlite(query, frame)["prediction"], model.predict(X))
+
+
+@pytest.mark.parametrize("form", ["nested", "tables"])
+def test_trees_without_splits_in_sql(form):
+    X, y = np.zeros((9, 2)), np.repeat([3, 4, 4], 3)
+    model = RandomForestClassifier(4, random_state=0).fit(X, y)
+    frame = pd.DataFrame(X, columns=["x0", "x1"])
+    query = export_model(model, "sql", table="rows", keys=["id"], form=form)
+    np.testing.assert_array_equal(by_sqlite(query, frame)["prediction"], model.predict(X))
+
+
+def test_the_forms_of_sql_agree_in_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    model, X, rows = model_of("xgboost_of_many")
+    rows = rows[:300]
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(X.shape[1])])
+    frame["id"] = np.arange(len(frame))
+    with duckdb.connect() as connection:
+        connection.register("rows", frame)
+        for form in ("nested", "tables"):
+            query = export_model(model, "sql", table="rows", keys=["id"], form=form)
+            found = dict(connection.execute(query).fetchall())
+            assert [found[i] for i in range(len(rows))] == model.predict(rows).tolist()
+
+
+def test_too_many_sums_for_tables_are_refused():
+    stumps = [(f"s{i}", DecisionTreeClassifier(max_depth=1, random_state=i)) for i in range(70)]
+    model = VotingClassifier(stumps).fit(*load_iris(return_X_y=True))
+    with pytest.raises(ValueError, match=r"VotingClassifier takes 210 sums.* Use form='nested'"):
+        export_model(model, "sql", table="rows", form="tables")
 
 
 # ------------------------------------------------------------------- JSON, and back
@@ -295,6 +347,8 @@ def test_tables_in_json(kind):
         ({"language": "sql", "table": "rows", "keys": "id"}, "is one name. Give a list"),
         ({"language": "python", "name": "for"}, "means something else in python"),
         ({"language": "json", "name": "f"}, "means nothing in json"),
+        ({"language": "python", "form": "tables"}, "goes with language='c' or 'sql' alone"),
+        ({"language": "sql", "table": "t", "form": "joined"}, "Choose tables or nested"),
         ({"language": "c", "output": "proba"}, "Choose label or probabilities"),
     ],
 )
