@@ -166,7 +166,7 @@ axes : array-like of matplotlib Axes, default=None
     def _steps(self, part, ax, ends):
         edges, points = part.term.edges[0], part.term.points
         span = float(edges[-1] - edges[0]) if len(edges) > 1 else 0.0
-        room = 0.18 * span or max(abs(float(edges[0])), 1.0) * 0.5 if len(edges) else 1.0
+        room = 0.18 * span or 0.5 * abs(float(edges[0])) or 0.5 if len(edges) else 1.0
         first, last = (edges[0] - room, edges[-1] + room) if len(edges) else (0.0, 1.0)
         ax.axhline(0, color="0.3", lw=0.8)
         with_gap = part.lines[-1].is_told

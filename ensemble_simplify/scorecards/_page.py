@@ -11,29 +11,29 @@ from ensemble_simplify.scorecards._text import chance_in_words, quoted
 from ensemble_simplify.writing import one_line, percent
 
 CARD_STYLE = """
-.es.es .card{width:auto;min-width:min(100%,34em)}
-.es.es .card td,.es.es .card th{padding:.28em .8em}
-.es.es .card tbody{border-top:2px solid rgba(128,128,128,.6)}
-.es.es .card tbody th{font-weight:650;text-align:left;border-bottom:0;max-width:15em;
+.es.es .scorecard{width:auto;min-width:min(100%,34em)}
+.es.es .scorecard td,.es.es .scorecard th{padding:.28em .8em}
+.es.es .scorecard tbody{border-top:2px solid rgba(128,128,128,.6)}
+.es.es .scorecard tbody th{font-weight:650;text-align:left;border-bottom:0;max-width:15em;
 overflow-wrap:break-word}
-.es.es .card td.left{max-width:30em;overflow-wrap:break-word}
-.es.es .card .share{white-space:nowrap}
-.es.es .card tfoot{border-top:2px solid;border-bottom:2px solid}
-.es.es .card tfoot td{font-weight:650}
-.es.es .card .points{font-weight:650;white-space:nowrap}
-.es.es .card .far{width:7em;padding:0;vertical-align:middle}
+.es.es .scorecard td.left{max-width:30em;overflow-wrap:break-word}
+.es.es .scorecard .share{white-space:nowrap}
+.es.es .scorecard tfoot{border-top:2px solid;border-bottom:2px solid}
+.es.es .scorecard tfoot td{font-weight:650}
+.es.es .scorecard .points{font-weight:650;white-space:nowrap}
+.es.es .scorecard .far{width:7em;padding:0;vertical-align:middle}
 .es .far i{display:block;height:.8em;border-radius:1px}
-.es.es .card .own{min-width:6em;border:1px solid rgba(128,128,128,.6);text-align:center}
-.es.es .card thead .own{border-top:0}
+.es.es .scorecard .own{min-width:6em;border:1px solid rgba(128,128,128,.6);text-align:center}
+.es.es .scorecard thead .own{border-top:0}
 .es.es .grid{width:auto;margin:0;font-size:1em}
-.es.es .card .grid tbody{border:0}
-.es.es .card .grid th{font-weight:400;font-size:.93em}
-.es.es .card .grid td,.es.es .card .grid th{padding:.2em .7em;border:0}
-.es.es .card .grid td{border:1px solid rgba(128,128,128,.35);text-align:center;font-weight:650}
+.es.es .scorecard .grid tbody{border:0}
+.es.es .scorecard .grid th{font-weight:400;font-size:.93em}
+.es.es .scorecard .grid td,.es.es .scorecard .grid th{padding:.2em .7em;border:0}
+.es.es .scorecard .grid td{border:1px solid rgba(128,128,128,.35);text-align:center;font-weight:650}
 .es.es .chances{width:auto}.es.es .chances td{text-align:center}
-@container (max-width:560px){.es.es .card .far,.es.es .card .share,.es.es .card .own{display:none}
-.es.es .card td,.es.es .card th{padding:.25em .4em}}
-@media print{body{font-size:11pt}.es .box{overflow:visible}.es.es .card tbody{break-inside:avoid}}
+@container (max-width:560px){.es.es .scorecard .far,.es.es .scorecard .share,.es.es .scorecard .own{display:none}
+.es.es .scorecard td,.es.es .scorecard th{padding:.25em .4em}}
+@media print{body{font-size:11pt}.es .box{overflow:visible}.es.es .scorecard tbody{break-inside:avoid}}
 """
 _LESS, _MORE = "213,94,0", "0,114,178"
 
@@ -138,7 +138,7 @@ def card_content(named, *, with_room=False, decimals=None):
             "</tr></tfoot>"
         )
     table = (
-        f'<div class="box"><table class="card"><thead><tr><th scope="col">feature</th>'
+        f'<div class="box"><table class="scorecard"><thead><tr><th scope="col">feature</th>'
         f'<th scope="col" class="left">answer</th>{"".join(heads)}</tr></thead>'
         f"{first}{blocks}{total}</table></div>"
     )
