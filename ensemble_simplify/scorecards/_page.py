@@ -31,9 +31,11 @@ overflow-wrap:break-word}
 .es.es .scorecard .grid td,.es.es .scorecard .grid th{padding:.2em .7em;border:0}
 .es.es .scorecard .grid td{border:1px solid rgba(128,128,128,.35);text-align:center;font-weight:650}
 .es.es .chances{width:auto}.es.es .chances td{text-align:center}
-@container (max-width:560px){.es.es .scorecard .far,.es.es .scorecard .share,.es.es .scorecard .own{display:none}
+@container (max-width:560px){
+.es.es .scorecard .far,.es.es .scorecard .share,.es.es .scorecard .own{display:none}
 .es.es .scorecard td,.es.es .scorecard th{padding:.25em .4em}}
-@media print{body{font-size:11pt}.es .box{overflow:visible}.es.es .scorecard tbody{break-inside:avoid}}
+@media print{body{font-size:11pt}.es .box{overflow:visible}
+.es.es .scorecard tbody{break-inside:avoid}}
 """
 _LESS, _MORE = "213,94,0", "0,114,178"
 

@@ -59,8 +59,8 @@ def test_card_is_never_called_a_tree(outcome, tmp_path):
         assert "points" in told
     assert outcome.best_model.export_text() in f"\n{text}\n" or "start" in text
     assert repr(outcome.best_model).startswith("SimplifiedModel(scorecard: a scorecard of")
-    assert '<table class="card">' in page
-    assert '<table class="card">' in outcome.best_model._repr_html_()
+    assert '<table class="scorecard">' in page
+    assert '<table class="scorecard">' in outcome.best_model._repr_html_()
 
 
 def test_card_does_what_a_result_does(data, outcome, tmp_path):
