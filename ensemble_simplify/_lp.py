@@ -47,6 +47,14 @@ class Solution:
     row_dual: np.ndarray
 
 
+class _Quiet(highspy.Highs):
+    """HiGHS that prints nothing: version 1.16 prints its name where its constructor enables callbacks."""
+
+    def enableCallbacks(self):
+        self.silent()
+        super().enableCallbacks()
+
+
 class LinearProgram:
     """Minimise ``cost @ x`` with ``row_lower <= A @ x <= row_upper`` and ``lower <= x <= upper``.
 
@@ -104,7 +112,7 @@ class LinearProgram:
         self._zero_is_feasible = bool(
             np.all(np.less_equal(row_lower, 0)) and np.all(np.greater_equal(row_upper, 0))
         )
-        self._highs = highspy.Highs()
+        self._highs = _Quiet()
         self._highs.setOptionValue("output_flag", False)
         # One thread and a fixed seed: the same answer every time.
         self._highs.setOptionValue("threads", 1)

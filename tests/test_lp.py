@@ -143,3 +143,10 @@ def test_ctrl_c_stops_highs():
     # HiGHS goes on to work.
     found = LinearProgram([-1.0], sparse.csr_array([[1.0]]), row_upper=2.0).solve()
     assert found.objective == -2.0
+
+
+def test_highs_prints_nothing(capfd):
+    """Version 1.16 prints its name as soon as it is made."""
+    program = LinearProgram([1.0], np.ones((1, 1)), row_lower=1.0)
+    assert program.solve().objective == 1
+    assert capfd.readouterr() == ("", "")
