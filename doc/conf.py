@@ -108,7 +108,6 @@ html_sidebars = {
     "compare": [],
     "tutorial": [],
     "install": [],
-    "api": [],
     "contributing": [],
     "releasing": [],
     "architecture": [],

@@ -48,7 +48,7 @@ class Solution:
 
 
 class _Quiet(highspy.Highs):
-    """HiGHS that prints nothing: version 1.16 prints its name where its constructor enables callbacks."""
+    """HiGHS that prints nothing: 1.16 prints its name as soon as it enables callbacks."""
 
     def enableCallbacks(self):
         self.silent()

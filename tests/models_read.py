@@ -1,6 +1,6 @@
 """What works with which kind of model: every kind is asked everything.
 
-``python tests/models_read.py`` writes the table of the documentation, ``doc/models.rst.inc``.
+``python tests/models_read.py`` writes the table of the reference, ``doc/reference/models.rst.inc``.
 """
 
 import re
@@ -52,7 +52,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.reading import unwrap
 
-TABLE = Path(__file__).parents[1] / "doc" / "models.rst.inc"
+TABLE = Path(__file__).parents[1] / "doc" / "reference" / "models.rst.inc"
 
 
 # ------------------------------------------------------------------- rows
@@ -304,15 +304,15 @@ def ask_simplify(model, X, y):
 
 
 QUESTIONS = {
-    ":doc:`verify <verify>`": ask_verify,
-    ":doc:`agreement <verify>`": ask_agreement,
-    ":doc:`audit <audit>`": ask_audit,
-    ":doc:`born-again <born_again>`": ask_born_again,
-    ":doc:`faithful <faithful_pruning>`": ask_faithful,
-    ":doc:`budget <feature_budget>`": ask_budget,
-    ":doc:`GENESIM <genesim>`": ask_genesim,
-    ":doc:`representer <representer>`": ask_representer,
-    ":doc:`simplify <simplify>`": ask_simplify,
+    ":ref:`verify <verify>`": ask_verify,
+    ":ref:`agreement <verify>`": ask_agreement,
+    ":ref:`audit <audit>`": ask_audit,
+    ":ref:`born-again <born_again>`": ask_born_again,
+    ":ref:`faithful <faithful_pruning>`": ask_faithful,
+    ":ref:`budget <feature_budget>`": ask_budget,
+    ":ref:`GENESIM <genesim>`": ask_genesim,
+    ":ref:`representer <representer>`": ask_representer,
+    ":ref:`simplify <simplify>`": ask_simplify,
 }
 
 

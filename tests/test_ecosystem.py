@@ -1,4 +1,4 @@
-"""Tools of others take the estimators and the trees they write; see doc/user_guide/ecosystem.rst.
+"""Tools of others take the estimators and the trees they write; see doc/how_to/ecosystem.rst.
 
 A tree counts as understood when the tool's own answers are the tree's.
 """

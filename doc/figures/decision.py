@@ -8,7 +8,7 @@ from html import escape
 
 START = "You have a fitted model"
 UNSURE = ("Not sure, or in a hurry?", "simplify", "tries all and recommends one")
-GUIDE = "user_guide/"
+GUIDE = "how_to/"
 # Situation, and of each method: when, name, page, promise in a few words.
 SITUATIONS = [
     (

@@ -879,7 +879,7 @@ def test_cultivated_trees_are_drawn():
 
 def test_guide_shows_what_is_written():
     pytest.importorskip("pandas")
-    page = Path(__file__).resolve().parents[2] / "doc" / "user_guide" / "export.rst"
+    page = Path(__file__).resolve().parents[2] / "doc" / "how_to" / "export.rst"
     found = doctest.testfile(
         str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
     )
