@@ -111,6 +111,7 @@ html_sidebars = {
     "contributing": [],
     "releasing": [],
     "architecture": [],
+    "architecture_files": [],
     "whats_new": [],
 }
 html_show_sourcelink = False

@@ -12,9 +12,8 @@ from enum import Enum
 
 import numpy as np
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.faithful_pruning._pairs import least_price
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 
 
 class Outcome(Enum):

@@ -15,11 +15,10 @@ from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
 from ensemble_simplify.reading import OnnxModel, table_of
-from ensemble_simplify.writing import export_model, export_tree, import_model
+from ensemble_simplify.writing import LANGUAGES, export_model, export_tree, import_model
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
-LANGUAGES = ("rules", "sql", "c", "python", "json")
 
 
 class CannotRead(Exception):
