@@ -59,7 +59,7 @@ class Simplification:
     ``simplification["plain_tree"]`` is another row of its table, and ``simplification.at(16)`` the
     representer tree of another size; both are a :class:`SimplifiedModel`, too.
 
-    Parameters
+    Attributes
     ----------
     table : list of Bunch
         The model, the most frequent answer, then every method that was tried. Each row has
@@ -99,12 +99,6 @@ class Simplification:
         Names of the columns.
     seconds : float
         Time taken.
-    _by_size : dict
-        What `at` returns.
-    _task : object
-        What `refit` learns from anew.
-    _left_out : object or None
-        The rows that the recommended tree was measured on, and what the model and it answered.
 
     Examples
     --------

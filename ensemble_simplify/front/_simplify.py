@@ -118,6 +118,23 @@ def simplify(
         :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried beside the trees; it
         may have eight bins more than a tree has leaves, and takes a few seconds for each time that
         rows are left out. Without "tree", only the plain trees are tried, to compare with.
+    time_limit : float or None, default=None
+        Seconds in all. None: every method ends by itself, after an effort that is counted in
+        operations, so that the result depends neither on the speed of the machine nor on its
+        load. With a limit, methods get a share of what is left, one after the other; those that
+        get no turn are listed as not tried. Asking the model and fitting plain trees is not
+        limited, and a method may need a second or two to stop.
+    random_state : int, RandomState instance or None, default=None
+        Which rows are left out, and the methods' own randomness.
+
+    Returns
+    -------
+    simplification : Simplification
+        Prints as a report with a verdict and the recommended tree; predicts, writes and saves what
+        it recommends.
+
+    Other Parameters
+    ----------------
     scoring : str, callable or None, default=None
         What decides in place of the agreement, as for those who care about a rare class: the name
         of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
@@ -129,12 +146,6 @@ def simplify(
         In regression, how far from the model's value results may be that promise something
         ("born_again", "faithful" and others): a number, or a share of the standard deviation of the
         model's answers to the rows. Of classifiers, they keep the class.
-    time_limit : float or None, default=None
-        Seconds in all. None: every method ends by itself, after an effort that is counted in
-        operations, so that the result depends neither on the speed of the machine nor on its
-        load. With a limit, methods get a share of what is left, one after the other; those that
-        get no turn are listed as not tried. Asking the model and fitting plain trees is not
-        limited, and a method may need a second or two to stop.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
@@ -145,16 +156,8 @@ def simplify(
         Learn the recommended tree again from all rows, once it is chosen, if `time_limit` leaves
         the time. Its figures stay those
         of trees that had not seen the rows they were measured on.
-    random_state : int, RandomState instance or None, default=None
-        Which rows are left out, and the methods' own randomness.
     verbose : bool or int, default=0
         If true, progress is shown on stderr.
-
-    Returns
-    -------
-    simplification : Simplification
-        Prints as a report with a verdict and the recommended tree; predicts, writes and saves what
-        it recommends.
 
     Raises
     ------
