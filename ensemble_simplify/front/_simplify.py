@@ -256,8 +256,8 @@ def _checked_kinds(kinds):
     kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
-        given = repr(unknown[0]) if unknown else "nothing"
-        raise ValueError(f"kinds has {given}. Choose from {', '.join(map(repr, KINDS))}.")
+        given = f"has {unknown[0]!r}" if unknown else "is empty"
+        raise ValueError(f"kinds {given}. Choose from {', '.join(map(repr, KINDS))}.")
     return kinds
 
 
@@ -273,7 +273,7 @@ def _checked_methods(methods, kinds):
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(
-            f"methods has {unknown[0]!r}, which is none. Choose from 'auto', 'all' and "
+            f"methods has {unknown[0]!r}, which is not a method. Choose from 'auto', 'all' and "
             f"{', '.join(METHODS)}."
         )
     asked = [kind for kind in kinds if kind not in methods and kind in METHODS]
@@ -305,13 +305,13 @@ def _summed_up(search, trials, curve, given, refit, begin):
     task, judged = search.task, search.judged
     candidates = [trial.candidate for trial in trials if trial.result is not None]
     told = {"favourite": FAVOURITE, "max_leaves": task.max_leaves}
-    choice = choose(candidates, judged, **told)
+    choice = choose(candidates, judged, **told, kinds=search.kinds)
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
     # the verdict is on the largest size that was looked at, and the notes know all sizes
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
-    verdict = judge(best, judged, corrected, largest)
+    verdict = judge(best, judged, corrected, largest, search.kinds)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     rows = _rows(task, trials, judged, given.y)
     by_name = {row.name: row for row in rows}
@@ -361,9 +361,9 @@ def _notes(given, others):
     told = list(given.notes)
     if given.was_fitted_on:
         told.append(
-            "The model was fitted on these rows, and knows them by heart. So the answers compared "
-            "are out-of-bag: of the trees that have not seen the row. The accuracy of what learned "
-            "from the model cannot be told on them; rows that it has not seen would tell."
+            "The model was fitted on these rows. So its out-of-bag answers are compared: for each "
+            "row, those of its trees that have not seen the row. To measure the accuracy of the "
+            "results too, give rows that the model has not seen."
         )
     return [*told, *others][:2]
 
