@@ -183,9 +183,7 @@ class NumberSearch(TreeChoice):
         self._by_stumps()
         if self.is_optimal:
             return
-        sets = self.promise.telling_trees(self.deadline) & self.usable
-        self._add_sets(sets[sets.any(axis=1)])
-        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        self._find_telling()
         if self.is_optimal:
             return
         cells = self.promise.cells

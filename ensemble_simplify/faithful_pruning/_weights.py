@@ -306,10 +306,7 @@ class WeightSearch(TreeChoice):
             # whatever is left answers it
             self._better(np.eye(len(self.price))[self._cheapest(self.usable)])
             return
-        sets = self.promise.telling_trees(self.deadline) & self.usable
-        # trees that are the same but for rounding can differ where that decides
-        self._add_sets(sets[sets.any(axis=1)])
-        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        self._find_telling()
         if self.is_optimal:
             return
         self.add(self.promise.own)

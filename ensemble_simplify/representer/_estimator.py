@@ -753,23 +753,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         smaller._set_size(which, is_split)
         return smaller
 
-    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """How well the tree agrees with the predictor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; take rows that were not used in fitting.
-        {sample_weight}
-
-        Returns
-        -------
-        fidelity : float
-            Share of the rows to which both give the same label; for a regressor the part of the
-            variance of the predictor's values that the tree explains.
-        """
-        return self._agreement_on(X, sample_weight)
-
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
     ) -> Any:
