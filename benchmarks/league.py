@@ -387,7 +387,7 @@ def percent(value, scale=100):
 def seconds(value):
     if value is None:
         return ""
-    return f"{value:.2f}" if value >= 0.005 else "< 0.01"
+    return f"{value:.2f}" if value >= 0.005 else "< 0.01"
 
 
 def table(head, rows):

@@ -11,12 +11,10 @@ import pytest
 import sklearn
 
 DOC = Path(__file__).resolve().parent.parent / "doc"
-# Not run here. These call many tools of others, or clusters, which have tests of their own ...
+# Not run here. These call tools of others, or clusters, which have tests of their own, ...
 NOT_RUN = {"how_to/distributed", "how_to/ecosystem"}
-# ... these show fragments, ...
+# ... and these show fragments.
 NOT_RUN |= {"contributing", "install", "index", "how_to/cheat_sheet"}
-# ... and these wait for somebody who makes them whole.
-NOT_RUN |= {"how_to/born_again", "how_to/feature_budget", "how_to/imbalance"}
 
 
 def pages_with(text):
