@@ -5,8 +5,8 @@
 A link inside the documentation has to lead to a file below the directory and, with a fragment, to
 an ``id`` or ``name`` in it. A link to another host has to begin with https and to name a host of
 `HOSTS`, and a DOI has to look like one. Nothing may be loaded from another host: pages work
-offline. Ends with status 1 and a list of what is wrong. Whether other hosts answer, ``sphinx-build -b
-linkcheck`` asks (see doc/releasing.rst).
+offline. Ends with status 1 and a list of what is wrong. Whether other hosts answer is asked by
+``sphinx-build -b linkcheck`` (see doc/releasing.rst).
 """
 
 import re
