@@ -26,7 +26,8 @@ from ensemble_simplify.reading.decision import (
     scores_of,
 )
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
+from ensemble_simplify.reading.sklearn import n_features_of, read
+from ensemble_simplify.reading.stands_for import own_table, readable
 from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of

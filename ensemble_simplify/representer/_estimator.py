@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Fittable,
@@ -25,18 +23,21 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     all_or_nothing,
-    binomial_interval,
     fit_context,
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.representer._fidelity import (
-    infidelity,
-    stability,
-)
+from ensemble_simplify.representer._fidelity import node_figures, prunings, selected, stability
 from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
 from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
+from ensemble_simplify.representer._options import (
+    check_folds,
+    check_options,
+    least_cost,
+    least_rows,
+    sampling_of,
+)
 from ensemble_simplify.sampling import (
     LearnsFromPredictor,
     Sample,
@@ -54,9 +55,6 @@ _MOST_PER_NODE = 2_000
 # Synthetic rows that trees are measured on, at most.
 _MOST_MEASURED = 10_000
 
-# Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
-_LEAST_COST = 0.25
-
 # Without `max_leaf_nodes`: fresh rows for each manufactured row of the one sample,
 # and the training rows and fresh rows by which a leaf must lower the cost.
 _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
@@ -64,24 +62,6 @@ _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
 # With a time limit: the share of it for growing, and the shares of what is left for new rows to
 # choose a size, and again to measure it.
 _GROWING_SHARE, _NEW_SHARE = 0.6, 0.4
-
-# Parameters that have no meaning under another one's value.
-_PER_NODE_ONLY = (
-    "reuse",
-    "min_train_samples",
-    "min_cost",
-    "categorical_features",
-    "forbidden_splits",
-    "split_confidence",
-)
-_MEANINGLESS = {
-    ("sampling", "one_shot"): _PER_NODE_ONLY,
-    ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "auto"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "leaves"): ("smearing", "n_neighbors", "neighbor_weights"),
-    ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
-}
 
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
@@ -469,9 +449,9 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         {fitted}
         """
         target = self._resolve_target()
-        self._refuse_meaningless_options()
-        self.sampling_ = self._resolve_sampling()
-        self._refuse_folds(fold_of)
+        check_options(self)
+        self.sampling_ = sampling_of(self)
+        check_folds(self, fold_of)
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
         found = self._material(X, y, sample_weight, target, fold_of, answers)
         law, training, seeds, deadline = found.law, found.training, found.seeds, found.deadline
@@ -497,12 +477,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             truth = training.answers if found.y is None else predictor.encode(found.y[found.kept])
             judging = training.X, truth, training.weight
         aside = found.aside(predictor)
-        figures = [
-            self._node_values(tree, law, training, tree.errors(*judging, target), aside)
-            for tree in trees
-        ]
+        figures = self._figures(trees, law, training, judging, aside)
         which, is_split = self._sized(trees)
-        is_split, self.path_ = self._prune(*trees[which].collapsed(is_split), figures[which], aside)
+        tree, nodes = trees[which].collapsed(is_split)
+        self.path_, pruned_at, to_judge = prunings(tree, figures[which][nodes], aside.labelled_size)
+        if self.select != "fidelity" or self.max_leaf_nodes is None:
+            self.path_.selected = selected(self.path_, to_judge, self.select)
+        is_split = np.zeros_like(is_split)
+        is_split[nodes] = pruned_at > self.path_.selected
         if self.max_leaf_nodes is None:
             tree, kept_nodes = trees[0].collapsed(is_split)
             trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
@@ -538,38 +520,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         self.n_queries_ = predictor.n_queries
         del self._most_new
         return self
-
-    def _refuse_meaningless_options(self):
-        """Raise an error for an option that is set but cannot be honoured."""
-        for (parameter, value), others in _MEANINGLESS.items():
-            if getattr(self, parameter) != value:
-                continue
-            for other, is_set in zip(others, self._is_set(*others), strict=True):
-                if is_set:
-                    default = type(self)().get_params(deep=False)[other]
-                    raise ValueError(
-                        f"{other}={getattr(self, other)!r} has no meaning with "
-                        f"{parameter}={value!r}. Leave it at its default, {default!r}, or change "
-                        f"{parameter}."
-                    )
-        if self.sampler in ("auto", "copula") and self.smearing == 0.0:
-            raise ValueError(
-                f"smearing=0.0 leaves sampler={self.sampler!r} a copula with nothing to draw. Use "
-                "keep_rows=1.0 for training rows only, or sampler='smear'."
-            )
-
-    def _resolve_sampling(self):
-        """How rows are drawn, where that is not said: in one sample, if all options allow it."""
-        if self.sampling != "auto":
-            return self.sampling
-        return "per_node" if any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
-
-    def _is_set(self, *names):
-        """Whether each of some parameters has another value than its default."""
-        defaults = type(self)().get_params(deep=False)
-        for name in names:
-            given, default = getattr(self, name), defaults[name]
-            yield given is not default and not (np.isscalar(given) and given == default)
 
     def _trial(self, training, seed):
         n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
@@ -613,10 +563,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 reuse=self.reuse,
                 max_depth=np.inf if self.max_depth is None else self.max_depth,
                 max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
-                min_train_samples=self._least_rows(),
+                min_train_samples=least_rows(self, self._predictor.target),
                 allowed_splits_only=self.forbidden_splits == "next_best",
                 split_confidence=self.split_confidence,
-                min_cost=self._least_cost() / n_rows,
+                min_cost=least_cost(self) / n_rows,
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
             ).grow()
@@ -645,24 +595,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         return ExactPrunings(trees, self.max_leaf_nodes).best(self.max_leaf_nodes)
 
     # ------------------------------------------------------------------ folds
-
-    def _refuse_folds(self, fold_of):
-        """Raise an error where folds are asked for and there can be none."""
-        asked = {f"n_folds={self.n_folds}": self.n_folds, "fold_of": fold_of is not None}
-        for name in (name for name, is_set in asked.items() if is_set):
-            if self.sampling_ != "one_shot":
-                raise ValueError(
-                    f"{name} needs one sample for the whole tree, but rows are drawn per node "
-                    "here. Set sampling='one_shot'."
-                )
-            if self.max_leaf_nodes is None:
-                raise ValueError(
-                    f"{name} needs a largest size of trees. Set max_leaf_nodes, for instance to 32."
-                )
-        if self.n_folds == 1:
-            raise ValueError(
-                "n_folds=1 leaves no rows to grow a tree on. Use at least 2, or 0 for no folds."
-            )
 
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
@@ -704,81 +636,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             laws=trial.get("laws"),
         )
 
-    def _least_cost(self):
-        """Cost in rows up to which a node is a leaf."""
-        if self.min_cost is None:
-            return _LEAST_COST if self.max_leaf_nodes is None else 0.0
-        return self.min_cost
-
-    def _least_rows(self):
-        """Training rows that each child must hold."""
-        if self.min_train_samples is None:
-            return 2 if self._predictor.target == "value" else 1
-        if self.min_train_samples == 0 and not (
-            self.max_depth or self.max_leaf_nodes or self._least_cost()
-        ):
-            raise ValueError(
-                "min_train_samples=0 lets the tree grow without end. Set max_depth, "
-                "max_leaf_nodes or min_cost too."
-            )
-        return self.min_train_samples
-
-    def _node_values(self, tree, law, training, errors, aside):
-        """For every node as a leaf, what the figures of the pruning path are sums of.
-
-        Columns: errors; errors, infidelity and infidelity by class on the rows set aside, and
-        errors on new rows. By fidelity, trees are compared on the rows set aside; then, as few
-        rows leave many ties, on synthetic rows. Where some answer of the predictor is rare, all
-        answers count alike, and the errors on both kinds of rows are added.
-        """
-        class_weight = self._class_weight(training)
-        values = np.full((errors.size, 5), np.nan)
-        values[:, 0] = errors
-        if aside.n_rows:
-            values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
-            values[:, 2] = infidelity(tree, aside)
-            if class_weight is not None:
-                values[:, 3] = infidelity(tree, aside, class_weight)
+    def _figures(self, trees, law, training, judging, aside):
+        """What the pruning path sums up over the leaves, for every node of each tree."""
+        class_weight, new = self._class_weight(training), None
         if self.select == "fidelity" and self.max_leaf_nodes is None:
-            seed = self._law_arguments["seed"]
             n = self._most_new(min(len(training.X), _MOST_MEASURED))
-            new = self._new_rows(law, n, seed, class_weight)
-            values[:, 4] = tree.errors(*new, self._predictor.target)
-        return values
-
-    def _path(self, tree, values, effective_size):
-        """The tree of the pruning path in which each node is no longer split, and the path."""
-        pruned_at, path, sums = tree.pruning_path(values)
-        path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
-        path.fidelity = 1.0 - infidelity
-        path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
-        if effective_size and self._predictor.target != "value":
-            n = effective_size
-            path.fidelity_low, path.fidelity_high = binomial_interval(
-                np.clip(path.fidelity, 0.0, 1.0) * n, n
-            )
-        path.selected = 0
-        return pruned_at, path, (infidelity, by_class, on_new_rows)
-
-    def _prune(self, tree, nodes, values, aside):
-        """The nodes of the grown tree that the selected one splits, and the path of `tree`.
-
-        `nodes` are those of `tree` in the grown one, which `values` are of.
-        """
-        size = aside.effective_size if aside.n_rows else 0.0
-        pruned_at, path, (infidelity, by_class, on_new_rows) = self._path(tree, values[nodes], size)
-        best = np.arange(on_new_rows.size)
-        if self.select == "fidelity" and self.max_leaf_nodes is None:
-            if aside.n_rows and np.isnan(by_class).any():
-                best = _least(infidelity, best)
-            elif aside.n_rows:  # too few rows of the rare classes to go by them alone
-                on_new_rows = on_new_rows + by_class
-            path.selected = int(_least(on_new_rows, best)[-1])
-        elif self.select in ("train", "smeared"):
-            path.selected = int(_least(path.errors, best)[-1])
-        is_split = np.zeros(len(values), dtype=bool)
-        is_split[nodes] = pruned_at > path.selected
-        return is_split, path
+            new = self._new_rows(law, n, self._law_arguments["seed"], class_weight)
+        target = self._predictor.target
+        return [node_figures(tree, target, judging, aside, class_weight, new) for tree in trees]
 
     def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
@@ -804,6 +669,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 leaves=[tree.leaves(aside.X) for tree in trees],
                 decisions=aside.decisions,
                 weight=aside.weight,
+                labelled_size=aside.labelled_size,
             ),
         }
 
@@ -882,9 +748,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         trees = [each.tree for each in self._grown.trees]
         which, is_split = ExactPrunings(trees, int(n_leaves)).best(int(n_leaves))
         tree, nodes = trees[which].collapsed(is_split)
-        weight = self._known["aside"].weight
-        size = weight.sum() ** 2 / np.square(weight).sum() if weight.size else 0.0
-        smaller.path_ = self._path(tree, self._grown.figures[which][nodes], size)[1]
+        figures = self._grown.figures[which][nodes]
+        smaller.path_ = prunings(tree, figures, self._known["aside"].labelled_size)[0]
         smaller._set_size(which, is_split)
         return smaller
 
@@ -960,10 +825,3 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
-
-
-def _least(values, among):
-    """The positions in `among` whose values are least, up to rounding."""
-    values = values[among]
-    least = values.min()
-    return among[values <= least + 1e-12 * max(abs(least), 1.0)]

@@ -280,7 +280,7 @@ n_queries_ : int
                 weight=aside.weight,
                 decisions=aside.decisions,
                 truth=None if found.y is None else found.y[found.held_out],
-                size=aside.effective_size if aside.n_rows else 0.0,
+                size=aside.effective_size,
             ),
         )
 
