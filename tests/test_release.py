@@ -89,3 +89,25 @@ def test_conda_recipe_asks_for_what_the_package_asks_for():
     assert listed["host"] == build | {"python", "pip"}
     least = tables["project"]["requires-python"].removeprefix(">=")
     assert f'skip: match(python, "<{least}")' in recipe
+
+
+def test_figures_of_the_paper_are_recorded():
+    """Its table names tables of the benchmarks as README does, and holds no other figures."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    file_of = dict(re.findall(r"\[([\w.]+)\]\((benchmarks/results/\w+\.md)\)", readme))
+    paper = (ROOT / "doc" / "paper" / "paper.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| (.+?) \|.*\| ([\w.]+) \|$", paper, re.MULTILINE)[1:]
+    assert len(rows) >= 5
+    number = re.compile(r"\d[\d.,/]*\d|\d")
+    for _, result, name in rows:
+        told = set(number.findall(result))
+        recorded = (ROOT / file_of[name]).read_text(encoding="utf-8")
+        assert told, name
+        assert told <= set(number.findall(recorded)), name
+
+
+def test_paper_cites_what_it_lists():
+    folder = ROOT / "doc" / "paper"
+    cited = re.findall(r"@(\w+)", (folder / "paper.md").read_text(encoding="utf-8"))
+    listed = re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(encoding="utf-8"), re.M)
+    assert set(cited) == set(listed)
