@@ -553,14 +553,14 @@ class LearnsFromPredictor(SharesDocs):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; take rows that were not used in fitting.
+            Rows. Take rows that were not used in fitting, neither here nor of the predictor.
         {sample_weight}
 
         Returns
         -------
         fidelity : float
-            Share of the rows to which both give the same label; of values, the part of the
-            variance of the predictor's that is explained.
+            Share of the rows to which both give the same label. For numbers, the part of the
+            variance of the predictor's values that is explained.
         """
         rows = fitted_rows(self, X, dtype="float64")
         if sample_weight is not None:
