@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.faithful_pruning._within import Within
-from ensemble_simplify.grid import Axes, Domain, Stopped
+from ensemble_simplify.grid import Axes, Stopped
 from ensemble_simplify.reading import Forest, Model, Table
 from ensemble_simplify.writing import reweighted
 
@@ -50,7 +51,7 @@ class Search:
     axes : Axes
     cells : ndarray of int32, shape (n_cells, n_axes)
         Those of the promised rows.
-    domain : Domain or None
+    domain : what `read_domain` answers, or None
     max_changes : int or None
     price : ndarray of shape (n_trees,)
         What every tree costs.
@@ -79,7 +80,7 @@ class Search:
     forest: Forest
     axes: Axes
     cells: np.ndarray
-    domain: Domain | None
+    domain: Any
     max_changes: int | None
     price: np.ndarray
     method: str
@@ -88,7 +89,7 @@ class Search:
     deadline: float
     time_limit: float | None
     tell: Callable
-    n_points: float = field(default=np.inf, init=False)
+    n_points: Any = field(default=np.inf, init=False)
     bound: float = field(default=0.0, init=False)
     is_complete: bool = field(default=True, init=False)
 
