@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 
 from ensemble_simplify.base import (
-    Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
@@ -274,22 +273,11 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [Fittable(), None],
-        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
-        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        **BornAgain._parameter_constraints,
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
-        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
-        "tolerance": [Interval(Real, 0, 1, closed="left")],
-        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
-        "row_share": [Interval(Real, 0, 1, closed="left")],
         "voting": [StrOptions({"estimator", "hard"})],
         "post_prune": ["boolean"],
-        "domain": [Domain, dict, None],
         "merge_thresholds": ["boolean"],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

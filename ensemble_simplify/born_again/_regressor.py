@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +11,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 
 from ensemble_simplify.base import (
-    Fittable,
     HoldsTree,
     Interval,
-    StrOptions,
     absolute_tolerance,
     all_or_nothing,
     check_atol,
@@ -209,19 +207,8 @@ y : array-like of shape (n_samples,)
     }
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [Fittable(), None],
+        **BornAgain._parameter_constraints,
         "atol": [Interval(Real, 0, None, closed="left"), str],
-        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
-        "method": [StrOptions({"auto", "exact", "heuristic"})],
-        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
-        "tolerance": [Interval(Real, 0, 1, closed="left")],
-        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
-        "row_share": [Interval(Real, 0, 1, closed="left")],
-        "domain": [Domain, dict, None],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from time import monotonic
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
+    Fittable,
+    Interval,
+    StrOptions,
     TakesWhatItsEstimatorTakes,
     TimeLimitError,
     answers_to_finer_rows,
@@ -72,7 +75,7 @@ from ensemble_simplify.born_again.near._near_promise import (
     chosen_step,
     path_bunch,
 )
-from ensemble_simplify.grid import with_missing
+from ensemble_simplify.grid import Domain, with_missing
 from ensemble_simplify.proof import Lines, NumberLines, Verification, n_near, verify
 from ensemble_simplify.reading import Model
 
@@ -128,6 +131,21 @@ def leaves_near(problem, cells, max_changes, seconds, rng):
 
 class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [Fittable(), None],
+        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
+        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "tolerance": [Interval(Real, 0, 1, closed="left")],
+        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
+        "row_share": [Interval(Real, 0, 1, closed="left")],
+        "domain": [Domain, dict, None],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     # parameters
     estimator: Any

@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
     Fittable,
     Interval,
+    PrunesItsEstimator,
     StrOptions,
-    TakesWhatItsEstimatorTakes,
     absolute_tolerance,
     all_or_nothing,
     check_atol,
@@ -39,7 +38,6 @@ from ensemble_simplify.base import (
     promised_rows,
     report,
     safe_indexing,
-    tags_of,
     unmoved_by_rounding,
     warn_out_of_time,
 )
@@ -60,7 +58,7 @@ def _is_classifier(pruner):
     return not pruner._is_of_values
 
 
-class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
+class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     """Drop trees of an ensemble, and weight the others so that its answers stay.
 
     The predicted class stays the same or, with `atol`, the value of a regressor or the probability
@@ -313,23 +311,6 @@ classes_ : ndarray of shape (n_classes,)
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _is_of_values(self):
-        """Whether the ensemble is a regressor."""
-        return self.estimator is not None and tags_of(self.estimator).estimator_type == "regressor"
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self._is_of_values:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-            return tags
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        if self.estimator is not None:
-            own = tags_of(self.estimator).classifier_tags
-            tags.classifier_tags.multi_class = own is None or own.multi_class
-        return tags
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
@@ -640,23 +621,6 @@ classes_ : ndarray of shape (n_classes,)
         """
         check_is_fitted(self)
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
-
-        Parameters
-        ----------
-        {X}
-        {y}
-        {sample_weight}
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        measure = r2_score if self._is_of_values else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def _rows(self, X):
         checked = validate_data(
