@@ -40,29 +40,11 @@ CHECK_SHARE = 0.25
 class Search:
     """Finds weights of trees that keep a promise.
 
-    Parameters
-    ----------
-    estimator : fitted ensemble
-        The whole one, which is written with other weights, and `table`, what its rows stand for.
-    model : Model
-        What was read of it.
-    forest : Forest
-        Its trees inside the domain.
-    axes : Axes
-    cells : ndarray of int32, shape (n_cells, n_axes)
-        Those of the promised rows.
-    domain : what `read_domain` answers, or None
-    max_changes : int or None
-    price : ndarray of shape (n_trees,)
-        What every tree costs.
-    method : {"auto", "exact", "heuristic"}
-    proves : bool
-        Whether a lower bound is of use.
-    rng : Generator
-    deadline : float
-        On the clock of ``time.monotonic()``, `time_limit` seconds after the begin.
-    tell : callable
-        Takes a line of text.
+    `estimator` is the whole ensemble, which is written with other weights, `table` what its rows
+    stand for, `model` what was read of it, and `forest` its trees inside the `domain` (what
+    `read_domain` answers, or None). `cells` are those of the promised rows, `price` is what every
+    tree costs. `proves`: whether a lower bound is of use. `deadline`, on the clock of
+    ``time.monotonic()``, is `time_limit` seconds after the begin. `tell` takes a line of text.
 
     Attributes
     ----------
