@@ -103,8 +103,9 @@ class Estimate:
 
     def __repr__(self):
         within = "" if self.atol is None else f" within {self.atol:.4g}"
+        cells, regions = count_in_words(self.n_cells), count_in_words(self.n_regions)
         lines = [
-            f"{self.n_trees} trees, {count_in_words(self.n_cells)} cells, {count_in_words(self.n_regions)} regions",
+            f"{self.n_trees} trees, {cells} cells, {regions} regions",
             f"exact search: {_effort(self.n_bytes, self.seconds)}",
             f"leaves{within}: about {count_in_words(self.n_leaves)}, at least "
             f"{self.n_leaves_lower_bound:,}",

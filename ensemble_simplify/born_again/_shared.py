@@ -343,9 +343,10 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             ) from error
         except TooLarge as error:
             raise ValueError(
-                f"The points near {len(cells):,} rows take about {count_in_words(float(error.n_bytes))} "
-                f"bytes, and max_memory allows {count_in_words(float(self._memory()))}. Use fewer rows or "
-                "max_changes=0, or raise max_memory."
+                f"The points near {len(cells):,} rows take about "
+                f"{count_in_words(float(error.n_bytes))} bytes, and max_memory allows "
+                f"{count_in_words(float(self._memory()))}. Use fewer rows or max_changes=0, or "
+                "raise max_memory."
             ) from error
         except NoTreeInTime as error:
             raise TimeLimitError(
@@ -510,9 +511,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
             f"{count_in_words(_cells(shape))} cells ({count_in_words(regions_forecast(shape))} "
             f"regions). The exact search needs about {count_in_words(float(n_bytes))} bytes, and "
-            f"max_memory allows {count_in_words(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
-            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
-            "raise max_memory."
+            f"max_memory allows {count_in_words(float(allowed))}. Use method='auto' or "
+            "'heuristic', fewer or shallower trees, or features of fewer distinct values (for "
+            "instance by KBinsDiscretizer), or raise max_memory."
         )
 
     def _set_tree_sizes(self, tree, unpruned):
