@@ -28,6 +28,7 @@ from ensemble_simplify.born_again.everywhere._grid import n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     REFUSED_LEAVES,
+    duration,
     forecast,
     read_problem,
 )
@@ -280,7 +281,8 @@ def _effort(n_bytes, seconds):
     """Memory and time in words, of which nobody needs the digits where they are out of reach."""
     if seconds > OUT_OF_REACH:
         return "out of reach"
-    return f"about {max(n_bytes / 1e6, 0.1):,.1f} MB and {max(seconds, 0.01):,.2g} s"
+    size, unit = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
+    return f"about {max(n_bytes / size, 0.1):,.1f} {unit} and {duration(seconds)}"
 
 
 def _tolerance_of(model, atol, given, rows):
@@ -309,8 +311,8 @@ def _advice(exact, seen, allowed, tolerance):
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(
-            f"The exact search takes too much {reason}: method='auto' will give a tree with "
-            f"{promise} that is not proven smallest, and bounds. Set time_limit."
+            f"The exact search takes too much {reason}. method='auto' will give a tree with "
+            f"{promise} that is not proven smallest, with lower bounds. Set time_limit."
         )
         if seen.n_leaves > MAX_LEAVES:
             advice.append(
@@ -320,7 +322,7 @@ def _advice(exact, seen, allowed, tolerance):
     if not seen.n_leaves <= READABLE:
         advice.append(
             f"The tree will be too large to read. max_changes=1 asks for {promise} near the "
-            f"training rows only, which takes far fewer leaves. {fewer} or shallower trees, "
+            f"training rows only, and takes far fewer leaves. {fewer} or shallower trees, "
             "or binned features (KBinsDiscretizer), make it smaller, too."
         )
     return advice
