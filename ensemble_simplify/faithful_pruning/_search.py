@@ -192,8 +192,8 @@ class Search:
                 weights = scaled(weights, promise.votes)
             if not promise.votes.can_be_written(weights):
                 warn(
-                    "Fewer trees need weights under which their votes leave the range of doubles, "
-                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                    "All trees are kept, because the weights for fewer trees would make votes too "
+                    "large for float64. Scale the leaf values of the ensemble down."
                 )
                 search.weights = np.ones(len(weights))
                 continue
