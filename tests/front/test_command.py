@@ -270,7 +270,7 @@ def test_a_tree_that_is_not_close_enough(files, capsys):
     with pytest.raises(SystemExit) as stopped:
         run("report", *told, "--min-agreement", 95)
     assert stopped.value.code == 2
-    assert "95 is no share from 0 to 1" in capsys.readouterr().err
+    assert "95 is not a number from 0 to 1" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------- differences
