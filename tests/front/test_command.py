@@ -199,7 +199,7 @@ def test_a_tree_as_it_is(iris, tmp_path, capsys):
 
 def test_what_cannot_be_exported(files, capsys):
     assert run("export", "model.joblib") == 2
-    assert "there is no table" in capsys.readouterr().err
+    assert "export needs rows" in capsys.readouterr().err
     assert run("export", "--tree", "model.joblib") == 2
     assert "is not one tree" in capsys.readouterr().err
     with pytest.raises(SystemExit) as stopped:
