@@ -1228,7 +1228,7 @@ def test_bad_parameters(iris):
     fails("'keep_rows' parameter", keep_rows=1.5)
     fails("'batch_size' parameter", batch_size=0)
     fails("'split_confidence' parameter", split_confidence=1.0)
-    fails(r"smearing=0\.0 leaves sampler='copula'.*nothing", smearing=0.0, sampler="copula")
+    fails(r"smearing=0\.0 with sampler='copula' would draw copies", smearing=0.0, sampler="copula")
     fails("target='value' does not go", target="value")
     fails("no predict_proba", estimator=SVC(), target="proba")
     fails("does not tell what the function", estimator=forest.predict)
