@@ -791,23 +791,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         smaller._set_size(which, is_split)
         return smaller
 
-    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """How well the tree agrees with the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows. Take rows that were not used in fitting, neither of the tree nor of the model.
-        {sample_weight}
-
-        Returns
-        -------
-        fidelity : float
-            Share of the rows to which both give the same label. For a regressor, the part of the
-            variance of the model's values that the tree explains.
-        """
-        return self._agreement_on(X, sample_weight)
-
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
     ) -> Any:

@@ -26,7 +26,7 @@ from ensemble_simplify.writing.literals import checked_function
 from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 from ensemble_simplify.writing.named_tree import NamedTree
 
-_LANGUAGES = ("rules", "sql", "c", "python", "json")
+LANGUAGES = ("rules", "sql", "c", "python", "json")
 _OF_ENSEMBLES = ("sql", "c", "python", "json")
 _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 _OUTPUTS = ("label", "probabilities")
@@ -141,8 +141,8 @@ def export_tree(
     END AS "prediction"
     FROM "flowers"
     """
-    if not isinstance(language, str) or language not in _LANGUAGES:
-        raise ValueError(f"language={language!r}. Choose one of {', '.join(_LANGUAGES)}.")
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(LANGUAGES)}.")
     if output not in _OUTPUTS:
         raise ValueError(f"output={output!r}. Choose label or probabilities.")
     if table is not None and language != "sql":
