@@ -1308,12 +1308,12 @@ def test_bad_predictors(iris):
         with pytest.raises(error, match=match):
             tree.fit(X, y)
 
-    fails("predictor broken failed on .* KeyError: 'no such column'", broken, error=RuntimeError)
-    fails(r"predictor short returned an array of shape \(149,\)", short)
-    fails(r"predictor wide returned an array of shape \(150, 3\)", wide)
-    fails("predictor scores returned rows that are not probabilities", scores, "proba")
-    fails(r"predictor short .* needs \(150, n_classes\)", short, "proba")
-    fails("predictor infinite returned a value that is not finite", infinite, "value")
+    fails("model broken failed on .* KeyError: 'no such column'", broken, error=RuntimeError)
+    fails(r"model short returned an array of shape \(149,\)", short)
+    fails(r"model wide returned an array of shape \(150, 3\)", wide)
+    fails("model scores returned rows that are not probabilities", scores, "proba")
+    fails(r"model short .* needs \(150, n_classes\)", short, "proba")
+    fails("model infinite returned a value that is not finite", infinite, "value")
     fails("Scale the target below 1e.145", lambda rows: np.full(len(rows), -1e200), "value")
     fails("fickle returned the label .*8.* none of the classes", fickle)
 
