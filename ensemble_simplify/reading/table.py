@@ -329,6 +329,7 @@ class Table:
         """The same columns, with the orders of their levels that the dtypes of some rows give."""
         if not hasattr(X, "columns"):
             return self
+        self._check_width(len(X.columns), "X")
         kinds = zip(self.levels, list(X.dtypes), strict=True)
         scales = tuple(None if own is None else scale_of(kind) for own, kind in kinds)
         return replace(self, scales=scales if any(own is not None for own in scales) else None)
