@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
+exclude_patterns = ["_build", "paper", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 
@@ -70,8 +70,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"^_",
-    "subsection_order": ["../examples/questions", "../examples/papers"],
-    "within_subsection_order": "gallery.SimplifyFirst",
+    "subsection_order": ["../examples/models", "../examples/questions", "../examples/papers"],
+    "within_subsection_order": "gallery.ReadingOrder",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("ensemble_simplify",),
     "download_all_examples": False,
@@ -111,6 +111,7 @@ html_sidebars = {
     "contributing": [],
     "releasing": [],
     "architecture": [],
+    "architecture_files": [],
     "whats_new": [],
 }
 html_show_sourcelink = False

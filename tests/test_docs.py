@@ -190,7 +190,9 @@ def test_architecture_page_shows_every_module(tmp_path):
     spec.loader.exec_module(drawing)
     drawing.write_all(tmp_path)
     listed = (tmp_path / "modules.inc").read_text(encoding="utf-8")
-    assert all(f"\n.. rubric:: {package}/\n" in listed for package in module_map.PACKAGES)
+    assert all(f"<b>{package}/</b>" in listed for package in module_map.PACKAGES)
+    told = (tmp_path / "packages.inc").read_text(encoding="utf-8")
+    assert re.findall(r"^- ``(\w+)``: \w", told, re.MULTILINE) == drawing.from_the_top()
     files = {path.relative_to(module_map.ROOT).as_posix() for path in module_map.sources()}
     files = {file for file in files if not file.endswith("__init__.py")}
     # each in one row, with what it is for

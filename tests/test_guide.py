@@ -14,7 +14,7 @@ DOC = Path(__file__).resolve().parent.parent / "doc"
 # Not run here. These call tools of others, or clusters, which have tests of their own, ...
 NOT_RUN = {"how_to/distributed", "how_to/ecosystem"}
 # ... and these show fragments.
-NOT_RUN |= {"contributing", "install", "index", "how_to/cheat_sheet"}
+NOT_RUN |= {"contributing", "install", "index"}
 
 
 def pages_with(text):

@@ -6,8 +6,7 @@ and asks the model itself; `sample` checks that both answer alike.
 ensembles keep their trees, `stands_for` says what is read in the place of an estimator,
 `level_hash` by what CatBoost knows the levels of a column, `native` stands for boosters without a
 wrapper, `steps` for models that are sums of step functions, `pipelines` knows what transformers do
-before, and `cut_offs` what decision thresholds and calibrations do after. All answer with `trees`,
-in which `_category_splits` turns tests of sets of codes into thresholds.
+before, and `cut_offs` what decision thresholds and calibrations do after. All answer with `trees`.
 `level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
 step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
 `node_fields` has the fields of scikit-learn's nodes, by version. `imported` are estimators that
@@ -64,5 +63,5 @@ from ensemble_simplify.reading.table import (
     column_indices,
     is_plain,
 )
-from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of
+from ensemble_simplify.reading.trees import Reading, Tree, name_of
 from ensemble_simplify.reading.units import exact_rule, units_of

@@ -61,6 +61,12 @@ def levels_of(column):
     return sorted_levels(entries)
 
 
+def scale_of(kind):
+    """The categories of a dtype in their order: of pandas' ordered ones, and of polars' Enum."""
+    ordered = getattr(kind, "ordered", str(kind).startswith("Enum"))
+    return np.asarray(kind.categories) if ordered else None
+
+
 def are_numbers(levels):
     return all(isinstance(level, Real) for level in levels.tolist())
 

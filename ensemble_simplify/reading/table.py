@@ -29,6 +29,7 @@ from ensemble_simplify.reading.entries import (
     narrow_floats,
     number_outside,
     plain_level,
+    scale_of,
     some_of,
     with_nan,
     with_room,
@@ -86,6 +87,9 @@ class Table:
     whole : tuple or None
         Dtypes of columns of integers and booleans, which `decode` gives to columns of which it can
         be said; None for others, or where such columns come as floats.
+    scales : tuple of (ndarray or None), or None
+        The levels of each column in the order that the user gave them by the dtype of the column;
+        None: no order was given.
     """
 
     names: np.ndarray | None
@@ -104,6 +108,7 @@ class Table:
     hashed: tuple = ()
     categories: tuple | None = None
     whole: tuple | None = None
+    scales: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -263,15 +268,24 @@ class Table:
                     f"(0, {last}), which holds all known levels."
                 )
 
+    def scale(self, j):
+        """The levels of a column in the order that the user gave them, as a list.
+
+        None where no order was given, or one of other levels than those of the column.
+        """
+        found = None if self.scales is None else self.scales[j]
+        if found is None or self.levels[j] is None:
+            return None
+        return found.tolist() if set(found.tolist()) == set(self.levels[j].tolist()) else None
+
     def natural_order(self, j):
         """Places of the levels of a column in the order that they have of themselves, or None.
 
-        Numbers have one, dates, and pandas' ordered categories; what these lack comes after them.
+        Numbers have one, dates, and levels that the user gave one; what this lacks comes after it.
         """
-        levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
-        # polars' Enum is ordered
-        if getattr(kind, "ordered", str(kind).startswith("Enum")):
-            place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
+        levels, given = self.levels[j].tolist(), None if self.scales is None else self.scales[j]
+        if given is not None:
+            place = {level: i for i, level in enumerate(given.tolist())}
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
         if are_numbers(self.levels[j]):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
@@ -289,7 +303,8 @@ class Table:
             # the dtype of levels is none for their codes, which one of the two may hold
             kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
             dtypes = tuple(kind if alike else None for kind, alike in kinds)
-            return replace(self, frame=X.frame, dtypes=dtypes if any(dtypes) else None)
+            dtypes = dtypes if any(dtypes) else None
+            return replace(self, frame=X.frame, dtypes=dtypes, scales=X.scales)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
             self._check_width(len(kinds), "X")
@@ -307,7 +322,16 @@ class Table:
             else kind
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
         )
-        return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+        like = replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+        return like.scaled_like(X)
+
+    def scaled_like(self, X):
+        """The same columns, with the orders of their levels that the dtypes of some rows give."""
+        if not hasattr(X, "columns"):
+            return self
+        kinds = zip(self.levels, list(X.dtypes), strict=True)
+        scales = tuple(None if own is None else scale_of(kind) for own, kind in kinds)
+        return replace(self, scales=scales if any(own is not None for own in scales) else None)
 
     def as_whole(self, X):
         """The same columns, in which integers and booleans come as such, as they do in a frame."""

@@ -41,7 +41,7 @@ def check_options(tree):
                 )
     if tree.sampler in ("auto", "copula") and tree.smearing == 0.0:
         raise ValueError(
-            f"smearing=0.0 leaves sampler={tree.sampler!r} a copula with nothing to draw. Use "
+            f"smearing=0.0 with sampler={tree.sampler!r} would draw copies of training rows. Use "
             "keep_rows=1.0 for training rows only, or sampler='smear'."
         )
 
@@ -72,7 +72,8 @@ def check_folds(tree, fold_of):
             )
         if tree.max_leaf_nodes is None:
             raise ValueError(
-                f"{name} needs a largest size of trees. Set max_leaf_nodes, for instance to 32."
+                f"{name} needs max_leaf_nodes, the size of the largest tree. Set it, for instance "
+                "to 32."
             )
     if tree.n_folds == 1:
         raise ValueError(

@@ -83,6 +83,6 @@ def warn_of_lost_classes(decisions, answers, classes, what, remedy):
     only = np.unique(answers)
     how = f"answers {only.tolist()[0]!r} everywhere" if only.size == 1 else "has lost classes"
     warn(
-        f"the {what} {how}: it never answers {names}, which the predictor gives to {sum(counts)} "
+        f"the {what} {how}: it never answers {names}, which the model gives to {sum(counts)} "
         f"of {len(decisions)} training rows. {remedy}"
     )

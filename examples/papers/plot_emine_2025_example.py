@@ -16,8 +16,6 @@ This page needs a clone of the repository: it reads ``benchmarks/results``.
 # AdaBoost grows a hundred stumps (trees of depth 1) on all rows of the iris data. Without
 # ``max_changes`` the promise is about every input.
 
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 from _results import read_table, shown
@@ -31,12 +29,10 @@ data = load_iris()
 X, y = data.data, data.target
 boosted = AdaBoostClassifier(n_estimators=100, random_state=0).fit(X, y)
 
-start = time.perf_counter()
 pruner = FaithfulPruner(FrozenEstimator(boosted), random_state=0).fit(X, y)
 print(f"{pruner.n_trees_} of {len(boosted)} trees, {pruner.status_}: ", end="")
 print(f"at least {pruner.n_trees_lower_bound_} are needed")
-print(f"{time.perf_counter() - start:.1f} s")
-print(pruner.verify())
+print("the same answer at every input:", pruner.verify().equal)
 
 # %%
 # The result is an ``AdaBoostClassifier`` again. To check, compare the two on 200,000 rows whose

@@ -21,7 +21,6 @@ You need ``pip install "dask[distributed]" matplotlib`` to run it.
 
 import logging
 import pickle
-import time
 from copy import deepcopy
 
 import joblib
@@ -64,8 +63,10 @@ if __name__ == "__main__":
     client = Client(cluster)
     parts = client.map(read_part, range(4))
     rows = sum(client.gather(client.map(lambda part: len(part[1]), parts)))
-    weight = sum(client.gather(client.map(megabytes, parts)))
-    print(f"{len(client.scheduler_info()['workers'])} workers, {rows:,} rows, {weight:.1f} MB")
+    sent = {"the rows": sum(client.gather(client.map(megabytes, parts)))}
+    print(
+        f"{len(client.scheduler_info()['workers'])} workers, {rows:,} rows, {sent['the rows']:.1f} MB"
+    )
 
 # %%
 # One tree from the trees of all parts
@@ -85,10 +86,10 @@ def accuracy(part, model):
 
 
 if __name__ == "__main__":
-    client.get_task_stream()  # record tasks from here on, for the figure at the end
     trees = client.gather(client.map(fit_tree, parts))
     merged = merge_trees(trees)
     new = client.map(read_part, range(100, 104))
+    sent["a tree of each part"] = megabytes(trees)
     print(f"trees: {megabytes(trees):.3f} MB, merged: {merged.get_n_leaves()} leaves")
     for name, model in (("first part's tree", trees[0]), ("merged tree", merged)):
         scores = client.gather(client.map(accuracy, new, model=model))
@@ -110,6 +111,7 @@ def fit_forest(part):
 if __name__ == "__main__":
     forest_futures = client.map(fit_forest, parts)
     forests = client.gather(forest_futures)
+    sent["a forest of each part"] = megabytes(forests)
     X, y = read_part(200, n=2000)
     bred = GenesimClassifier(
         [FrozenEstimator(forest) for forest in forests],
@@ -148,6 +150,7 @@ def federation(questions):
 if __name__ == "__main__":
     tree = RepresenterTree(federation, target="proba", max_leaf_nodes=16, random_state=0)
     tree.fit(X, y)
+    sent["questions to the forests"] = sum(asked) * X.shape[1] * 8 / 1e6
     probabilities = np.mean([forest.predict_proba(X) for forest in forests], axis=0)
     agreement = np.mean(tree.predict_proba(X).argmax(axis=1) == probabilities.argmax(axis=1))
     print(f"{sum(asked):,} rows were predicted in {len(asked)} calls; {tree.n_leaves_} leaves")
@@ -163,22 +166,19 @@ if __name__ == "__main__":
 # is much faster on one machine.
 
 if __name__ == "__main__":
-    sample, labels = X[:800], y[:800]
+    sample, labels = X[:500], y[:500]
     frozen = FrozenEstimator(RandomForestClassifier(8, max_depth=4, random_state=0).fit(X, y))
     search = GridSearchCV(
         RepresenterTree(frozen, random_state=0),
         {"smearing": [0.1, 0.5], "max_leaf_nodes": [4, 8]},
-        cv=3,
+        cv=2,
     )
     lam = 0.01
     cut = FeatureBudgetPruner(frozen, lam=lam).fit(sample, labels)
     with joblib.parallel_config("dask"):
-        start = time.perf_counter()
         search.fit(sample, labels)
-        print(f"grid search, 12 fits: {time.perf_counter() - start:.1f} s, {search.best_params_}")
-        start = time.perf_counter()
+        print(f"grid search, 8 fits: {search.best_params_}")
         split = FeatureBudgetPruner(frozen, lam=lam, solver="dantzig_wolfe").fit(sample, labels)
-        print(f"decomposition: {time.perf_counter() - start:.1f} s")
     for name, pruner in (("cut", cut), ("decomposition", split)):
         print(f"{name:14s} objective {pruner.error_ + lam * pruner.cost_:.9f}")
 
@@ -196,11 +196,11 @@ if __name__ == "__main__":
 def within(part, forest, rounded):
     """Prove that two forests are close near the rows of one part."""
     X, _ = part
-    return verify(forest, rounded, X=X[:1000], max_changes=1, atol=0.001)
+    return verify(forest, rounded, X=X[:200], max_changes=1, atol=0.001)
 
 
 if __name__ == "__main__":
-    forest = RandomForestClassifier(100, max_leaf_nodes=30, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(50, max_leaf_nodes=30, random_state=0).fit(X, y)
     rounded = deepcopy(forest)
     for member in rounded.estimators_:
         member.tree_.value[...] = member.tree_.value.round(3)
@@ -215,88 +215,29 @@ if __name__ == "__main__":
 # class, or proves that there is none.
 
 if __name__ == "__main__":
-    several, _ = read_part(300, n=4000)
+    several, _ = read_part(300, n=100)
     with joblib.parallel_config("dask"):
-        flips = nearest_flip(forest, several[:100], max_changes=1)
+        flips = nearest_flip(forest, several, max_changes=1)
     print(f"one change flips the class of {sum(map(bool, flips))} of {len(flips)} rows")
 
 # %%
-# Which worker did what?
-# ----------------------
-# Each bar is one task, as recorded by the scheduler. In the gaps, the script itself worked, or a
-# result was on its way.
+# What travels
+# ------------
+# The rows stay where they are. What is sent instead is much smaller; only the questions, with which
+# a tree learns from models that stay where they are, are as many as the rows.
 
 if __name__ == "__main__":
-    tasks = client.get_task_stream()
-    workers = sorted({task["worker"] for task in tasks})
-    kinds = {
-        "fit_tree": "trees",
-        "fit_forest": "forests",
-        "accuracy": "scoring",
-        "answers": "predictions",
-        "fit_and_score": "grid search",
-        "price_tree": "decomposition",
-        "within": "proofs near rows",
-        "flips": "nearest flips",
-    }
-    begin = min(span["start"] for task in tasks for span in task["startstops"])
-    figure, ax = plt.subplots(figsize=(8, 3), layout="constrained")
-    for i, (kind, label) in enumerate(kinds.items()):
-        for task in tasks:
-            if kind not in str(task["key"]):
-                continue
-            for span in task["startstops"]:
-                if span["action"] == "compute":
-                    bar = (span["start"] - begin, span["stop"] - span["start"])
-                    at = workers.index(task["worker"])
-                    ax.broken_barh([bar], (at - 0.35, 0.7), color=f"C{i}")
-        ax.plot([], [], "s", color=f"C{i}", label=label)
-    ax.set_yticks(range(len(workers)), [f"worker {i + 1}" for i in range(len(workers))])
-    ax.set(xlabel="seconds", ylim=(-0.6, len(workers) - 0.4))
-    figure.legend(fontsize="small", loc="outside lower center", ncols=6, frameon=False)
-    plt.show()
-
-# %%
-# How much faster are two workers?
-# --------------------------------
-# A block of rows needs nothing of the others. So two workers compute together what one computes,
-# and take about half of the time, if both have a processor for themselves.
-
-
-def seconds_on(addresses, do):
-    """What is found on some workers, in which time, and the seconds of their processors."""
-    before, start = client.run(time.process_time), time.perf_counter()
-    with joblib.parallel_config("dask", n_jobs=len(addresses), workers=addresses):
-        found = do()
-    elapsed, after = time.perf_counter() - start, client.run(time.process_time)
-    return found, elapsed, sum(after[worker] - before[worker] for worker in before)
-
-
-def near_blocks():
-    """Compare the forests near blocks of rows."""
-    check = joblib.delayed(verify)
-    return joblib.Parallel()(
-        check(forest, rounded, X=block, max_changes=1, atol=0.001)
-        for block in np.array_split(several, 8)
-    )
-
-
-def flips_of_rows():
-    """The nearest flip of each row."""
-    return nearest_flip(forest, several[:400], max_changes=1)
-
-
-if __name__ == "__main__":
-    addresses = list(client.scheduler_info()["workers"])
-    for do in (near_blocks, flips_of_rows):
-        (one, *alone), (two, *both) = (seconds_on(addresses[:n], do) for n in (1, 2))
-        print(
-            f"{do.__name__}: {alone[0]:.1f} s with one worker, {both[0]:.1f} s with two; ", end=""
-        )
-        print(f"seconds of processors: {alone[1]:.1f} and {both[1]:.1f}")
-        print("  the same is found:", list(map(bool, one)) == list(map(bool, two)))
     client.close()
     cluster.close()
+    figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
+    bars = ax.barh(list(sent), list(sent.values()), color=["0.7", "C0", "C0", "C0"])
+    ax.bar_label(bars, [f"{size:.2g} MB" for size in sent.values()], padding=3)
+    ax.set(
+        xscale="log", xlim=(None, 20), xlabel="megabytes", title="What is sent in place of the rows"
+    )
+    ax.invert_yaxis()
+    ax.spines[["top", "right"]].set_visible(False)
+    plt.show()
 
 # %%
 # What can run on several machines and what cannot is explained in :ref:`beyond_one_machine`.

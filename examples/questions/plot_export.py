@@ -14,7 +14,8 @@ To run this page, download :download:`heart_cleveland.csv
 # A tree
 # ------
 # Findings on 303 patients: numbers, text, and a few gaps ("Heart Disease" of the UCI Machine
-# Learning Repository, CC BY 4.0). The model is histogram gradient boosting, its tree has four leaves.
+# Learning Repository, CC BY 4.0). The model is histogram gradient boosting, its tree has four
+# leaves.
 
 import sqlite3
 from pathlib import Path
