@@ -31,50 +31,49 @@ from ensemble_simplify.base import Interval, StrOptions, deadline_after, validat
 from ensemble_simplify.evidence import HasEvidence, Near
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import shown_entry
-from ensemble_simplify.writing import one_line, plain
+from ensemble_simplify.writing import counted, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearestFlip(HasEvidence):
     """Outcome of `nearest_flip`.
 
-    It is true (in the sense of ``if``) where a change that does what was asked for was found: the
-    row gets another class, or reaches the `target`.
+    It is true (in the sense of ``if``) if a change was found that does what was asked for: the row
+    gets another class, or reaches the `target`.
 
     Attributes
     ----------
     row : ndarray of shape (n_features,), table of one row, or None
-        The changed row, on which the model itself answers another class, or what was asked for.
-        None: none was found.
+        The changed row, to which the model itself gives another answer. None: no flip was found.
     changes : dict
-        For each changed feature, its value before and after. Empty, too, where the row itself
+        For each changed feature, its value before and after. It is also empty if the row itself
         reaches the target.
     predictions : tuple
         What the model itself answers to the row and, if there is one, to the changed row.
     distance : float
-        What the `metric` makes of the distances of the changed features; infinity without a flip.
+        The distance of the changed row, in the `metric`. Infinity without a flip.
     proven : bool
-        With a flip: whether no other one has fewer changes or is nearer, and no plans are nearer
-        than the `plans`. Without: whether it is proven that no change of at most `max_changes`
-        features does what was asked for.
+        If a flip was found: whether it is proven that no other flip has fewer changes or is nearer,
+        and that no plans are nearer than the `plans`. If none was found: whether it is proven that
+        there is none with at most `max_changes` changes.
     n_changes_lower_bound : int
-        No flip has fewer changed features; proven, also where the time limit came first.
+        It is proven that no flip has fewer changed features, also if the time limit came first.
     max_changes : int
-        Features that could be changed at once.
+        How many features could change at once.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Which inputs counted.
+        Which inputs counted. None: all.
     finer : bool
-        Whether the model compares numbers finer than float32: only changes to numbers that float32
-        represents counted.
+        True: only changes to numbers that float32 represents counted, because the model compares
+        finer numbers.
     target : label, tuple of two numbers, or None
-        What had to be reached, where that was said.
+        What had to be reached, if that was given.
     probabilities : tuple
-        With `min_proba`: the probabilities of the target class that the model answers to the row
-        and to the changed row. Else empty.
+        With `min_proba`, the model's probabilities of the target class for the row and for the
+        changed row. Otherwise empty.
     others : tuple of NearestFlip
-        With `n_plans`: the plans after this one.
+        With `n_plans`, the plans after this one.
     claim : Claim or None
         What `save` writes.
 
@@ -86,6 +85,8 @@ class NearestFlip(HasEvidence):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> flip = nearest_flip(tree, X[100])
+    >>> flip
+    NearestFlip(2 becomes 1 by 3: 2.5 -> 1.75; nearest, distance 0.7895; ... s)
     >>> flip.changes
     {3: (2.5, 1.75)}
     """
@@ -110,14 +111,14 @@ class NearestFlip(HasEvidence):
 
     @property
     def plans(self) -> list[NearestFlip]:
-        """This flip and the `others`, those of the fewest changes first, then the nearest.
+        """This flip and the `others`, with the fewest changes first, then the nearest first.
 
-        No plan changes all the features that another one does.
+        A plan is left out if it changes all the features of an earlier plan, and more.
         """
         return [self, *self.others] if self else []
 
     def __repr__(self):
-        n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
+        n = counted(self.max_changes, "feature")
         if self.row is None and self.proven:
             to = " to numbers that float32 represents" if self.finer else ""
             text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
@@ -140,7 +141,7 @@ class NearestFlip(HasEvidence):
             text += f"; {'nearest' if self.proven else 'not proven nearest'}"
             text += f", distance {self.distance:.4g}"
             if self.others:
-                text += f", and {len(self.others)} other plan{'s' if len(self.others) > 1 else ''}"
+                text += f", and {counted(len(self.others), 'other plan')}"
         return f"NearestFlip({text}; {self.seconds:.3g} s)"
 
     def _answer(self, i):
@@ -189,10 +190,10 @@ def nearest_flip(
 ) -> NearestFlip | list[NearestFlip]:
     """Find the smallest change of one feature, or of a few, that changes what a model answers.
 
-    The class of a row changes, or becomes the `target`, or gets a probability; of a regressor, the
-    value comes into a range.
+    What has to change is the class, or it has to become the `target`, or its probability has to
+    reach `min_proba`. For a regressor, the value has to come into a range.
 
-    Read more in the :ref:`User Guide <audit>`.
+    Read more in the :ref:`User Guide <audit_flip>`.
 
     Parameters
     ----------
@@ -202,52 +203,55 @@ def nearest_flip(
     rows : array-like of shape (n_features,) or (n_rows, n_features), frame or series
         One row or several, as the model takes them.
     max_changes : int, default=1
-        How many features may change at once. Sets of features that cannot move the scores far
-        enough are left out; of the others, the time can grow as the number of such sets. A one-hot
-        group of the `domain` counts as one feature: its ones move together.
+        How many features may change at once. The time can grow with the number of sets of so many
+        features. A one-hot group of the `domain` counts as one feature: its columns move together.
     features : array-like of str or int, or None, default=None
         The features that may change, by name or index. None: all.
     frozen : array-like of str or int, or None, default=None
         Features that stay as they are.
     direction : mapping of str or int to {"up", "down"}, or None, default=None
-        Features whose numbers may only rise, or only fall. A missing one stays.
+        Features whose numbers may only rise, or only fall. A missing value stays.
     target : label, tuple of two numbers, or None, default=None
-        The class to be reached; None: any other one. Of a regressor, the range ``(low, high)`` to
-        be reached; both ends belong to it, and None leaves one open.
+        The class to be reached. None: any other class. For a regressor, the range ``(low, high)``
+        to be reached. Both ends belong to it, and None leaves one open.
     min_proba : float or None, default=None
-        The least probability of the target class that has to be reached, in what ``predict_proba``
-        answers. This alone counts then. Of more than two classes, `target` has to be named.
-    metric : {"l1", "l2", "linf"}, default="l1"
-        What makes one distance of the distances of the changed features: their sum, the root of the
-        sum of their squares, or the largest.
+        The least probability of the target class, as ``predict_proba`` answers it, that has to be
+        reached. The class itself does not count then. With more than two classes, `target` has to
+        be named.
     n_plans : int, default=1
-        So many flips are found, with distinct sets of features: the attribute ``plans``.
-    scale : mapping, array-like of shape (n_features,) or None, default=None
-        How large a change of each feature counts 1: a mapping from some features, by name or
-        index, or one positive number each. None, and features without an entry: the range of the
-        feature's cut points (1 if there is only one).
+        How many flips are looked for, each with other features. The attribute ``plans`` holds them.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
-        finite input, and missing values in the features that a row lacks, or where the model takes
-        unknown levels for them.
+        finite input. The features that a row lacks may then be missing, and so may those in which
+        the model takes unknown levels for missing values.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found, for all rows together.
-    n_jobs : int or None, default=None
-        Processes among which several rows are shared out. None: 1, unless in a
-        ``joblib.parallel_backend``; -1: all processors.
 
     Returns
     -------
     flip : NearestFlip, or list of NearestFlip
-        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``. If no such
-        change was found, ``row`` is None, and ``proven`` says whether it is certain that there is
-        none. Of several rows, a list in their order.
+        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``. If no flip
+        was found, ``row`` is None, and ``proven`` says whether it is certain that there is none.
+        For several rows, a list in their order.
+
+    Other Parameters
+    ----------------
+    metric : {"l1", "l2", "linf"}, default="l1"
+        How the distances of the changed features become one distance: their sum, the root of the
+        sum of their squares, or the largest.
+    scale : mapping, array-like of shape (n_features,) or None, default=None
+        How large a change of each feature counts as 1: one positive number for each feature, or a
+        mapping from some features, by name or index. None, and for features without an entry: the
+        range of the feature's thresholds (1 if there is only one).
+    n_jobs : int or None, default=None
+        Processes among which the rows are shared out. None: 1, unless inside a
+        ``joblib.parallel_backend``. -1: all processors.
 
     Raises
     ------
     TypeError
-        If the model cannot be read, or `min_proba` is given and its probabilities are no function
-        of one sum of trees (boosting of more than two classes, hard votes).
+        If the model cannot be read, or `min_proba` is given and its probabilities do not come from
+        one sum of trees (boosting of more than two classes, hard votes).
     ValueError
         If a row has the wrong form or is outside the domain, or another parameter does not fit
         the model.
@@ -258,21 +262,22 @@ def nearest_flip(
 
     Notes
     -----
-    The flip with the fewest changed features is taken, and among these the nearest one. The
-    distance of a number is the absolute change divided by its scale; another category, another
-    member of a one-hot group, or a value that becomes missing or known, counts 1. The new value of
-    a number is the nearest one that float32 represents on the other side of a cut point; for models
-    that compare float64 numbers
-    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the numbers
-    that float32 represents. Where a row has a number between a cut point and the next float32, the
-    nearest ones stand for it that float32 represents and to which the model answers as to the row
-    itself (if there are none, that is an error). They are among the ``changes`` only if the flip
-    needs them.
+    *Order.* The flip with the fewest changed features is taken, and among these the nearest one.
+    Plans after the first one come in the same order. A plan is left out if it changes all the
+    features of an earlier plan, and more: the additional changes would be for nothing.
 
-    Plans after the first one come in the same order. None of them changes all the features that
-    another one does: the rest of its changes would be for nothing.
+    *Distance.* For a number, it is the absolute change divided by its scale. Another category,
+    another member of a one-hot group, or a value that becomes missing or known counts as 1. The new
+    value of a number is the nearest float32 number on the other side of a threshold. For models
+    that compare float64 numbers (HistGradientBoosting, LightGBM), it is the nearest float64 number.
 
-    That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
+    *Pipelines* are followed on the numbers that float32 represents. If a row has a number between a
+    threshold and the next float32 number, the nearest numbers that float32 represents stand for it,
+    provided that the model gives the same answer to them. If there are none, that is an error. They
+    are among the ``changes`` only if the flip needs them.
+
+    *Proof.* Finitely many cells differ from the cell of the row in so many features. That none of
+    them has another class is proven by bounds on many cells at once [1]_.
 
     References
     ----------
@@ -287,15 +292,13 @@ def nearest_flip(
     >>> from ensemble_simplify import nearest_flip
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    >>> flip = nearest_flip(forest, X.iloc[0])
-    >>> bool(flip), flip.proven  # no change of a single feature
-    (False, True)
+    >>> nearest_flip(forest, X.iloc[0])
+    NearestFlip(proven: no change of at most 1 feature flips 0; ... s)
     >>> borderline = abs(forest.predict_proba(X)[:, 0] - 0.5).argmin()
-    >>> flip = nearest_flip(forest, X.iloc[borderline])
-    >>> len(flip.changes), flip.predictions[0] != flip.predictions[1]
-    (1, True)
+    >>> nearest_flip(forest, X.iloc[borderline])
+    NearestFlip(... becomes ... by ...: ... -> ...; nearest, distance ...; ... s)
 
-    Several rows at once, the changes of which have to reach a value:
+    How many changes do three patients need to reach a value of at most 150?
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.ensemble import GradientBoostingRegressor
