@@ -82,7 +82,7 @@ print(changed.describe().loc[["count", "min", "mean", "max"]].round(1).to_string
 # the others on which they differ.
 
 figure, (points, bars) = plt.subplots(
-    1, 2, figsize=(10, 4), width_ratios=(3, 2), layout="constrained"
+    1, 2, figsize=(8, 4), width_ratios=(3, 2), layout="constrained"
 )
 apart = old.predict(applicants) != new.predict(applicants)
 income, age = applicants["income"], applicants["age"]
