@@ -108,7 +108,8 @@ def list_table(text):
     del cells[1]  # the line of dashes
     lines = [above.rsplit("\n\n", 1)[-1].strip(), "", ".. list-table::", "   :header-rows: 1", ""]
     for row in cells:
-        row = [cell.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}") for cell in row]
+        # a figure and its error, and a bound, stay on one line
+        row = [re.sub(r" (?=±)|(?<=±) |(?<=^<) ", "\N{NO-BREAK SPACE}", cell) for cell in row]
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n"
 

@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
+exclude_patterns = ["_build", "paper", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 
@@ -111,6 +111,7 @@ html_sidebars = {
     "contributing": [],
     "releasing": [],
     "architecture": [],
+    "architecture_files": [],
     "whats_new": [],
 }
 html_show_sourcelink = False

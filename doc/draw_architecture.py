@@ -176,7 +176,7 @@ def draw_storey(drawing, name, about, modules, bottom, width, n_bricks=BRICKS):
     drawing.box(0.06, bottom, WIDTH - 0.12, height, WALL, INK, line=1.1, rounding=0.08)
     drawing.text(0.18, bottom + height - 0.18, name, 10, weight="bold")
     drawing.text(
-        0.95, bottom + height - 0.18, wrapped(about.removesuffix("."), 8.2, width - 1)[0], 8.2
+        1.1, bottom + height - 0.18, wrapped(about.removesuffix("."), 8.2, width - 1.15)[0], 8.2
     )
     brick = (width - 0.24 + GAP) / n_bricks
     for i, module in enumerate(modules):
@@ -185,18 +185,23 @@ def draw_storey(drawing, name, about, modules, bottom, width, n_bricks=BRICKS):
 
 
 def wing_height(wing):
-    """Height of the boxes of a wing and its sub-rooms."""
+    """Height of the boxes of a wing's files and of its sub-rooms."""
     rooms = [ROOM_HEADER + GAP + len(modules_of(room)) * STEP + GAP for room in rooms_of(wing)]
     return len(modules_of(wing)) * STEP + sum(rooms)
 
 
-def draw_wing(drawing, wing, x, width, bottom, top, color, about_height):
-    """A column: the wing's name, what it is for, its modules, and its sub-rooms."""
+def draw_wing(drawing, wing, x, width, bottom, top, color):
+    """A column with the name of a wing."""
     drawing.box(x, bottom, width, top - bottom, color + "14", color, line=1.2, rounding=0.08)
     drawing.box(x, top - HEADER, width, HEADER, color, color, rounding=0.08, zorder=4)
     name = {"ha": "center", "weight": "bold"}
     middle = x + width / 2
-    drawing.text(middle, top - HEADER / 2 - 0.005, f"{wing}/", 9, color="white", **name)
+    drawing.text(middle, top - HEADER / 2 - 0.005, f"{wing}/", 8.4, color="white", **name)
+
+
+def draw_files(drawing, wing, x, width, top, color, about_height):
+    """In the column of a wing: what it is for, its modules, and its sub-rooms."""
+    name, middle = {"ha": "center", "weight": "bold"}, x + width / 2
     about = "\n".join(about_wing(wing, width))
     drawing.text(x + MARGIN, top - HEADER - 0.09, about, 7.6, color=FAINT, va="top")
     y = top - HEADER - about_height
@@ -220,16 +225,15 @@ def about_wing(wing, width):
     return wrapped(first_line(face_of(wing)).removesuffix("."), 7.6, width - 2 * MARGIN)
 
 
-def draw_ground(drawing, bottom, colors):
-    """The storeys of the ground, each above those that it may import, and arrows down; the top."""
+def draw_ground(drawing, bottom, colors, *, files):
+    """The storeys of the ground, each above those that it may import, and arrows down."""
     ground, y, middle = module_map.GROUND, bottom, {}
     for package in ground:
-        modules = modules_of(package)
+        modules = modules_of(package) if files else []
         about = first_line(face_of(package))
         draw_storey(drawing, f"{package}/", about, modules, y, WIDTH - 0.06 - LANES)
         middle[package] = y + storey_height(modules) / 2
         y += storey_height(modules) + GAP
-    top = y + NAMES
     drawing.text(0.06, y + 0.17, "The ground", 10, weight="bold")
     told = "a package imports those below it; an arrow head stands in each that it does import"
     drawing.text(1.14, y + 0.17, told, 8.2)
@@ -238,25 +242,29 @@ def draw_ground(drawing, bottom, colors):
     for i, user in enumerate(users):
         x, color = WIDTH - LANES + (i + 0.5) * step, colors.get(user, INK)
         start = y + 0.03
+        how = {"va": "bottom", "ha": "center", "rotation": 90, "weight": "bold"}
         if user in ground:
             start = middle[user]
             drawing.axes.plot(x, start, "s", ms=5.5, color=color, mec="none", zorder=5)
-            start_of_name = start + 0.1
-        else:
-            start_of_name = y + 0.06
-        how = {"va": "bottom", "ha": "center", "rotation": 90, "weight": "bold"}
-        drawing.text(x, start_of_name, user, 7.6, color=color, **how)
+        if files or user not in ground:
+            rise = 0.1 if user in ground else 0.03
+            drawing.text(x, start + rise, user, 7.6, color=color, **how)
         drawing.lane(
             x,
             start,
             [middle[package] for package in ground if package in packages_used(user)],
             color,
         )
-    return top
+
+
+def ground_height(*, files):
+    """Height of the storeys of the ground, with the names of the lanes above them."""
+    heights = (storey_height(modules_of(p) if files else []) for p in module_map.GROUND)
+    return sum(height + GAP for height in heights) + NAMES
 
 
 def draw_beside(drawing, bottom):
-    """The files beside the packages, what they are for and who imports them; the top."""
+    """The files beside the packages, what they are for and who imports them."""
     names = [m for m in FILES if "." not in m and m != "__init__"]
     height = HEADER + len(names) * STEP + GAP
     drawing.box(0.06, bottom, WIDTH - 0.12, height, WALL, INK, line=1.1, rounding=0.08)
@@ -269,7 +277,6 @@ def draw_beside(drawing, bottom):
             f"; for {', '.join(users)}" if 0 < len(users) < 5 else ""
         )
         drawing.text(1.5, y + BOX_HEIGHT / 2, wrapped(told, 7.6, WIDTH - 1.7)[0], 7.6)
-    return bottom + height
 
 
 def draw_legend(drawing, y):
@@ -283,32 +290,37 @@ def draw_legend(drawing, y):
     drawing.text(WIDTH - 0.1, y, "no wing imports another", 8, ha="right")
 
 
-def draw(target, kind="svg"):
-    """Write the drawing to a file."""
+def draw(target, kind="svg", *, files=True):
+    """Write a drawing to a file: of all files, or of the packages alone."""
     wings, front = sorted(module_map.WINGS), module_map.FRONT
     colors = dict(zip(wings, COLORS, strict=True))
     width = (WIDTH - 0.12 - (len(wings) - 1) * COLUMN_GAP) / len(wings)
-    about_height = 0.18 + 0.128 * max(len(about_wing(wing, width)) for wing in wings)
-    wings_height = HEADER + about_height + max(map(wing_height, wings)) + MARGIN
-    storeys = sum(storey_height(modules_of(package)) + GAP for package in module_map.GROUND)
-    beside = HEADER + sum("." not in m for m in FILES) * STEP
-    in_front = modules_of(front)
-    bottom = LEGEND + beside + GAP + storeys + NAMES + FLIGHT
-    top = bottom + wings_height
-    n_bricks = -(-len(in_front) // 2)
+    in_front, lowest, column = [], MARGIN, HEADER
+    if files:
+        in_front = modules_of(front)
+        lowest = LEGEND + HEADER + sum("." not in m for m in FILES) * STEP + GAP
+        about_height = 0.18 + 0.128 * max(len(about_wing(wing, width)) for wing in wings)
+        column += about_height + max(map(wing_height, wings)) + MARGIN
+    bottom = lowest + ground_height(files=files) + FLIGHT
+    top = bottom + column
+    n_bricks = max(-(-len(in_front) // 2), 1)
     roof = top + FLIGHT + storey_height(in_front, n_bricks) + FLIGHT
     drawing = Drawing(roof + HEADER + 0.06)
     draw_roof(drawing, roof)
     about = first_line(face_of(front))
     draw_storey(drawing, f"{front}/", about, in_front, top + FLIGHT, WIDTH - 0.12, n_bricks)
     drawing.arrow((WIDTH / 2, roof), (WIDTH / 2, roof - FLIGHT + 0.01))
-    draw_ground(drawing, draw_beside(drawing, LEGEND) + GAP, colors)
+    draw_ground(drawing, lowest, colors, files=files)
     for i, wing in enumerate(wings):
         x = 0.06 + i * (width + COLUMN_GAP)
-        draw_wing(drawing, wing, x, width, bottom, top, colors[wing], about_height)
+        draw_wing(drawing, wing, x, width, bottom, top, colors[wing])
+        if files:
+            draw_files(drawing, wing, x, width, top, colors[wing], about_height)
         if wing in packages_used(front):
             drawing.arrow((x + width / 2, top + FLIGHT), (x + width / 2, top + 0.01))
-    draw_legend(drawing, LEGEND / 2)
+    if files:
+        draw_beside(drawing, LEGEND)
+        draw_legend(drawing, LEGEND / 2)
     metadata = {"Date": None} if kind == "svg" else {}
     drawing.figure.savefig(target, format=kind, metadata=metadata)
 
@@ -316,18 +328,21 @@ def draw(target, kind="svg"):
 # -- the list ------------------------------------------------------------------------------------
 
 
+def from_the_top():
+    """All packages, each before those that it imports."""
+    return [module_map.FRONT, *sorted(module_map.WINGS), *reversed(module_map.GROUND)]
+
+
+def list_packages(target):
+    """Write what each package is for, one line each, to a file."""
+    lines = [f"- ``{name}``: {first_line(face_of(name))}" for name in from_the_top()]
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def table(title, about, rooms):
-    """Rows of reStructuredText: files with the first lines of their docstrings."""
-    yield from (
-        "",
-        f".. rubric:: {title}",
-        "",
-        about,
-        "",
-        ".. list-table::",
-        "   :widths: 30 70",
-        "",
-    )
+    """Rows of reStructuredText: files with the first lines of their docstrings, folded away."""
+    yield from ("", ".. raw:: html", "", f"   <details><summary><b>{title}</b> {about}</summary>")
+    yield from ("", ".. list-table::", "   :widths: 30 70", "")
     for room, modules in rooms:
         if room:
             yield f"   * - **{room}/**"
@@ -336,13 +351,13 @@ def table(title, about, rooms):
             names = [path.relative_to(module_map.ROOT).as_posix() for path in FILES[module]]
             yield f"   * - {', '.join(f'``{name}``' for name in names)}"
             yield f"     - {first_line(module)}"
+    yield from ("", ".. raw:: html", "", "   </details>")
 
 
 def list_modules(target):
     """Write tables of all packages, from the top down, and of the files beside them, to a file."""
-    ground = module_map.GROUND
     lines = []
-    for package in [module_map.FRONT, *sorted(module_map.WINGS), *reversed(ground)]:
+    for package in from_the_top():
         rooms = [("", modules_of(package))]
         rooms += [(room.replace(".", "/"), modules_of(room)) for room in rooms_of(package)]
         lines += table(f"{package}/", first_line(face_of(package)), rooms)
@@ -352,9 +367,11 @@ def list_modules(target):
 
 
 def write_all(directory):
-    """Write the drawing and the list to a directory."""
+    """Write the drawings and the lists to a directory."""
     directory.mkdir(parents=True, exist_ok=True)
+    draw(directory / "packages.svg", files=False)
     draw(directory / "modules.svg")
+    list_packages(directory / "packages.inc")
     list_modules(directory / "modules.inc")
 
 

@@ -305,7 +305,7 @@ def ask_simplify(model, X, y):
 
 QUESTIONS = {
     ":ref:`verify <verify>`": ask_verify,
-    ":ref:`agreement <verify>`": ask_agreement,
+    ":ref:`agreement <agreement>`": ask_agreement,
     ":ref:`audit <audit>`": ask_audit,
     ":ref:`born-again <born_again>`": ask_born_again,
     ":ref:`faithful <faithful_pruning>`": ask_faithful,

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent / "ensemble_simplify"
 NAME = "ensemble_simplify"
 
 # Files beside the packages that packages may use, from the bottom up.
-FOUNDATION = ["_typedefs", "_lp"]
+FOUNDATION = ["_typedefs"]
 # The packages of the ground, from the bottom up, and the kernels that the card puts beside them.
 GROUND = ["grid", "reading", "writing", "base", "evidence", "proof", "sampling"]
 CARD = ["_dp_layout", "_dp"]

@@ -84,8 +84,8 @@ def stand_in(
         rows.append(row_of(name, fitted.predict(numbers[aside]), fitted.get_n_leaves()))
     rows.append(
         row_of("born_again_1", answers[aside], 231, is_proven=True, seconds=3.14,
-               promise="the model's answer where one feature of a training row is changed at will "
-                       "(198,378 points), proven")
+               promise="the model's answer at all 198,378 points that differ from a training row "
+                       "in at most one feature, proven")
     )  # fmt: skip
     empty = {key: np.nan for key in rows[-1] if isinstance(rows[-1][key], float)}
     rows.append(
@@ -105,8 +105,8 @@ def stand_in(
     row = rows[4]
     text = {
         "follows": f"The tree of {row.leaves} leaves follows the model.",
-        "partly": f"The tree of {row.leaves} leaves is good enough to explain the model's usual "
-        "answers, but not to replace it.",
+        "partly": f"The tree of {row.leaves} leaves shows what the model goes by, but cannot "
+        "replace it.",
         "none": f"No tree of {row.leaves} leaves follows this model.",
     }[level]
     return SimpleNamespace(

@@ -142,8 +142,8 @@ def test_there_is_no_circle():
         ("proof.verify", ".py", "from ensemble_simplify.front import simplify"),
         ("proof.verify", ".py", "from ensemble_simplify.sampling import make_law"),
         ("sampling.law", ".py", "from ensemble_simplify.representer import RepresenterTree"),
-        ("_lp", ".py", "from . import grid"),
-        ("_lp", ".py", "from ensemble_simplify.grid import Axes"),
+        ("_typedefs", ".pxd", "from . cimport _regions"),
+        ("_typedefs", ".pxd", "from ensemble_simplify.grid import Axes"),
         ("_helpers", ".py", "import numpy"),
         ("__init__", ".py", "from ensemble_simplify.genesim._display import X"),
         ("__main__", ".py", "from ensemble_simplify.genesim import merge_trees"),
@@ -195,7 +195,6 @@ def test_forbidden_attribute_is_found(module, text):
     [
         ("born_again._estimator", ".py", "from ensemble_simplify.reading import Model"),
         ("born_again._estimator", ".py", "from ensemble_simplify.grid import Axes, Domain"),
-        ("born_again._estimator", ".py", "from ensemble_simplify import _lp"),
         ("born_again._estimator", ".py", "from ensemble_simplify.born_again._display import X"),
         ("genesim.__init__", ".py", "from ensemble_simplify.genesim._display import X"),
         ("reading.forest", ".py", "from ensemble_simplify.grid import float32_floor"),

@@ -233,3 +233,21 @@ if __name__ == "__main__":
     sys.argv[0] = "league"
     league.main()
 """
+
+
+def numbers(text):
+    return set(re.findall(r"\d[\d.,/]*\d|\d", text))
+
+
+def test_figures_of_readme_are_recorded():
+    readme = (benchmarks.ROOT / "README.md").read_text(encoding="utf-8")
+    link = r"\[([\w.]+)\]\((benchmarks/results/\w+\.md)\)"
+    rows = re.findall(rf"^\| (.*{link}) \|$", readme, re.MULTILINE)
+    assert len(rows) >= 5
+    for row, name, file in rows:
+        # the text of the link is what runs the table again
+        assert benchmarks.result_file(benchmarks.TABLES[name]) == benchmarks.ROOT / file
+        told = numbers(row.split("|")[1])
+        assert told, row
+        missing = told - numbers((benchmarks.ROOT / file).read_text(encoding="utf-8"))
+        assert not missing, f"{file} does not hold {sorted(missing)}"

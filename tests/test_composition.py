@@ -38,7 +38,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
-from ensemble_simplify.reading.sklearn import readable
+from ensemble_simplify.reading.stands_for import readable
 
 pytestmark = [
     # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.

@@ -16,8 +16,13 @@ SITUATIONS = [
         [
             ("exactly the same answers", "Born-again tree", "born_again", "proven equal"),
             ("answers close to the model's", "Representer tree", "representer", "measured"),
+            ("values within a tolerance", "Born-again regressor", "born_again_regressor", "proven"),
             ("accuracy only", "GENESIM", "genesim", "measured; try a plain tree first"),
         ],
+    ),
+    (
+        "You want points to add up",
+        [("a few bins of each feature", "Scorecard", "scorecard", "measured")],
     ),
     (
         "You want fewer trees",
@@ -37,6 +42,10 @@ SITUATIONS = [
             ("are two models equal?", "verify", "verify", "proof or counterexample"),
             ("which feature, which change?", "is_monotone, nearest_flip", "audit", "proof"),
         ],
+    ),
+    (
+        "You want it in SQL or C",
+        [("a tree, or the whole ensemble", "Export", "export", "the same answers")],
     ),
 ]
 METHOD, GAP = 44, 10

@@ -56,7 +56,7 @@ class SufficientBox(HasEvidence):
     where ``missing`` says so. Most trees compare numbers rounded to float32, and so does `contains`
     for them.
 
-    Parameters
+    Attributes
     ----------
     label : label or float
         The class that the model answers everywhere in the box. With ``within``: the number that it

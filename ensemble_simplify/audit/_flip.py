@@ -56,7 +56,7 @@ class NearestFlip(HasEvidence):
     It is true (in the sense of ``if``) where a change that does what was asked for was found: the
     row gets another class, or reaches the `target`.
 
-    Parameters
+    Attributes
     ----------
     row : ndarray of shape (n_features,), table of one row, or None
         The changed row, on which the model itself answers another class, or what was asked for.

@@ -42,7 +42,7 @@ class Monotonicity(HasEvidence):
 
     It is true (in the sense of ``if``) only where monotonicity is proven.
 
-    Parameters
+    Attributes
     ----------
     monotone : bool or None
         True: proven; False: there is a counterexample; None: undecided, see `reason`.

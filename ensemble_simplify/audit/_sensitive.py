@@ -27,7 +27,7 @@ class Sensitivity(HasEvidence):
 
     It is true (in the sense of ``if``) only where two rows were found.
 
-    Parameters
+    Attributes
     ----------
     sensitive : bool or None
         True: there are two rows, see `counterexample`; False: it is proven that there are none;

@@ -224,6 +224,7 @@ def encoded(estimator, model, rows, X):
     table, names = model.table, getattr(estimator, "feature_names_in_", None)
     if table.names is not None and names is not None:
         table = replace(table, names=names)  # LightGBM's have underscores for spaces
+    table = table.scaled_like(X)
     estimator._table = table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator_)

@@ -158,7 +158,7 @@ def _not_promised(estimator, known, row, j):
     if not hasattr(estimator, "domain"):
         names = getattr(estimator, "feature_names_in_", None)
         return (
-            f"X[{row}, {j}] is missing, but the predictor takes no row that lacks the column "
+            f"X[{row}, {j}] is missing, but the model takes no row that lacks the column "
             f"{j if names is None else names[j]!r}. Fill in a value."
         )
     names, table = getattr(estimator, "feature_names_in_", None), getattr(estimator, "_table", None)

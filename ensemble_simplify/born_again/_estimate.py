@@ -46,7 +46,7 @@ READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 class Estimate:
     """Forecast of a born-again tree, as :func:`estimate` returns it.
 
-    Parameters
+    Attributes
     ----------
     n_trees : int
         Trees of the ensemble.

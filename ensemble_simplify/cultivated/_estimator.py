@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
@@ -16,7 +15,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Bunch, check_random_state, gen_even_slices
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -35,27 +33,17 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.cultivated._codes import MAX_BINS, encode
+from ensemble_simplify.cultivated._codes import MAX_BINS
 from ensemble_simplify.cultivated._display import TEXTS, ModuleTreeDisplay
-from ensemble_simplify.cultivated._grow import grow
-from ensemble_simplify.cultivated._leaf_refit import refit_leaves
-from ensemble_simplify.cultivated._module_tree import ModuleTree
+from ensemble_simplify.cultivated._growth import Grower, quarter_of_sqrt
+from ensemble_simplify.cultivated._leaf_price import best_price, price_of_a_leaf
+from ensemble_simplify.cultivated._leaf_refit import refit_leaves, shares_of_leaves
 from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.cultivated._text import TreeText
 from ensemble_simplify.writing import one_line, plain
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
-ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
-CV_FOLDS = 5  # of ccp_alpha="cv"
-CV_ALPHAS = 50  # most values that it compares
-REFIT_ROWS = 200_000  # most rows to which leaves are refitted, drawn from all
-# Of a leaf, for ccp_alpha="auto" and equally large classes: divided by the square root of the rows.
-PRICE = 0.005
-# A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
-FINER = 8.0
-FINEST = 1e-5  # after this it is grown whole
-MIN_WORK = 1_000_000  # rows times features; below this the whole tree is grown at once
 
 # Versions that the paper compares.
 PRESETS = {
@@ -344,17 +332,21 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         self._min_fraction = float(self.min_fraction)
         self.ccp_alpha_ = self.ccp_alpha
         if self.ccp_alpha == "auto":
-            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else _price_of_a_leaf(y, weight)
+            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else price_of_a_leaf(y, weight)
         least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
-        tree, timed_out = self._tree(X, y, weight, deadline, least_price)
+        grower = self._grower()
+        tree, timed_out = grower.tree(X, y, weight, deadline, least_price)
         if self.ccp_alpha == "cv":
-            self.ccp_alpha_ = self._best_alpha(tree, X, y, weight, deadline)
+            random = check_random_state(self.random_state)
+            self.ccp_alpha_ = best_price(tree, grower, X, y, weight, random, deadline)
             timed_out |= time.monotonic() >= deadline
         tree = tree.pruned(self.ccp_alpha_)
         is_small = self.max_leaf_nodes is not None or self.ccp_alpha != 0
         refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
         if refits:
-            tree, late = self._refitted(tree, X, y, weight, deadline)
+            router = tree.router(self._min_fraction)
+            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs, deadline)
+            tree = tree if values is None else tree.answering(values)
             timed_out |= late
         self.modules_ = tree
         self.calibration_scores_ = None
@@ -386,118 +378,30 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             X, y, weight = X[used], y[used], weight[used]
         return X, y.astype(np.intp), weight
 
-    def _tree(self, X, y, weight, deadline, least_price=0.0):
-        """The tree before pruning, and whether time was out before it was grown.
-
-        Branches that do not pay where a leaf costs `least_price` may be missing.
-        """
-        histogram = self.splitter_ == "histogram"
-        max_bins = self.max_bins or int(min(max(8 * len(X) ** 0.5, 4096), MAX_BINS))
-        codes = encode(X, weight, max_bins if histogram else None, self.n_jobs)
-        k_mass, k_value = self._tabulate_k(weight.sum())
-
-        def grown(least_impurity):
-            tree = grow(
-                None if histogram else codes.codes,
-                codes.codes if histogram else None,
-                codes.n_codes,
-                y,
-                weight,
-                len(self.classes_),
-                option_threshold=self.option_threshold,
-                option_modules=self.option_modules,
-                robust_splits=self.robust_splits,
-                max_options=0 if self.max_options is None else self.max_options,
-                k_mass=k_mass,
-                k_value=k_value,
-                max_depth=np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
-                min_mass=self.min_samples_split,
-                # A branch saves no more than the impurity of its root. A little less, for rounding.
-                min_impurity=least_impurity * weight.sum() * (1 - 1e-9),
-                min_fraction=self.min_fraction,
-                trivial_threshold=self.trivial_threshold,
-                align=self.align,
-                # a sorted list is quicker than a histogram of mostly empty bins
-                list_below=max(2, int(codes.n_codes.mean()) // 2),
-                n_jobs=self.n_jobs,
-                seconds=deadline - time.monotonic(),
-            )
-            timed_out = tree.pop("timed_out")
-            return ModuleTree.from_codes(tree, codes), timed_out
-
-        if self.max_leaf_nodes is None:
-            return grown(least_price)
-        # Where nodes of little impurity stay leaves, the tree is found much sooner, and it is the
-        # same if each of its modules saves more than such a node could.
-        least = 1 / (FINER * self.max_leaf_nodes) if X.size > MIN_WORK else 0.0
-        while True:
-            tree, timed_out = grown(least)
-            tree = tree.best_first(self.max_leaf_nodes)
-            found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
-            if found or timed_out or least == 0:
-                return tree, timed_out
-            least = least / FINER if least > FINEST else 0.0
-
-    def _refitted(self, tree, X, y, weight, deadline):
-        """The tree with refitted leaves, and whether time was out: it is then as it was."""
-        if len(X) > REFIT_ROWS:
-            drawn = np.random.default_rng(0).choice(len(X), REFIT_ROWS, replace=False)
-            drawn.sort()
-            X, y, weight = X[drawn], y[drawn], weight[drawn]
-        X = np.ascontiguousarray(X)
-        router, leaves = tree.router(self._min_fraction), tree.leaves
-
-        def part(start):
-            if time.monotonic() >= deadline:
-                return None
-            rows = slice(start, start + ROWS_PER_PART)
-            member = _shares_of_leaves(router, X[rows], leaves)
-            labels = np.zeros((member.shape[0], tree.value.shape[1]))
-            labels[np.arange(len(labels)), y[rows]] = weight[rows]
-            weighted = member.multiply(weight[rows, None]).tocsr()
-            return weighted.T @ member, member.T @ labels
-
-        # Parts of one size whatever n_jobs is, added in their order: the sums are then the same.
-        parts = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")(
-            delayed(part)(start) for start in range(0, len(X), ROWS_PER_PART)
+    def _grower(self):
+        """The parameters, for growing a tree."""
+        k = self.k
+        if k == "auto":
+            k = "sqrt" if self.max_leaf_nodes is None else quarter_of_sqrt
+        return Grower(
+            n_classes=len(self.classes_),
+            k=k,
+            max_leaf_nodes=self.max_leaf_nodes,
+            histogram=self.splitter_ == "histogram",
+            max_bins=self.max_bins,
+            n_jobs=self.n_jobs,
+            rules={
+                "option_threshold": self.option_threshold,
+                "option_modules": self.option_modules,
+                "robust_splits": self.robust_splits,
+                "max_options": 0 if self.max_options is None else self.max_options,
+                "max_depth": np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
+                "min_mass": self.min_samples_split,
+                "min_fraction": self.min_fraction,
+                "trivial_threshold": self.trivial_threshold,
+                "align": self.align,
+            },
         )
-        gram, target = 0, 0
-        for sums in parts:
-            if sums is None:
-                return tree, True
-            gram, target = sums[0] + gram, sums[1] + target
-        values, timed_out = refit_leaves(gram, target, tree.value[leaves], deadline)
-        return tree.answering(values), timed_out
-
-    def _best_alpha(self, tree, X, y, weight, deadline):
-        """The price of a leaf with the best accuracy on held-out folds; 0 if there is no time."""
-        alphas = np.unique(tree.pruning_path()[1])
-        # For each tree of the path a price at which it is best; the last one leaves only the root.
-        alphas = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
-        if len(alphas) > CV_ALPHAS:
-            alphas = alphas[np.linspace(0, len(alphas) - 1, CV_ALPHAS).astype(int)]
-        n_folds = min(CV_FOLDS, int(np.bincount(y).max()))
-        if n_folds < 2:
-            return 0.0
-        folds = StratifiedKFold(
-            n_folds, shuffle=True, random_state=check_random_state(self.random_state)
-        )
-        right = np.zeros(len(alphas))
-        with warnings.catch_warnings():
-            # rare classes may be missing in a fold
-            warnings.filterwarnings("ignore", message="The least populated class")
-            parts = list(folds.split(X, y))
-        for train, test in parts:
-            part, timed_out = self._tree(X[train], y[train], weight[train], deadline)
-            if timed_out:
-                return 0.0
-            rows = np.ascontiguousarray(X[test])
-            for i, alpha in enumerate(alphas):
-                proba = np.zeros((len(test), len(self.classes_)))
-                part.pruned(alpha).router(self._min_fraction).mean(rows, proba)
-                right[i] += weight[test] @ (proba.argmax(axis=1) == y[test])
-        # sums of weights that differ by rounding alone are equal
-        return float(alphas[np.flatnonzero(right >= right.max() * (1 - 1e-12))[-1]])
 
     def cost_complexity_pruning_path(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -520,26 +424,6 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
         _, alphas, n_leaves, impurities = whole.modules_.pruning_path()
         return Bunch(ccp_alphas=alphas, impurities=impurities, n_leaves=n_leaves)
-
-    def _tabulate_k(self, mass):
-        """Table of k against the mass of a node; empty for the square root."""
-        k = self.k
-        if k == "auto" and self.max_leaf_nodes is not None:
-            k = _quarter_of_sqrt
-        if isinstance(k, str):
-            return np.empty(0), np.empty(0)
-        if not callable(k):
-            return np.array([mass]), np.array([float(k)])
-        grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
-        table = np.array([float(k(m)) for m in grid])
-        allowed = np.isfinite(table) & (table >= 0)
-        if not allowed.all():
-            bad = grid[~allowed][0]
-            raise ValueError(
-                f"k={k!r} gives {k(bad)} for a node of mass {bad:g}; it must give a "
-                "finite number of observations, 0 or more."
-            )
-        return grid, table
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -631,7 +515,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         """
         X = self._check_X(X)
         leaves = self.modules_.leaves
-        weights = vstack(self._share_out(partial(_shares_of_leaves, leaves=leaves), X))
+        weights = vstack(self._share_out(partial(shares_of_leaves, leaves=leaves), X))
         return LeafSet(weights, self.modules_.response[leaves], leaves)
 
     def predict_margin(self, X: ArrayLike) -> np.ndarray:
@@ -978,31 +862,6 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             With `ax_` and `figure_`.
         """
         return ModuleTreeDisplay.from_estimator(self, ax=ax, **kwargs)
-
-
-def _shares_of_leaves(router, X, leaves):
-    """The fraction of each row in each leaf, as a sparse array."""
-    row, node, fraction = router.leaves(X)
-    shape = len(X), len(leaves)
-    return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
-
-
-def _price_of_a_leaf(y, weight):
-    """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity.
-
-    Where a class is rare, there is less impurity that a leaf could save.
-    """
-    share = np.bincount(y, weight) / weight.sum()
-    n_classes = np.count_nonzero(share)
-    if n_classes < 2:
-        return 0.0
-    impurity = (1.0 - np.square(share).sum()) / (1.0 - 1.0 / n_classes)
-    return float(PRICE / weight.sum() ** 0.5 * impurity**2)
-
-
-def _quarter_of_sqrt(mass):
-    """The neighbourhoods of trees with few leaves."""
-    return 0.25 * mass**0.5
 
 
 def _margin(proba):

@@ -5,13 +5,57 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils.parallel import Parallel, delayed
 
+MOST_ROWS = 200_000  # of more, so many are drawn
+ROWS_PER_PART = 65_536  # rows whose leaves are added up together
 PRIOR_ROWS = 1.0  # rows that every leaf is taken to have seen besides, with its class shares
 MAX_STEPS = 2000
 TOLERANCE = 1e-9
 
 
-def refit_leaves(gram, target, shares, deadline):
+def shares_of_leaves(router, X, leaves):
+    """The fraction of each row in each leaf, as a sparse array."""
+    row, node, fraction = router.leaves(X)
+    shape = len(X), len(leaves)
+    return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
+
+
+def refit_leaves(tree, router, X, y, weight, n_jobs, deadline):
+    """Values of the leaves of a tree, by rows that `router` divides; None if time was out before.
+
+    Besides, whether the deadline came first.
+    """
+    if len(X) > MOST_ROWS:
+        drawn = np.random.default_rng(0).choice(len(X), MOST_ROWS, replace=False)
+        drawn.sort()
+        X, y, weight = X[drawn], y[drawn], weight[drawn]
+    X, leaves = np.ascontiguousarray(X), tree.leaves
+
+    def part(start):
+        if time.monotonic() >= deadline:
+            return None
+        rows = slice(start, start + ROWS_PER_PART)
+        member = shares_of_leaves(router, X[rows], leaves)
+        labels = np.zeros((member.shape[0], tree.value.shape[1]))
+        labels[np.arange(len(labels)), y[rows]] = weight[rows]
+        weighted = member.multiply(weight[rows, None]).tocsr()
+        return weighted.T @ member, member.T @ labels
+
+    # Parts of one size whatever n_jobs is, added in their order: the sums are then the same.
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(part)(start) for start in range(0, len(X), ROWS_PER_PART)
+    )
+    gram, target = 0, 0
+    for sums in parts:
+        if sums is None:
+            return None, True
+        gram, target = sums[0] + gram, sums[1] + target
+    return least_squares(gram, target, tree.value[leaves], deadline)
+
+
+def least_squares(gram, target, shares, deadline):
     """Least squares over values of leaves that are probabilities, drawn to the class shares.
 
     Minimises ``trace(V' G V) - 2 trace(V' T) + PRIOR_ROWS * |V - S|^2`` over matrices `V` whose

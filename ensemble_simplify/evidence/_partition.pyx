@@ -18,10 +18,10 @@ cimport cython
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
+from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
 )
 
 cdef enum:
@@ -282,12 +282,8 @@ cdef class Partition(BoundedTrees):
         """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
         cdef intp_t a
         cdef int where
-        if self.n_boxes >= self.max_boxes:
-            self.limit = 2
-            return 2
-        self.n_boxes += 1
-        if self.n_boxes % POLL == 0 and should_stop(self.deadline):
-            self.limit = 1
+        self.limit = self._count(self.deadline, self.max_boxes)
+        if self.limit:
             return 2
         where = self._inside(axis, cut)
         if where == 0:
@@ -385,8 +381,7 @@ cdef class Partition(BoundedTrees):
         bound : float64 array of shape (n_nodes,)
             Of such with an answer, the least lead of it; of numbers, the most that one exceeds.
         """
-        cdef intp_t t, a, i, k
-        cdef float64_t least
+        cdef intp_t t, i, k
         cdef const int32_t[::1] lo_ = lo, hi_ = hi
         self._leave_out(outside)
         self._weigh(forms)
@@ -418,15 +413,8 @@ cdef class Partition(BoundedTrees):
                 self.by_tree[k] = by_tree[k]
         self.start.assign(&start[0], &start[0] + self.width)
         # forms are compared as shares of how far apart their numbers lie in a tree
-        self.scale.assign(self.width, 0.0)
+        self._add_spreads(self.scale)
         for k in range(self.width):
-            for t in range(self.n_trees):
-                least = INFINITY
-                i = self.root_of[t]
-                for a in range(i, i + self.nodes[i].size):
-                    if self.nodes[a].axis < 0:
-                        least = min(least, self.most[a * self.width + k])
-                self.scale[k] += self.most[i * self.width + k] - least
             self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 1.0
         self.axis_of.clear()
         self.cut_of.clear()

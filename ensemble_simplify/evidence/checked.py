@@ -20,7 +20,7 @@ class CheckedEvidence:
     It is true (in the sense of ``if``) only where the evidence proves its claim, and is about the
     models that were given.
 
-    Parameters
+    Attributes
     ----------
     proven : bool or None
         True: the evidence proves its claim. False: it does not, or is about other models. None: it

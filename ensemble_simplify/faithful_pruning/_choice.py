@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.faithful_pruning._pairs import least_price
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 
 
 class Outcome(Enum):
@@ -41,6 +41,8 @@ class TreeChoice(ABC):
     sets : bool array of shape (n_sets, n_trees)
         Of each of these sets of trees, one must be kept.
     """
+
+    promise: Any
 
     def __init__(self, price, usable, weights, rng, deadline, tell):
         self.price, self.usable, self.weights = price, usable, weights
@@ -132,6 +134,15 @@ class TreeChoice(ABC):
     def _more_clauses(self):
         """Further rows for the trees that are kept: sums of their entries of at least one."""
         return []
+
+    def _find_telling(self):
+        """Trees that tell two points of the promise apart, of which one must be kept, join `sets`.
+
+        Only usable ones: trees that are the same but for rounding can differ where that decides.
+        """
+        sets = self.promise.telling_trees(self.deadline) & self.usable
+        self._add_sets(sets[sets.any(axis=1)])
+        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
 
     def _find_needed(self):
         """Trees of the present choice without which all others cannot do become `sets`."""

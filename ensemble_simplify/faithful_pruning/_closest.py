@@ -14,13 +14,12 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._path import fewer
 from ensemble_simplify.faithful_pruning._stumps import best_of_each_number
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 
 OWN = 400  # Rows whose demands are asked for at first, at most.
 BATCH = 150  # New points a round, at most.
@@ -184,9 +183,7 @@ class NumberSearch(TreeChoice):
         self._by_stumps()
         if self.is_optimal:
             return
-        sets = self.promise.telling_trees(self.deadline) & self.usable
-        self._add_sets(sets[sets.any(axis=1)])
-        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        self._find_telling()
         if self.is_optimal:
             return
         cells = self.promise.cells

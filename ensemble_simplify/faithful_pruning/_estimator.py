@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-from contextlib import suppress
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -42,29 +41,15 @@ from ensemble_simplify.base import (
     safe_indexing,
     tags_of,
     unmoved_by_rounding,
-    warn,
     warn_out_of_time,
 )
-from ensemble_simplify.faithful_pruning._everywhere import Everywhere
-from ensemble_simplify.faithful_pruning._numbers import Numbers
-from ensemble_simplify.faithful_pruning._path import Step, find_path
-from ensemble_simplify.faithful_pruning._promise import NearRows, Votes, leaf_counts
-from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.faithful_pruning._within import Within
-from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
+from ensemble_simplify.faithful_pruning._promise import leaf_counts
+from ensemble_simplify.faithful_pruning._search import Search
+from ensemble_simplify.grid import Axes, Domain, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model, held_out, unwrap
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
-# Effort of method="auto": searches from other costs, and trees tried for a lower bound.
-STARTS, ROUNDS = 3, 30
-# Promised points whose exceptions are counted for every ensemble of the path.
-PATH_POINTS = 1 << 28
-# When the first search, others and the lower bound have to end, as shares of the time: the rest is
-# for the path, or for the proof where that takes long.
-WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
-# Share of the time limit that the last check of a pruned ensemble may take besides.
-CHECK_SHARE = 0.25
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
@@ -432,11 +417,35 @@ classes_ : ndarray of shape (n_classes,)
         ]
         self._leaves_of_tree = leaf_counts(forest)
         rng = np.random.default_rng(rng.randint(1 << 31))
+        price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
+        search = Search(
+            estimator=self.estimator_,
+            table=self._table,
+            model=model,
+            forest=forest,
+            axes=self._axes,
+            cells=self._cells,
+            domain=domain,
+            max_changes=self.max_changes,
+            price=price.astype(float),
+            method=self.method,
+            proves=self.tolerance == 0,
+            rng=rng,
+            deadline=deadline,
+            time_limit=self.time_limit,
+            tell=partial(report, self),
+        )
         if self.atol is None:
-            asked = partial(self._apart, model, as_given)
-            steps = self._search(forest, domain, own, asked, deadline, rng)
+            steps = search.for_classes(own, partial(self._apart, model, as_given))
         else:
-            steps = self._search_numbers(model, forest, domain, deadline, rng)
+            steps = search.for_numbers(self.atol_, self._asks)
+        self.n_points_, self._bound = search.n_points, search.bound
+        if not search.is_complete:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} seconds were over before the search was complete. "
+                "The pruned ensemble keeps the promise, but fewer trees may keep it, too. Raise "
+                "time_limit, or use method='heuristic'."
+            )
         self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
         self._choose(self._within_tolerance())
         report(
@@ -494,183 +503,6 @@ classes_ : ndarray of shape (n_classes,)
         if not forest.is_finer:
             return np.zeros(len(X), dtype=bool)
         return self._axes.between(X).any(axis=0)
-
-    # ------------------------------------------------------------------ search
-
-    @property
-    def _price(self):
-        """What every tree costs."""
-        leaves = self._leaves_of_tree
-        return (leaves if self.objective == "leaves" else np.ones(len(leaves))).astype(float)
-
-    def _search(self, forest, domain, own, asked, deadline, rng):
-        """Proven weights, and those of smaller ensembles with counted exceptions.
-
-        `own` are the cells of the rows that the ensemble was fitted on, and which trees were grown
-        without each; None if these are not known. `asked` tells which finer rows weights change.
-        """
-        votes = Votes(forest)
-        self._votes_start = votes.start
-        outside = None if domain is None else domain.outside(self._axes)
-        self.n_points_ = np.inf
-        self._bound = 0.0
-        where = votes, self._axes, outside, self._cells
-        try:
-            if self.max_changes is None:
-                promise = Everywhere(*where, deadline)
-            else:
-                promise = NearRows(*where, self.max_changes, deadline)
-                self.n_points_ = promise.n_points
-                if own is not None:
-                    promise.follow_out_of_bag(*own)
-        except Stopped:
-            self._tell_of_limit()
-            return [Step(np.ones(forest.n_trees), 0)]
-        report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
-        counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = WeightSearch(promise, self._price, rng, deadline, partial(report, self))
-        in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
-        if self.max_changes == 0:
-            few = search.weights
-            with suppress(Stopped):
-                search.follow()
-            if asked(search.weights).sum() > asked(few).sum():
-                search.weights = few
-        weights = self._proven(search, promise, domain, deadline)
-        # trees that were taken by their votes can have fewer leaves than guides allow
-        self._bound = min(search.bound, search.cost)
-        steps = [Step(weights, 0)]
-        if counts and time.monotonic() < deadline:
-            path = find_path(promise, search.weights, search.demands.leads, rng, deadline)
-            steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
-            in_time &= time.monotonic() < deadline
-        if not in_time:
-            self._tell_of_limit()
-        return steps
-
-    def _search_numbers(self, model, forest, domain, deadline, rng):
-        """Proven weights under which numbers stay within `atol_`, and those of fewer trees."""
-        self.n_points_, self._bound = np.inf, 0.0
-
-        within = Within(
-            Numbers(forest, self.atol_),
-            self._axes,
-            domain,
-            None if domain is None else domain.outside(self._axes),
-            self._cells,
-            self.max_changes,
-            answers=lambda rows, *own: (self._model_of(*own) if own else model).answers(
-                rows, self._asks
-            ),
-            written=lambda *own: self._forest_of(domain, *own),
-            tell=partial(report, self),
-        )
-        try:
-            search = within.begin(self._price, rng, deadline)
-        except Stopped:
-            self._tell_of_limit()
-            return [Step(np.ones(forest.n_trees), 0, 0.0, 0.0)]
-        self.n_points_ = within.promise.n_points
-        report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
-        counts = within.has_path and self.n_points_ <= PATH_POINTS
-        in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
-        steps = within.steps(rng, deadline)
-        self._bound = min(search.bound, search.cost)
-        if not in_time or time.monotonic() >= deadline:
-            self._tell_of_limit()
-        return steps
-
-    def _run(self, search, deadline, shares):
-        """Search and prove, each within its share of the time; whether all came to their ends."""
-        starts = 0 if self.method == "heuristic" else STARTS
-        rounds = {"heuristic": 0, "auto": ROUNDS, "exact": np.iinfo(np.int64).max}[self.method]
-        if self.tolerance > 0:
-            rounds = 0
-        parts = [search.run, partial(search.again, starts), partial(search.prove, rounds)]
-        in_time = True
-        for part, share in zip(parts, shares, strict=True):
-            if self.time_limit is not None:
-                search.deadline = deadline - (1.0 - share) * self.time_limit
-            try:
-                part()
-            except Stopped:
-                in_time = False
-        search.deadline = deadline
-        return in_time
-
-    def _model_of(self, weights, offset=0.0):
-        """The ensemble that is written with some weights, read anew."""
-        written = reweighted(self.estimator_, weights, offset)
-        return Model.of(written, rows=self._table, check=False)
-
-    def _forest_of(self, domain, weights, offset=0.0):
-        """The same as a forest inside the domain."""
-        pruned = self._model_of(weights, offset).finest
-        return pruned if domain is None else domain.read(pruned)
-
-    def _proven(self, search, promise, domain, deadline):
-        """The weights found, after a check in the arithmetic of the ensemble that has them."""
-        if self.max_changes is None or self.max_changes < 2:
-            # the check mostly takes moments, and without it nothing is known
-            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
-            deadline = max(deadline, time.monotonic() + more)
-        while True:
-            weights = search.weights
-            if (weights == 1).all():
-                return weights
-            if not search.tied.any():
-                # ties are exact on the grid only, where the mean is about 1 already
-                weights = self._scaled(weights)
-            if not promise.votes.can_be_written(weights):
-                warn(
-                    "Fewer trees need weights under which their votes leave the range of doubles, "
-                    "so all trees are kept. Scale the leaf values of the ensemble down."
-                )
-                search.weights = np.ones(len(weights))
-                continue
-            pruned = self._forest_of(domain, weights)
-            try:
-                broken = promise.refuted(pruned, deadline)
-            except Stopped:
-                search.weights = np.ones(len(weights))
-                continue
-            if not len(broken):
-                return weights
-            # a lead that rounding took away: ask for a clear one there
-            report(self, f"{len(broken)} points are answered otherwise after rounding")
-            before = search.weights
-            search.mend(broken)
-            if np.array_equal(search.weights, before):
-                search.weights = np.ones(len(before))
-
-    def _counted(self, steps, promise, domain, deadline):
-        """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
-        counted = []
-        try:
-            for step in reversed(steps):
-                weights = self._scaled(step.weights)
-                if not promise.votes.can_be_written(weights):
-                    continue
-                pruned = self._forest_of(domain, weights)
-                n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
-                if n > (counted[-1].n_exceptions if counted else 0):
-                    counted.append(Step(weights, n))
-        except Stopped:
-            pass
-        return counted[::-1]
-
-    def _scaled(self, weights):
-        """Weights whose mean is 1, where only their ratios count."""
-        if self._votes_start.any():
-            return weights
-        return weights * (len(weights) / weights.sum())
-
-    def _tell_of_limit(self):
-        warn_out_of_time(
-            f"time_limit={self.time_limit} seconds were over before the search was complete. The "
-            "pruned ensemble keeps the promise, but fewer trees may keep it, too. Raise "
-            "time_limit, or use method='heuristic'."
-        )
 
     # ------------------------------------------------------------------ the path
 

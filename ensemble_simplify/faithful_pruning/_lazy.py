@@ -10,9 +10,8 @@ import time
 
 import numpy as np
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 
 FIRST = 50  # Rows that HiGHS gets at first.
 MORE = 30  # Broken rows that it gets at a time, at most.

@@ -15,7 +15,6 @@ from itertools import count
 
 import numpy as np
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
@@ -23,7 +22,7 @@ from ensemble_simplify.faithful_pruning._nearest import nearest_first
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
 # The same, of the largest vote of a tree, where a decision has a cut-off.
@@ -307,10 +306,7 @@ class WeightSearch(TreeChoice):
             # whatever is left answers it
             self._better(np.eye(len(self.price))[self._cheapest(self.usable)])
             return
-        sets = self.promise.telling_trees(self.deadline) & self.usable
-        # trees that are the same but for rounding can differ where that decides
-        self._add_sets(sets[sets.any(axis=1)])
-        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        self._find_telling()
         if self.is_optimal:
             return
         self.add(self.promise.own)

@@ -1,9 +1,9 @@
 """Prune an ensemble so that its predictions cost less in features.
 
-`_estimator` and `_display` are what users see; `_prices` reads what features cost; `_entry` is the
-way of a user's table to the trees; `_case` states an ensemble and some rows as a pruning problem.
-`pruning/` solves that problem, `growing/` grows forests with prices in mind, and `refit/` looks for
-ensembles on fewer features and writes them.
+`_estimator` and `_display` are what users see; `_prices` reads what features cost; `_entry` says
+what can be pruned, and how a user's table reaches the trees; `_case` states an ensemble and some
+rows as a pruning problem. `pruning/` solves that problem, `growing/` grows forests with prices in
+mind, and `refit/` looks for ensembles on fewer features and writes them.
 """
 
 from ensemble_simplify.feature_budget._display import BudgetPathDisplay

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from ensemble_simplify.base import TimeLimitError, class_index
 from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
 from ensemble_simplify.feature_budget.pruning._loss import node_losses
 from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
+from ensemble_simplify.feature_budget.refit._writing import decide_among, voting_trees
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.reading import Forest, Model, out_of_sample, tree_estimators
 
@@ -48,6 +50,51 @@ class PruningCase:
         if k < 0:
             return self.problem.split
         return self.problem.expand(self.path.chosen(k, ties), ties)
+
+    def row_losses(self, keep, stopped, target, *, drop):
+        """Loss of each row in a pruned ensemble, from the nodes where the rows stop.
+
+        With `drop`, trees that have lost all their splits do not vote.
+        """
+        answer = decide_among(self.forest, voting_trees(self.forest, keep, drop=drop), stopped)
+        if self.forest.classes is None:
+            return (answer - target) ** 2
+        return (answer != target).astype(np.float64)
+
+    def described_path(self, ties):
+        """The path as users see it: price levels, costs, errors, numbers of splits and features."""
+        kept = [self.kept(k, ties) > 0 for k in range(len(self.path.lams))]
+        return Bunch(
+            lams=self.path.lams,
+            costs=self.path.costs,
+            errors=self.path.losses,
+            n_splits=np.array([np.count_nonzero(keep) for keep in kept]),
+            n_features=np.array([len(np.unique(self.problem.feature[keep])) for keep in kept]),
+        )
+
+    def path_scores(self, leaf, target, weight, prices, *, ties, drop):
+        """Errors and costs of all prunings on the path, on rows that end in the nodes `leaf`."""
+        problem = self.problem
+
+        def measure(keep):
+            loss = self.row_losses(keep, problem.stops(keep)[leaf], target, drop=drop)
+            error = float(np.average(loss, weights=weight))
+            spread = float(np.sqrt(np.sum((weight * (loss - error)) ** 2))) / weight.sum()
+            bought = prices.bought(problem.acquired(leaf, keep))
+            return error, spread, weight @ bought / weight.sum() * prices.price
+
+        points = [measure(self.kept(k, ties)) for k in range(len(self.path.lams))]
+        error, _, paid = measure(problem.split)
+        spent = np.array([one[2] for one in points])
+        return Bunch(
+            lams=self.path.lams,
+            errors=np.array([one[0] for one in points]),
+            standard_errors=np.array([one[1] for one in points]),
+            costs=spent.sum(axis=1),
+            costs_by_name=dict(zip(prices.names, spent.T, strict=True)),
+            unpruned_error=error,
+            unpruned_cost=float(paid.sum()),
+        )
 
 
 def state_case(

@@ -1,4 +1,4 @@
-"""How a table reaches the trees that are pruned: through the steps that stand before them."""
+"""Which ensembles can be pruned, and how a table reaches their trees, through steps before them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import Pipeline
+from sklearn.tree import BaseDecisionTree
 
-from ensemble_simplify.base import named_rows, safe_indexing
+from ensemble_simplify.base import comes_fitted, named_rows, ordered_table, safe_indexing
 from ensemble_simplify.reading import (
     Table,
     TableCodes,
+    behind_codes,
+    insides,
     is_plain,
     on_codes,
     own_table,
@@ -20,6 +32,16 @@ from ensemble_simplify.reading import (
     table_of,
     transformers_of,
     unwrap,
+)
+
+_AVERAGING = (
+    BaseDecisionTree,
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
 )
 
 # Rows that tell in which dtypes all of them come.
@@ -87,6 +109,23 @@ class Entry:
             return self.transformers.of_column(j, numbers)
         return numbers[:, None]
 
+    def codes_for(self, X, y, sample_weight, *, complete):
+        """The step before other ensembles that makes numbers of the rows; None: they are such.
+
+        It is that of the given ensemble, where one stands before it. `complete` says that the
+        ensemble takes no missing values.
+        """
+        codes, _ = behind_codes(self.whole)
+        if codes is not None:
+            return codes
+        if is_plain(X) and not (complete and np.isnan(X).any()):
+            return None
+        table = self.table
+        if self.transformers is not None:
+            by_class = not is_regressor(self.ensemble)
+            table = ordered_table(X, y, sample_weight, by_class=by_class)
+        return TableCodes(table, complete)
+
     def around(self, ensemble):
         """What takes the table, with another ensemble in the place of this one."""
         return self.whole if ensemble is self.ensemble else _around(self.whole, ensemble)
@@ -106,3 +145,23 @@ def last_step(estimator):
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
+
+
+def check_prunable(estimator):
+    """Refuse ensembles whose error is no mean of errors of single trees; None is a forest."""
+    last = None
+    while estimator is not last:
+        last = last_step(estimator)
+        estimator = readable(last) if comes_fitted(last) else last
+        if inside := insides(estimator):
+            estimator = readable(inside[0])
+    if estimator is None or isinstance(estimator, _AVERAGING):
+        return
+    name = type(estimator).__name__
+    raise TypeError(
+        f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
+        "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
+        "another and have no error of their own, and isolation forests have no labels. "
+        "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees, and "
+        "decision thresholds and calibrations around one of these that is fitted."
+    )

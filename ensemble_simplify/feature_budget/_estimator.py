@@ -7,22 +7,15 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -43,7 +36,6 @@ from ensemble_simplify.base import (
     fit_context,
     fit_or_unwrap,
     named_rows,
-    ordered_table,
     report,
     share_in_words,
     warn,
@@ -52,20 +44,15 @@ from ensemble_simplify.base import (
 from ensemble_simplify.feature_budget._case import (
     has_held_out_rows,
     importance_ranking,
-    is_grown_on,
     state_case,
 )
-from ensemble_simplify.feature_budget._entry import Entry, last_step
+from ensemble_simplify.feature_budget._entry import Entry, check_prunable, last_step
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.pruning._budget_path import find_path
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING, PathSearch, ProgramSearch
 from ensemble_simplify.feature_budget.pruning._scaling import in_units
-from ensemble_simplify.feature_budget.refit._refit import (
-    CandidateSearch,
-    PruningChoices,
-    judge,
-    lower_envelope,
-)
+from ensemble_simplify.feature_budget.refit._contest import Contest
+from ensemble_simplify.feature_budget.refit._refit import CandidateSearch, best_vote, judge
 from ensemble_simplify.feature_budget.refit._writing import (
     decide_among,
     fetch_along_paths,
@@ -73,27 +60,10 @@ from ensemble_simplify.feature_budget.refit._writing import (
     write_pruned,
 )
 from ensemble_simplify.reading import (
-    TableCodes,
-    behind_codes,
     insides,
-    is_plain,
-    on_codes,
-    readable,
     unwrap,
 )
 
-_AVERAGING = (
-    BaseDecisionTree,
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-
-# Seconds that the vote of one tree on one row takes.
-VOTE_SECONDS = 3e-8
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
 _WIDE_STEP = 0.1
 
@@ -415,12 +385,12 @@ y : array-like of shape (n_samples,)
         case = self._state(entry.ensemble, numbers, *known, source=entry.source)
         self._take(case, entry)
         self._describe()
-        self._candidates = self.candidates_ = self.candidate_ = None
+        self._contest = self.candidates_ = self.candidate_ = None
         if self._may_refit():
-            self._own = case, entry
-            self._codes = self._codes_of(X, y, sample_weight, regression)
-            X = X if self._codes is None else self._codes.transform(X)
-            self._rows = X, y, weight
+            complete = not get_tags(case.estimator).input_tags.allow_nan
+            codes = entry.codes_for(X, y, sample_weight, complete=complete)
+            X = X if codes is None else codes.transform(X)
+            self._contest = Contest(case, entry, codes, X, y, weight)
             self._fit_candidates(numbers, sample_weight, deadline)
         self._prune(deadline)
         return self
@@ -436,30 +406,13 @@ y : array-like of shape (n_samples,)
             and self.sharing == "ensemble"
         )
 
-    def _codes_of(self, X, y, sample_weight, regression):
-        """The step before other ensembles that makes numbers of the rows; None: they are such.
-
-        It is that of the given ensemble, where one stands before it.
-        """
-        case, entry = self._own
-        codes, _ = behind_codes(entry.whole)
-        if codes is not None:
-            return codes
-        complete = not get_tags(case.estimator).input_tags.allow_nan
-        if is_plain(X) and not (complete and np.isnan(X).any()):
-            return None
-        table = entry.table
-        if entry.transformers is not None:
-            table = ordered_table(X, y, sample_weight, by_class=not regression)
-        return TableCodes(table, complete)
-
     def _fit_candidates(self, numbers, sample_weight, deadline):
         """Fit ensembles with the prices in mind, and judge all their prunings.
 
         `numbers` are the rows as the trees of the given ensemble split them.
         """
-        X, y, weight = self._rows
-        own, _ = self._own
+        contest = self._contest
+        own, weight = contest.own, contest.weight
         unfitted = own.estimator if self.estimator is None else last_step(self.estimator)
         random = self.random_state
         if random is None:
@@ -467,13 +420,13 @@ y : array-like of shape (n_samples,)
         search = CandidateSearch(
             partial(self._state, deadline=deadline),
             self._prices,
-            X,
-            y,
+            contest.X,
+            contest.y,
             # Bagging draws as many rows as the weights add up to.
             None if sample_weight is None else weight / weight.mean(),
             weight,
             # what stands behind codes is given arrays
-            names=getattr(self, "feature_names_in_", None) if self._codes is None else None,
+            names=getattr(self, "feature_names_in_", None) if contest.codes is None else None,
             ties=self.ties,
             drop=self.drop_trees,
             budget=self._budget_in_cost(),
@@ -482,22 +435,13 @@ y : array-like of shape (n_samples,)
             deadline=deadline,
             progress=partial(report, self),
         )
-        self._candidates = search.run(own, unfitted, numbers)
+        contest.judged = search.run(own, unfitted, numbers)
         if not search.is_complete:
             warn_out_of_time(
-                f"time_limit={self.time_limit} was reached after {len(self._candidates)} "
+                f"time_limit={self.time_limit} was reached after {len(contest.judged)} "
                 "candidates. Raise time_limit to have all of them fitted, or set refit=False."
             )
-        found = self.candidates_ = Bunch(
-            names=[one.name for one in self._candidates],
-            features=[one.features for one in self._candidates],
-            costs=[one.costs for one in self._candidates],
-            errors=[one.errors for one in self._candidates],
-        )
-        costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
-        of = np.repeat(np.arange(len(found.costs)), [len(part) for part in found.costs])
-        lowest = lower_envelope(costs, errors)
-        found.envelope = Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest])
+        self.candidates_ = contest.described()
 
     def _state(self, estimator, X, y, weight, errors, deadline, **known):
         """State the pruning of an ensemble on some rows."""
@@ -514,7 +458,7 @@ y : array-like of shape (n_samples,)
             self.classes_ = case.forest.classes
         self.__dict__.pop("path_", None)  # of another ensemble
         if case.path is not None:
-            self.path_ = self._describe_path()
+            self.path_ = case.described_path(self.ties)
 
     def _describe(self):
         """Cost and error of the ensemble as it was, which budgets are shares of."""
@@ -542,7 +486,7 @@ y : array-like of shape (n_samples,)
             )
         if isinstance(self.budget, str):
             self._read_share()
-        self._check_type()
+        check_prunable(self.estimator)
 
     def _read_share(self):
         """`budget`, given as a percentage, as a share of the unpruned cost."""
@@ -554,30 +498,12 @@ y : array-like of shape (n_samples,)
             )
         return share
 
-    def _check_type(self):
-        estimator, last = self.estimator, None
-        while estimator is not last:
-            last = last_step(estimator)
-            estimator = readable(last) if comes_fitted(last) else last
-            if inside := insides(estimator):
-                estimator = readable(inside[0])
-        if estimator is None or isinstance(estimator, _AVERAGING):
-            return
-        name = type(estimator).__name__
-        raise TypeError(
-            f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
-            "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
-            "another and have no error of their own, and isolation forests have no labels. "
-            "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees, and "
-            "decision thresholds and calibrations around one of these that is fitted."
-        )
-
     # Choosing a pruning.
 
     def _prune(self, deadline):
         """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
         budget = self.budget_ = self._budget_in_cost()
-        if self._candidates is not None and budget is not None:
+        if self._contest is not None and budget is not None:
             pruning = self._best_candidate(budget, deadline)
         elif budget is None:
             pruning = self._search(deadline).at_price(0.0 if self.lam is None else float(self.lam))
@@ -599,39 +525,30 @@ y : array-like of shape (n_samples,)
 
     def _best_candidate(self, budget, deadline):
         """The pruning within a budget that does best on rows that its trees were not grown on."""
-        points = PruningChoices(self._candidates, self._rows[2])
+        contest = self._contest
         # A budget inside a wide step of the given ensemble's path may allow a better pruning than
         # those on the path. The paths of the other ensembles are not filled in this way.
         filled = self._filled(budget, deadline)
-        chosen = points.choice(budget)
-        i, k = int(points.of[chosen]), points.index[chosen]
-        is_better = filled is not None and filled[1] < points.lowest(budget)
+        i, k, lowest = contest.winner(budget)
+        is_better = filled is not None and filled[1] < lowest
         if is_better:
             i = 0
-        self._take(*self._candidate(i))
+        if contest.judged[i].estimator is not self._case.estimator:
+            self._take(*contest.entrant(i, partial(self._state, deadline=np.inf)))
         self.candidate_ = i
-        report(self, f"{self._candidates[i].name} on {len(self._candidates[i].features)} features")
+        winner = contest.judged[i]
+        report(self, f"{winner.name} on {len(winner.features)} features")
         return filled[0] if is_better else self._search(deadline).on_path(k, budget)
-
-    def _candidate(self, i):
-        """The pruning of a candidate on the rows of the fit, stated again, and its entry."""
-        if i == 0:
-            return self._own
-        ensemble = self._candidates[i].estimator
-        if ensemble is self._case.estimator:
-            return self._case, self._entry
-        case = self._state(ensemble, *self._rows, "oob", np.inf)
-        return case, Entry.of(ensemble if self._codes is None else on_codes(self._codes, ensemble))
 
     def _filled(self, budget, deadline):
         """The pruning of the given ensemble within a budget, and its out-of-bag score."""
-        case, _ = self._own
+        case = self._contest.own
         # Out-of-bag errors judge only what was not pruned by them.
         judges = self.errors == "given" and has_held_out_rows(case.estimator)
         if self.fill == "vertex" or not judges:
             return None
         pruning = self._search(deadline, case).within(budget)
-        judged = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)
+        judged = judge(case, [pruning.keep], self._contest.weight, drop=self.drop_trees)
         return pruning, judged.scores[0]
 
     def _search(self, deadline, case=None):
@@ -642,29 +559,12 @@ y : array-like of shape (n_samples,)
             "fill": self.fill,
             "deadline": deadline,
             "progress": partial(report, self),
-            "choose": partial(self._choose, case, deadline),
+            "choose": partial(best_vote, case, drop=self.drop_trees, deadline=deadline),
             "rankings": [partial(importance_ranking, case)],
         }
         if case.path is not None:
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
-
-    def _choose(self, case, deadline, keeps):
-        """Among prunings within a budget the one that votes best, as far as the rows tell.
-
-        The first has the lowest error of the trees. Rows that the trees were grown on tell by
-        the trees that have not seen them; if every tree has seen every row, they do not. Where
-        there is no time to ask the rows, it is the first.
-        """
-        asked = len(keeps) * case.problem.leaf.size
-        if not has_held_out_rows(case.estimator) or monotonic() + asked * VOTE_SECONDS > deadline:
-            return 0
-        held_out = None
-        if not is_grown_on(case):
-            held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
-        weight = case.problem.weight
-        options = {"drop": self.drop_trees, "held_out": held_out, "every_row": True}
-        return int(np.argmin(judge(case, keeps, weight, **options).scores))
 
     def _budget_in_cost(self):
         """`budget` in units of cost; None without one."""
@@ -703,7 +603,9 @@ y : array-like of shape (n_samples,)
         leaf = problem.leaf
         stop = problem.stops(pruning.keep)
         self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
-        loss = self._row_losses(pruning.keep, stop[leaf], self._case.target)
+        loss = self._case.row_losses(
+            pruning.keep, stop[leaf], self._case.target, drop=self.drop_trees
+        )
         self.forest_error_ = float(np.average(loss, weights=weight))
         self.feature_usage_ = problem.usage(pruning.keep)
         pruned = write_pruned(
@@ -714,31 +616,6 @@ y : array-like of shape (n_samples,)
             own_values=self.labels == "tree",
         )
         self.pruned_estimator_ = self._entry.around(pruned)
-
-    def _row_losses(self, keep, stopped, target):
-        """Loss of each row in the pruned ensemble, from the nodes where the rows stop."""
-        trees = voting_trees(self._forest, keep, drop=self.drop_trees)
-        answer = decide_among(self._forest, trees, stopped)
-        if self._forest.classes is None:
-            return (answer - target) ** 2
-        return (answer != target).astype(np.float64)
-
-    def _describe_path(self):
-        n_splits, n_features = [], []
-        feature = self._problem.feature
-        for k in range(len(self._path.lams)):
-            keep = self._case.kept(k, self.ties) > 0
-            n_splits.append(np.count_nonzero(keep))
-            used = np.zeros(self.n_features_in_, dtype=bool)
-            used[feature[keep]] = True
-            n_features.append(np.count_nonzero(used))
-        return Bunch(
-            lams=self._path.lams,
-            costs=self._path.costs,
-            errors=self._path.losses,
-            n_splits=np.array(n_splits),
-            n_features=np.array(n_features),
-        )
 
     # After fitting.
 
@@ -820,26 +697,9 @@ y : array-like of shape (n_samples,)
         weight = check_weights(sample_weight, checked)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
         leaf = self._forest.apply(self._entry.numbers(X, checked))
-
-        def measure(keep):
-            loss = self._row_losses(keep, problem.stops(keep)[leaf], target)
-            error = float(np.average(loss, weights=weight))
-            spread = float(np.sqrt(np.sum((weight * (loss - error)) ** 2))) / weight.sum()
-            bought = self._prices.bought(problem.acquired(leaf, keep))
-            return error, spread, weight @ bought / weight.sum() * self._prices.price
-
         case = replace(self._case, path=path)
-        points = [measure(case.kept(k, self.ties)) for k in range(len(path.lams))]
-        error, _, paid = measure(problem.split)
-        spent = np.array([one[2] for one in points])
-        return Bunch(
-            lams=path.lams,
-            errors=np.array([one[0] for one in points]),
-            standard_errors=np.array([one[1] for one in points]),
-            costs=spent.sum(axis=1),
-            costs_by_name=dict(zip(self._prices.names, spent.T, strict=True)),
-            unpruned_error=error,
-            unpruned_cost=float(paid.sum()),
+        return case.path_scores(
+            leaf, target, weight, self._prices, ties=self.ties, drop=self.drop_trees
         )
 
     def select(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_simplify.front._judged import Judged, agreement_of
+from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import percent
 
 # What twice as many leaves must bring, at least: a point of agreement, or this much of the way
@@ -255,7 +256,7 @@ def choose_size(curve, judged):
     return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
 
 
-def choose(candidates, judged, favourite="representer", max_leaves=None):
+def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=("tree",)):
     """The recommended tree, or scorecard, among those that may win.
 
     If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
@@ -278,6 +279,8 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
         The method that is recommended unless another one is better.
     max_leaves : int or None, default=None
         Leaves that the recommended tree may have. None: any number.
+    kinds : tuple of str, default=("tree",)
+        What was asked for, which is said if there is none.
 
     Returns
     -------
@@ -288,8 +291,9 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     size = "" if max_leaves is None else f" of at most {max_leaves} leaves"
     trees = _eligible(candidates, limit)
     if not trees:
-        return Choice(None, None, f"No method found a tree{size}.")
+        return Choice(None, None, nothing_found(kinds, max_leaves))
     others = "tree or scorecard" if any(c.is_card for c in trees) else f"tree{size}"
+    others = others if len(trees) > 1 else None
     comparison = compared(trees, judged)
     counts, least = comparison.counts, step(judged)
     best, better, first = _decide(comparison, range(len(trees)), counts, favourite, least)
@@ -298,6 +302,13 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
         None if better == best else trees[better].name,
         _reason(trees[best], trees[better], trees[first], judged, others),
     )
+
+
+def nothing_found(kinds, max_leaves=None):
+    """The sentence that says so."""
+    size = "" if max_leaves is None else f" of at most {leaves(max_leaves)}"
+    words = {"tree": f"a tree{size}", "scorecard": "a scorecard"}
+    return f"No method found {' or '.join(words[kind] for kind in kinds)}."
 
 
 def corrected_agreement(
@@ -448,20 +459,24 @@ def _reason(best, better, first, judged, others):
             "every input."
         )
     rows, where = best.rows, ""
-    by_what = "agrees clearly more with the model"
+    by_what = "agrees clearly better with the model"
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
         by_what = f"has a clearly better {judged.score_name} than its {score:.3g}"
     elif judged.is_classifier:
-        where = ", among all rows and those of each answer"
-    text = f"It is the {best.noun} of the method {best.name}:"
-    if best.is_card:
-        text = "It is the scorecard:"
+        where = ", on all rows and on those of each answer"
+    this = f"This {best.noun}"
+    if not best.is_card:
+        this = f"{this} was made by the method {best.name}. It"
     if best is not better:
-        return f"{text} the smallest one that does at least as well as {better.name}{where}."
+        as_good = f"does at least as well as {better.name}{where}"
+        return f"{this} is the smallest {best.noun} that {as_good}."
     if best is not first:
-        return f"{text} better than {first.name} by more than {CLEARLY} standard errors."
-    return f"{text} no other {others} {by_what} (by more than {CLEARLY} standard errors)."
+        return f"{this} is better than {first.name}, by more than {CLEARLY} standard errors."
+    if others is None:
+        return f"{this} is the only result of the kind that was asked for."
+    this = "" if best.is_card else f"{this.removesuffix('It')}"
+    return f"{this}No other {others} {by_what} (by more than {CLEARLY} standard errors)."
 
 
 def said(share, n_rows):

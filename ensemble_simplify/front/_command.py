@@ -15,11 +15,10 @@ from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
 from ensemble_simplify.reading import OnnxModel, table_of
-from ensemble_simplify.writing import export_model, export_tree, import_model
+from ensemble_simplify.writing import LANGUAGES, export_model, export_tree, import_model
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
-LANGUAGES = ("rules", "sql", "c", "python", "json")
 
 
 class CannotRead(Exception):
@@ -167,8 +166,12 @@ def _tree_as_text(told):
     return _written(told, tree)
 
 
+def _both_models(told):
+    return [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+
+
 def _verify(told):
-    models = [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+    models = _both_models(told)
     X = None if told.data is None else _rows(told.data, None, models[0], others=True)[0]
     max_changes = told.max_changes
     if X is not None and max_changes is None:
@@ -191,7 +194,7 @@ def _verify(told):
 
 
 def _differences(told):
-    models = [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+    models = _both_models(told)
     X = _rows(told.data, told.target, models[0], others=True)[0]
     found = differences(
         *models, X, max_boxes=told.max_boxes, atol=told.atol, random_state=told.random_state
@@ -351,8 +354,7 @@ def _parser():
         epilog="Exit codes: 0 they differ on no more than --max-share of the rows; 1 on more; 2 "
         "bad input.",
     )
-    _add_model(changed)
-    changed.add_argument("model_b", type=Path, help="the other one")
+    _add_model(changed, and_another=True)
     changed.add_argument("data", type=Path, help="table with a header, in CSV")
     changed.add_argument("--target", help="column of the table that is none of the models'")
     changed.add_argument(
@@ -379,8 +381,7 @@ def _parser():
         epilog="Exit codes: 0 proven; 1 there is a row on which they differ; 2 bad input, or "
         "undecided when the time was up.",
     )
-    _add_model(compare)
-    compare.add_argument("model_b", type=Path, help="the other one")
+    _add_model(compare, and_another=True)
     compare.add_argument(
         "--data", type=Path, help="table with a header, in CSV: rows to compare on"
     )
@@ -419,7 +420,7 @@ def _parser():
     return parser
 
 
-def _add_model(parser):
+def _add_model(parser, *, and_another=False):
     parser.add_argument(
         "model",
         type=Path,
@@ -430,6 +431,8 @@ def _add_model(parser):
     parser.add_argument(
         "--trust", action="store_true", help="load every type in a .skops file, known or not"
     )
+    if and_another:
+        parser.add_argument("model_b", type=Path, help="the other one")
 
 
 def _add_simplify(parser):

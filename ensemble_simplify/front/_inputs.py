@@ -70,7 +70,9 @@ def _table(X, name):
     if not hasattr(X, "columns"):
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
         if X.ndim != 2:
-            raise ValueError(f"{name} has {X.ndim} dimensions instead of 2. Give rows.")
+            raise ValueError(
+                f"{name} has {X.ndim} dimensions instead of 2. Give a table of rows and columns."
+            )
     elif len(set(X.columns)) < len(X.columns):
         names = list(X.columns)
         twice = next(column for column in names if names.count(column) > 1)
@@ -111,7 +113,7 @@ def _answered(model, X, name, random_state):
     if n_rows > most:
         kept = np.sort(check_random_state(random_state).permutation(n_rows)[:most])
         X = safe_indexing(X, kept)
-        notes.append(f"Of the {n_rows:,} rows of {name}, {most:,} were drawn at random and used.")
+        notes.append(f"{most:,} of the {n_rows:,} rows of {name} were used, drawn at random.")
     else:
         known = out_of_bag(model, X)
     answers = Model(model).ask(X) if known is None else known[0]
@@ -143,7 +145,7 @@ def _check_alike(X, X_more):
         what = "has the columns of X in another order"
         if odd or lacking:
             what = f"lacks the column {plain(lacking[0])!r}" if lacking else ""
-            what = what or f"has the column {plain(odd[0])!r}, which X has not"
+            what = what or f"has the column {plain(odd[0])!r}, which X does not have"
         raise ValueError(f"X_more {what}. Give it the columns of X, X_more[list(X.columns)].")
     if X.shape[1] != X_more.shape[1]:
         raise ValueError(

@@ -208,7 +208,7 @@ NEEDS = {
         lambda task: len(np.unique(task.answers)) > 1,
     ),
     "small": (
-        "the model's trees are too many and too large for a tree with all of their answers",
+        "the model is too large for one readable tree with the same answers",
         lambda task: task.may_be_small,
     ),
     "stumps": ("tried only with methods='all' or by name", lambda task: task.is_of_stumps),
@@ -274,7 +274,7 @@ def born_again(task, seconds):
     ).fit(task.X, task.answers)
     promise = f"{task.promised} at every input, proven"
     if fitted.status_ == "optimal":
-        promise += "; no tree of its depth has fewer leaves, and none is less deep"
+        promise += ". No other tree that does this is less deep, or as deep with fewer leaves"
     size = (int(fitted.n_leaves_), 1)
     return [MethodResult("born_again", fitted, size, promise, is_proven=True)]
 
@@ -298,13 +298,16 @@ def _many(forecast):
 def born_again_1(task, seconds):
     """A tree that answers alike wherever one feature of a row changes, and a small one."""
     X, answers, whose = task.near()
-    where = f"where one feature of {whose} is changed at will"
-    return _near(task, X, answers, seconds, 1, where)
+    return _near(task, X, answers, seconds, 1, _one_change(whose))
 
 
 def born_again_0(task, seconds):
     """A tree that answers alike on the training rows, and a small one."""
-    return _near(task, task.X, task.answers, seconds, 0, "on the training rows")
+    return _near(task, task.X, task.answers, seconds, 0, "of the training rows")
+
+
+def _one_change(whose):
+    return f"that differ from {whose} in at most one feature"
 
 
 def _near(task, X, answers, seconds, max_changes, where):
@@ -321,7 +324,7 @@ def _near(task, X, answers, seconds, max_changes, where):
             name,
             fitted,
             (int(fitted.n_leaves_), 1),
-            f"{task.promised} {where} ({fitted.n_points_:,} points), proven",
+            f"{task.promised} at all {fitted.n_points_:,} points {where}, proven",
             is_proven=max_changes > 0,
         )
     ]
@@ -397,20 +400,20 @@ def faithful(task, seconds):
     ).fit(X, answers)
     where = "at every input"
     if not stumps:
-        where = f"where one feature of {whose} is changed at will ({_points(fitted)} points)"
+        where = f"at all {_points(fitted)} {_one_change(whose)}"
     promise = f"{task.promised} {where}, proven"
     if fitted.n_trees_lower_bound_ > 1:
-        promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
+        promise += f". This takes at least {fitted.n_trees_lower_bound_} of the model's trees"
     size = (size_of(fitted.pruned_estimator_)[0], int(fitted.n_trees_))
     note = ""
     if fitted.n_trees_ == task.forest.n_trees:
         short = fitted.status_ != "optimal"
-        note = f"no tree could be dropped{' in this time' if short else ''}"
+        note = f"no tree could be dropped{' with this effort' if short else ''}"
     return [MethodResult("faithful", fitted, size, promise, is_proven=True, note=note)]
 
 
 def _points(fitted):
-    return f"{fitted.n_points_:,}" if np.isfinite(fitted.n_points_) else "uncounted"
+    return f"{fitted.n_points_:,} points" if np.isfinite(fitted.n_points_) else "points"
 
 
 def feature_budget(task, seconds):
@@ -423,11 +426,11 @@ def feature_budget(task, seconds):
         random_state=task.seed,
     ).fit(task.X, task.answers)
     promise = (
-        f"features cost {fitted.cost_:.3g} a row on average, where they cost "
+        f"the features that a row needs cost {fitted.cost_:.3g} on average, instead of "
         f"{fitted.unpruned_cost_:.3g}"
     )
     if fitted.is_budget_optimal_:
-        promise += "; no pruning of its trees within that price has a lower error on the rows used"
+        promise += ". No pruning of the model's trees at that price has a lower error on these rows"
     size = size_of(fitted.pruned_estimator_)
     return [MethodResult("feature_budget", fitted, size, promise)]
 

@@ -26,6 +26,6 @@ def next_steps(found):
     return [
         *steps,
         ("outcome.differences(X)", f"where the {noun} and the model answer differently"),
-        ("outcome.refit(X)", f"the same {noun} learned anew, from all rows that you have"),
+        ("outcome.refit(X)", f"learn the {noun} again, from all rows that you have now"),
         ('outcome.report("report.html")', f"this report as a page{drawn}"),
     ]

@@ -23,6 +23,8 @@ _UNEVEN = 0.1
 
 def title_of(found):
     """What the report is about, for those who see it for the first time."""
+    if found.best is None:
+        return f"{_model_name(found)}: nothing small was found"
     what = "scorecard" if best_is_card(found) else "decision tree"
     return f"{_model_name(found)} as one small {what}"
 
@@ -44,7 +46,7 @@ def noun_of(found):
 
 def heading_of_differences(found):
     """What stands above the rules that say where the two differ."""
-    return f"Where the {noun_of(found)} leaves the model"
+    return f"Where the {noun_of(found)} and the model differ"
 
 
 def best_is_card(found):
@@ -74,22 +76,30 @@ def how_judged(found):
     learners = "results" if any(row.is_card for row in found.table) else "trees"
     if found.n_folds > 1:
         judged = (
-            f"{found.n_judged:,} rows in {found.n_folds} parts, each by {learners} that learned "
-            "from the others"
+            f"{found.n_judged:,} rows in {found.n_folds} parts, each part with {learners} that "
+            "learned from the other parts"
         )
     return (
-        f"Judged on {judged}. The {noun_of(found)} learned from {found.n_rows:,} rows. "
-        f"{found.seconds:,.0f} s in all."
+        f"Measured on {judged}. In all, there were {found.n_rows:,} rows to learn from. It took "
+        f"{found.seconds:,.0f} s."
     )
 
 
 def what_columns_say(found):
     """The words of the table explained."""
-    if found.is_classifier:
-        said = "Agreement is the share of those rows to which the model gives the same answer"
-    else:
-        said = "Agreement is the coefficient of determination (R²) of the model's answers"
-    return f"{said}; its interval covers the true one in 95 % of cases."
+    said = "Agreement is the share of rows on which a result gives the model's answer"
+    constant, truth = "the model's most frequent answer", "labels"
+    if not found.is_classifier:
+        said = (
+            "Agreement is the R² (coefficient of determination) of a result on the model's answers"
+        )
+        constant, truth = "the model's mean answer", "values"
+    said += f", with its 95 % interval. majority always gives {constant}. "
+    said += "plain_tree is scikit-learn's own tree, fitted on the model's answers"
+    names = [row.name for row in found.table if row.is_measured]
+    if "plain_tree_on_y" in names:
+        said += f", and plain_tree_on_y one that was fitted on the true {truth}"
+    return f"{said}."
 
 
 def share(value, by_class):

@@ -53,58 +53,61 @@ def _best_has(method):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification:
-    """What a fitted model can become; see :func:`simplify`.
+    """What :func:`simplify` found: the recommended tree, a verdict on it, and all other results.
 
-    It predicts, explains, writes and saves what is recommended, `best_model`.
-    ``simplification["plain_tree"]`` is another row of its table, and ``simplification.at(16)`` the
-    representer tree of another size; both are a :class:`SimplifiedModel`, too.
+    It predicts, explains, writes and saves with `best_model`, which is what is recommended.
+    ``simplification["plain_tree"]`` is the result of another method, and ``simplification.at(16)``
+    is the representer tree of another size. Both are a :class:`SimplifiedModel`, as `best_model`.
 
-    Parameters
+    Attributes
     ----------
     table : list of Bunch
-        The model, the most frequent answer, then every method that was tried. Each row has
-        ``name``, ``leaves`` (of all trees), ``trees``, ``bins`` (of a scorecard), ``accuracy``,
-        ``balanced_accuracy``, ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of
-        95 %), ``class_agreement`` (a dict: of the rows to which the model gives a label, the share
-        to which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
-        ``is_card``, ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and
-        agreement are coefficients of determination.
+        Rows for the model, for the most frequent answer ("majority"), and for every method that was
+        tried. `to_frame` shows them as a table.
+
+        - ``name``, ``leaves`` (of all trees together), ``trees``, ``bins`` (of a scorecard).
+        - ``accuracy`` and ``balanced_accuracy`` on the true labels.
+        - ``agreement`` with the model, and its 95 % interval from ``agreement_low`` to
+          ``agreement_high``. In regression, accuracy and agreement are coefficients of
+          determination.
+        - ``class_agreement``: for each label, how many of the rows to which the model gives it get
+          it here, too, as a share.
+        - ``promise`` in words, and ``is_proven``: whether it is the model's answers that are
+          promised, with a proof.
+        - ``is_tree``, ``is_card``, ``is_measured`` (False: the method failed), ``seconds``, and
+          ``note``.
     best : str or None
-        Name of the row that is recommended; None if no tree was found.
+        Name of the row that is recommended. None: nothing was found.
     reason : str
-        Why it is recommended, in a sentence.
+        Why it is recommended.
     verdict : Verdict
-        Whether it follows the model, in words (``verdict.text``) and in numbers.
+        How far it follows the model, in words (``verdict.text``) and in numbers:
+        ``agreement``, ``agreement_low``, ``agreement_high``, ``model_accuracy``,
+        ``tree_accuracy``, ``lost_by_tree``.
     curve : list of Bunch
-        For each size that was looked at: ``n_leaves`` (asked for), ``leaves``, ``agreement``,
-        ``agreement_low``, ``agreement_high``, ``accuracy``, ``plain_agreement`` (of a plain tree of
-        that size) and ``is_best``.
+        One entry for each size that was compared: ``n_leaves`` (asked for), ``leaves``,
+        ``agreement``, ``agreement_low``, ``agreement_high``, ``accuracy``, ``plain_agreement`` (of
+        a plain tree of that size) and ``is_best``.
     notes : list of str
-        What else should be known; two sentences at most.
+        What else matters, in at most two sentences.
     not_tried : dict
         Methods that were not tried, with the reason.
     results : dict
-        A :class:`SimplifiedModel` for each measured row.
+        A :class:`SimplifiedModel` for each method that has a result.
     max_leaves : int
-        Size of the recommended tree.
+        The most leaves that the recommended tree could have.
     is_classifier : bool
         Whether the model is a classifier.
     n_rows : int
-        Rows that were learned from.
+        Number of rows to learn from.
     n_judged : int
-        Rows that were left out, at one time or another, to measure.
+        Number of rows that were left out, at one time or another, to measure.
     n_folds : int
-        How often rows were left out.
+        Number of parts in which rows were left out.
     feature_names : list of str
         Names of the columns.
     seconds : float
         Time taken.
-    _by_size : dict
-        What `at` returns.
-    _task : object
-        What `refit` learns from anew.
-    _left_out : object or None
-        The rows that the recommended tree was measured on, and what the model and it answered.
 
     Examples
     --------
@@ -116,10 +119,14 @@ class Simplification:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), MLPClassifier(max_iter=300, random_state=0))
     >>> outcome = simplify(model.fit(X[:300], y[:300]), X[300:], y[300:], random_state=0)
+    >>> print(outcome.report())  # doctest: +ELLIPSIS
+    MLPClassifier as one small decision tree
+    ========================================
+    Verdict: The tree of ... leaves ...
     >>> outcome.not_tried["born_again"]
     "the model's trees cannot be read"
-    >>> print(outcome.report())  # doctest: +ELLIPSIS
-    MLPClassifier as one small decision tree...
+    >>> [row.name for row in outcome.table]
+    ['model', 'majority', 'plain_tree', 'plain_tree_on_y', 'representer', 'cultivated']
     """
 
     table: list

@@ -85,16 +85,16 @@ def in_words(tree, most=MOST_DRAWN):
 def what_leaves_say(tree):
     """The figures beside the answer of a leaf explained."""
     if tree.classes is None:
-        said = "In a leaf: its answer, and the training rows that come there."
+        said = "Each leaf shows its answer and the number of training rows in it."
     elif tree.shares_of:
         said = (
-            f"In a leaf: its answer, the share of {tree.shares_of} there to which the model gives "
-            "it, and the training rows that come there."
+            f"Each leaf shows its answer, the share of the {tree.shares_of} in it to which the "
+            "model gives this answer, and the number of training rows in it."
         )
     else:
-        said = "In a leaf: its answer, and its share of the training rows that come there."
+        said = "Each leaf shows its answer, and the share of the training rows in it that have it."
     if tree.nodes.n_leaves > MOST_DRAWN:
-        said += " The lower parts are not shown."
+        said += " The lowest parts of the tree are not shown."
     return said
 
 

@@ -82,87 +82,87 @@ def simplify(
 ) -> Simplification:
     """Try what a fitted model can become, compare the results, and recommend a small one.
 
-    The model is asked for its answers to the rows, and never fitted again or changed. Every method
-    that goes with it learns these answers, and is compared with the model on rows that it did not
-    learn from.
+    The model is asked for its answers to the rows. It is not fitted again or changed. Each method
+    learns these answers, and is then compared with the model on rows that it did not learn from.
 
     Read more in the :ref:`User Guide <simplify>`.
 
     Parameters
     ----------
     model : estimator
-        Any fitted classifier or regressor, or pipeline that ends in one, with or without
-        :class:`~sklearn.frozen.FrozenEstimator`; or a ``Booster`` of LightGBM or XGBoost. Methods
-        that read trees need an ensemble as described for :class:`BornAgainClassifier`; for others
-        they are listed as not tried.
+        Any fitted classifier or regressor, a pipeline that ends in one, or a ``Booster`` of
+        LightGBM or XGBoost. :class:`~sklearn.frozen.FrozenEstimator` around it changes nothing.
+        Methods that read trees need an ensemble as described for :class:`BornAgainClassifier`. For
+        other models, these methods are listed as not tried.
     X : array-like or data frame of shape (n_rows, n_features)
-        Rows as the model takes them; text, categories and missing values are welcome if the model
-        takes them. Give rows that the model was not trained on. On its training rows, the figures
-        mislead; a forest that was fitted on exactly these rows is asked for its out-of-bag answers.
-        Of more than 50,000 rows or 4 million entries, a part is drawn.
+        Rows as the model takes them, also with text, categories and missing values. Give rows that
+        the model was not trained on. On its training rows the figures mislead. If these are exactly
+        the rows that a forest was fitted on, its out-of-bag answers are used. Of more than 50,000
+        rows or 4 million entries, a part is drawn.
     y : array-like of shape (n_rows,) or None, default=None
-        True labels or values. None: there is no accuracy, and no tree fitted to them.
+        True labels or values. Without them, no accuracy is measured, and no tree is fitted to them.
     X_more : array-like or data frame of shape (n_more, n_features) or None, default=None
-        Further rows to learn from, which are never used to measure anything: those on which the
-        model was fitted, for example. The more, the better the tree.
+        More rows to learn from, such as those that the model was fitted on. They are never used to
+        measure anything. The more there are, the better the tree becomes.
     max_leaves : int or None, default=None
-        Leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves are
-        compared, and the one is recommended beyond which more leaves gain little. Sizes below the
-        number of the model's classes are left out.
+        The most leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves
+        are compared, and the smallest is taken beyond which more leaves gain little. Sizes below
+        the number of the model's classes are left out.
     methods : "auto", "all", str or list of str, default="auto"
         Methods to try besides the plain trees: "representer", "cultivated", "born_again",
-        "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto": those
-        that are quick, or seldom fail to be good, for the model; "all": all that go with it.
+        "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto" tries
+        those that are quick, or usually good, for the model. "all" tries all that work with it.
     kinds : str or sequence of str, default=("tree",)
         What can be recommended: "tree", "scorecard", or both. With "scorecard", a
-        :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried beside the trees; it
-        may have eight bins more than a tree has leaves, and takes a few seconds for each time that
-        rows are left out. Without "tree", only the plain trees are tried, to compare with.
-    scoring : str, callable or None, default=None
-        What decides in place of the agreement, as for those who care about a rare class: the name
-        of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
-        answers and the tree's.
-    class_weight : dict, "balanced" or None, default=None
-        What a row of each of the model's classes counts in the agreement that decides; "balanced":
-        all classes together count alike.
-    atol : float or str, default="10%"
-        In regression, how far from the model's value results may be that promise something
-        ("born_again", "faithful" and others): a number, or a share of the standard deviation of the
-        model's answers to the rows. Of classifiers, they keep the class.
+        :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried, too. It may have eight
+        bins more than a tree has leaves, and takes some seconds. Without "tree", only the plain
+        trees are tried, for comparison.
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
-        operations, so that the result depends neither on the speed of the machine nor on its
-        load. With a limit, methods get a share of what is left, one after the other; those that
-        get no turn are listed as not tried. Asking the model and fitting plain trees is not
-        limited, and a method may need a second or two to stop.
-    feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
-        given, with half of what the model's features cost.
-    validation_fraction : float in (0, 1), default=0.2
-        Part of the rows that is left out at a time. Of at most 2,000 rows, each is left out once,
-        in as many folds as that makes; of more, one part is held out.
-    refit : bool, default=True
-        Learn the recommended tree again from all rows, once it is chosen, if `time_limit` leaves
-        the time. Its figures stay those
-        of trees that had not seen the rows they were measured on.
+        operations. So the result does not depend on the speed of the machine. With a limit,
+        each method gets a share of the time that is left, and methods that get none are listed as
+        not tried. Asking the model and fitting plain trees is not limited, and a method may take a
+        second or two to stop.
     random_state : int, RandomState instance or None, default=None
-        Which rows are left out, and the methods' own randomness.
-    verbose : bool or int, default=0
-        If true, progress is shown on stderr.
+        Decides which rows are left out, and what the methods draw at random.
 
     Returns
     -------
     simplification : Simplification
-        Prints as a report with a verdict and the recommended tree; predicts, writes and saves what
-        it recommends.
+        Prints as a report with a verdict and the recommended tree. It predicts with that tree,
+        writes it and saves it.
+
+    Other Parameters
+    ----------------
+    scoring : str, callable or None, default=None
+        The score that decides instead of the agreement: the name of a metric such as
+        "balanced_accuracy", "recall" or "f1", or a function of the model's answers and the tree's.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the agreement that decides. "balanced": all classes count alike,
+        however rare.
+    atol : float or str, default="10%"
+        In regression, how far a result may be from the model's value if it promises to be near
+        ("born_again", "faithful" and others). A number, or a share of the standard deviation of
+        the model's answers. Classifiers keep the class instead.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Price of each feature, as for :class:`FeatureBudgetPruner`. If given, this method is tried,
+        with half of what the model's features cost.
+    validation_fraction : float in (0, 1), default=0.2
+        Part of the rows that is left out at a time. Up to 2,000 rows, each row is left out once.
+        Of more rows, only one such part is left out.
+    refit : bool, default=True
+        Learn the recommended tree again from all rows, if `time_limit` leaves the time. The figures
+        remain those of trees that had not seen the rows they were measured on.
+    verbose : bool or int, default=0
+        If true, progress is shown on stderr.
 
     Raises
     ------
     TypeError
         If the model is neither a classifier nor a regressor.
     ValueError
-        If there are fewer than eight rows, labels are none that the model gives, or a method is
-        not known.
+        If there are fewer than eight rows, the model gives none of the labels in `y`, or a method
+        is not known.
 
     See Also
     --------
@@ -173,23 +173,16 @@ def simplify(
     Notes
     -----
     What is recommended is a single, ordinary tree, or with ``kinds=("tree", "scorecard")`` perhaps
-    a scorecard, which must be clearly better, as any other result beside the representer tree. If
-    the answers of one are proven to be the model's at every input, it is this one. Otherwise it is
-    the representer tree, because its agreement on new rows was the highest on average, unless
-    another tree is clearly better: by more than 1.5 standard errors of the difference, among all
-    rows or where each class counts by about the square root of its share, and without falling
-    behind in the other. A smaller tree is taken if it agrees on as many rows, of all and of each
-    class, and there are enough of them to tell. The plain tree on the true labels is no result of
-    the model, and shown as a yardstick.
+    a scorecard. A tree that is proven to give the model's answer at every input comes first. Then
+    comes the representer tree, since it agreed best with the model on new rows on average. Another
+    result takes its place only if it agrees better by more than 1.5 standard errors. A smaller tree
+    takes its place if it agrees as well. The plain tree on the true labels is shown for comparison,
+    and never recommended. :ref:`recommendation_concept` has the rules in full.
 
-    Without `max_leaves`, the smallest size is taken to which no larger one is better by a point of
-    agreement (in regression, 0.02 of R2) for each doubling. With `scoring`, that score decides in
-    all of this, and classes count as it counts them.
-
-    Where several trees are compared, the best one's agreement is a little too high. The verdict
-    tells the agreement that is corrected for the choice [1]_. In regression, agreement is the
-    coefficient of determination. Intervals are of 95 %: those of Clopper and Pearson for shares,
-    and those of bootstrap samples in regression.
+    The verdict corrects the agreement of the chosen tree for the choice, since the best of several
+    measured values is a little too high [1]_. In regression, agreement is the coefficient of
+    determination. Intervals are of 95 %: those of Clopper and Pearson for shares, and those of
+    bootstrap samples in regression.
 
     References
     ----------
@@ -202,13 +195,23 @@ def simplify(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from ensemble_simplify import simplify
-    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
-    >>> outcome = simplify(model, X[1::2], y[1::2], X_more=X[::2], random_state=0)
+    >>> outcome = simplify(
+    ...     model, X[1::2], y[1::2], X_more=X[::2], max_leaves=3, random_state=0
+    ... )
+    >>> print(outcome.verdict.text)
+    The tree of 3 leaves follows the model. It agrees with the model on 99 % of rows. ...
+    >>> print(outcome.export_text(decimals=2))
+    |--- petal length (cm) <= 2.45
+    |   |--- class: 0 (91.8 % of synthetic rows, 50 training rows)
+    |--- petal length (cm) > 2.45
+    |   |--- petal width (cm) <= 1.65
+    |   |   |--- class: 1 (78.5 % of synthetic rows, 52 training rows)
+    |   |--- petal width (cm) > 1.65
+    |   |   |--- class: 2 (97.4 % of synthetic rows, 48 training rows)
     >>> outcome.predict(X[:2])
     array([0, 0])
-    >>> print(outcome.export("rules", decimals=2), end="")  # doctest: +ELLIPSIS
-    if ...
     """
     begin = time.monotonic()
     check_atol(atol)
@@ -253,8 +256,8 @@ def _checked_kinds(kinds):
     kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
-        given = repr(unknown[0]) if unknown else "nothing"
-        raise ValueError(f"kinds has {given}. Choose from {', '.join(map(repr, KINDS))}.")
+        given = f"has {unknown[0]!r}" if unknown else "is empty"
+        raise ValueError(f"kinds {given}. Choose from {', '.join(map(repr, KINDS))}.")
     return kinds
 
 
@@ -270,7 +273,7 @@ def _checked_methods(methods, kinds):
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(
-            f"methods has {unknown[0]!r}, which is none. Choose from 'auto', 'all' and "
+            f"methods has {unknown[0]!r}, which is not a method. Choose from 'auto', 'all' and "
             f"{', '.join(METHODS)}."
         )
     asked = [kind for kind in kinds if kind not in methods and kind in METHODS]
@@ -302,13 +305,13 @@ def _summed_up(search, trials, curve, given, refit, begin):
     task, judged = search.task, search.judged
     candidates = [trial.candidate for trial in trials if trial.result is not None]
     told = {"favourite": FAVOURITE, "max_leaves": task.max_leaves}
-    choice = choose(candidates, judged, **told)
+    choice = choose(candidates, judged, **told, kinds=search.kinds)
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
     # the verdict is on the largest size that was looked at, and the notes know all sizes
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
-    verdict = judge(best, judged, corrected, largest)
+    verdict = judge(best, judged, corrected, largest, search.kinds)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     rows = _rows(task, trials, judged, given.y)
     by_name = {row.name: row for row in rows}
@@ -358,9 +361,9 @@ def _notes(given, others):
     told = list(given.notes)
     if given.was_fitted_on:
         told.append(
-            "The model was fitted on these rows, and knows them by heart. So the answers compared "
-            "are out-of-bag: of the trees that have not seen the row. The accuracy of what learned "
-            "from the model cannot be told on them; rows that it has not seen would tell."
+            "The model was fitted on these rows. So its out-of-bag answers are compared: for each "
+            "row, those of its trees that have not seen the row. To measure the accuracy of the "
+            "results too, give rows that the model has not seen."
         )
     return [*told, *others][:2]
 

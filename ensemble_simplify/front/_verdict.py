@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.base import r2
-from ensemble_simplify.front._choice import compared, said, step
+from ensemble_simplify.front._choice import compared, nothing_found, said, step
 from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
@@ -72,7 +72,7 @@ class Verdict:
     lost_by_tree: float = np.nan
 
 
-def judge(best, judged, agreement=None, max_leaves=None):
+def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)):
     """The verdict on the recommended tree.
 
     Parameters
@@ -85,6 +85,8 @@ def judge(best, judged, agreement=None, max_leaves=None):
         Its corrected agreement. None: as it is measured on the rows.
     max_leaves : int or None, default=None
         The largest size that was tried. None: that of the tree.
+    kinds : tuple of str, default=("tree",)
+        What was asked for, which is said if there is none.
 
     Returns
     -------
@@ -92,8 +94,7 @@ def judge(best, judged, agreement=None, max_leaves=None):
         With its text.
     """
     if best is None:
-        size = "" if max_leaves is None else f" of at most {leaves(max_leaves)}"
-        return Verdict("none", f"No method found a tree{size}.")
+        return Verdict("none", nothing_found(kinds, max_leaves))
     if best.is_proven:
         agreement = 1.0
     elif agreement is None:
@@ -161,9 +162,9 @@ def notes(candidates, judged, best, in_sample=False):
     if in_sample:
         found.insert(
             0,
-            "The model was probably fitted on these rows. It knows their labels by heart, which no "
-            "small tree can learn: on new rows the agreement is higher than stated here as a rule, "
-            "and accuracies are lower. Give rows that the model has not seen.",
+            "The model was probably fitted on these rows, since it makes no error on them. On new "
+            "rows, agreement is usually higher than stated here, and accuracy is lower. Give rows "
+            "that the model has not seen.",
         )
     return found[:2]
 
@@ -200,37 +201,31 @@ def _accuracy_of_model(judged, rows):
 def _judgement(best, judged, level, agreement, label, majority, max_leaves):
     tree = f"{best.noun} of {best.in_size}"
     if best.is_proven:
-        return f"The {tree} gives the model's answer to every input; this is proven."
+        return f"The {tree} is proven to give the model's answer at every input."
     n_rows = int(best.rows.sum())
     if judged.is_classifier and majority == agreement == 1.0:
         return (
-            f"The model answers {_quoted(label)} to every held-out row, and so does the {tree}: "
-            "these rows cannot tell more."
+            f"The model answers {_quoted(label)} to every held-out row, and so does the {tree}. "
+            "These rows cannot tell whether it follows the model elsewhere."
         )
     if judged.is_classifier:
         share = said(agreement, n_rows)
         other = said(majority, n_rows)
         which = "weighted rows" if judged.class_weight is not None else "rows"
-        agrees = f"agrees with the model on {share} of {which}"
-        beside = f", and always answering {_quoted(label)} on {other}"
+        agrees = f"agrees with the model on {share} of {which}."
+        beside = f" Always answering {_quoted(label)} would agree on {other}."
     else:
         share = said(agreement, n_rows) if agreement > 0 else "nothing"
-        agrees = f"explains {share} of the variance of the model's answers"
+        agrees = f"explains {share} of the variance of the model's answers."
         beside = ""
-    if level == "none" and best.is_card:
-        return f"Nothing small follows this model: the best, a {tree}, {agrees}{beside}."
-    if level == "none":
-        limit = best.n_leaves if max_leaves is None else max_leaves
-        return (
-            f"No tree of at most {leaves(limit)} follows this model: the best, of "
-            f"{best.in_size}, {agrees}{beside}."
-        )
-    if level == "follows":
-        return f"The {tree} follows the model: it {agrees}{beside}."
-    return (
-        f"Good enough to see what the model goes by, not to replace it: the {tree} {agrees}"
-        f"{beside}."
-    )
+    kind = f"tree of at most {leaves(best.n_leaves if max_leaves is None else max_leaves)}"
+    kind = "small scorecard" if best.is_card else kind
+    begin = {
+        "follows": f"The {tree} follows the model. It",
+        "partly": f"The {tree} shows what the model goes by, but cannot replace it. It",
+        "none": f"No {kind} follows this model. The best one, of {best.in_size},",
+    }
+    return f"{begin[level]} {agrees}{beside}"
 
 
 def _distances(best, judged):
@@ -239,11 +234,11 @@ def _distances(best, judged):
     half, most = np.quantile(distances, [0.5, 0.9])
     text = (
         f"Its values are within {half:.3g} of the model's on half of the held-out rows, and within "
-        f"{most:.3g} on nine in ten"
+        f"{most:.3g} on nine rows in ten."
     )
     if best.within is None:
-        return f"{text}."
-    return f"{text}; they are within {best.within:.3g} at every input, which is proven."
+        return text
+    return f"{text} They are proven to be within {best.within:.3g} at every input."
 
 
 def _accuracies(model, tree, judged, n_rows, noun):
@@ -283,8 +278,8 @@ def _lost_classes(best, judged):
     if len(lost) > MOST_NAMED:
         named.append(f"{len(lost) - MOST_NAMED} other answers")
     return [
-        f"It gives {', '.join(named[:-1])} and {named[-1]} to less than half of the rows to which "
-        "the model does."
+        f"The {best.noun} misses more than half of the rows to which the model answers "
+        f"{', '.join(named[:-1])} or {named[-1]}."
     ]
 
 
@@ -314,9 +309,11 @@ def _closer_result(candidates, judged, best):
     _, other = max(closer, key=lambda entry: entry[0])
     share, n_rows = agreement_of(other, judged), int(other.rows.sum())
     size = f" ({other.in_size})" if other.may_win else ""
-    how = f"{said(share, n_rows)} agreement" if judged.is_classifier else f"an R2 of {share:.2f}"
-    what = "but larger" if other.may_win else "but no single ordinary tree"
-    return [f"Closer to the model, {what}: {other.name}{size}, with {how}."]
+    how = f"agrees on {said(share, n_rows)} of rows"
+    if not judged.is_classifier:
+        how = f"has an R2 of {share:.2f}"
+    what = "A larger result" if other.may_win else "A result that is no single ordinary tree"
+    return [f"{what} is closer to the model: {other.name}{size} {how}."]
 
 
 def _is_beside(other, best):
@@ -333,13 +330,13 @@ def _rare_classes(judged, best):
         return []
     if len(rare) == 1:
         label, n = rare[0]
-        have = f"Only {n:,} of the held-out rows {'has' if n == 1 else 'have'}"
         return [
-            f"{have} the model's answer {_quoted(label)}: little is known of the {best.noun} there."
+            f"The model answers {_quoted(label)} to only {n:,} of the held-out rows. These are too "
+            f"few to tell how the {best.noun} does there."
         ]
     return [
-        f"{len(rare)} of the model's answers have fewer than {FEW} of the held-out rows each: "
-        f"little is known of the {best.noun} there."
+        f"The model gives {len(rare)} of its answers to fewer than {FEW} held-out rows each. These "
+        f"are too few to tell how the {best.noun} does there."
     ]
 
 
@@ -362,8 +359,8 @@ def _smaller_tree(candidates, judged, best):
         return []
     other = min(smaller, key=lambda c: c.n_leaves)
     return [
-        f"Smaller, and perhaps as good, for the difference is within one standard error: "
-        f"{other.name} with {other.in_size}."
+        f"A smaller {best.noun} may be as good: {other.name} with {other.in_size}. The difference "
+        "is within one standard error."
     ]
 
 

@@ -1,11 +1,12 @@
 """Numbers: values, the cells between cut points, and trees over them. Knows no scikit-learn.
 
 `thresholds` makes thresholds float32-exact, and `tree_nodes` holds one tree as arrays. `axes` turns
-values into codes and back, and `domain` says which inputs can occur. Kernels: `_preorder` lists the
-nodes of a tree, `_regions` restricts and overlays trees over axes, `_cells` says what a forest
-answers on cells, `_gaps` where splits lie among rows, `_boxes` bounds what trees can add inside a
-box, `_sweep` searches a sorted column for the best split, and `_code_columns` puts columns into
-bins.
+values into codes and back, `code_sets` writes tests of sets of codes as thresholds, and `domain`
+says which inputs can occur. `linear_programs` alone knows HiGHS. Kernels: `_preorder` lists the
+nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts and overlays trees
+over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
+`_boxes` bounds what trees can add inside a box, `_sweep` searches a sorted column for the best
+split, and `_code_columns` puts columns into bins.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -35,7 +36,9 @@ from ensemble_simplify.grid.axes import (
     distinct_rows,
     sized_nodes,
 )
+from ensemble_simplify.grid.code_sets import as_thresholds
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
+from ensemble_simplify.grid.linear_programs import LinearProgram
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,

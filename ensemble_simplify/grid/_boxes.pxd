@@ -4,7 +4,9 @@ cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node
-from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t, uint64_t
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, int64_t, intp_t, should_stop, uint64_t,
+)
 
 cdef enum:
     # Boxes between two looks at the clock.
@@ -75,6 +77,16 @@ cdef class BoundedTrees:
     cdef int _leave_out(self, outside) except -1
     cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil
     cdef object _cells(self, const int32_t *cells, intp_t n)
+
+    cdef int _add_spreads(self, vector[float64_t] &spread) except -1
+
+    @cython.final
+    cdef inline int _count(self, float64_t deadline, int64_t max_boxes) except -1 nogil:
+        """Count a box that is looked at: 0, or 1 where time is over, 2 where boxes are."""
+        if self.n_boxes >= max_boxes:
+            return 2
+        self.n_boxes += 1
+        return self.n_boxes % POLL == 0 and should_stop(deadline)
 
     @cython.final
     cdef inline Gain *_gain(self, intp_t tree) noexcept nogil:

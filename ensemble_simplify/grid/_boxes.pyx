@@ -19,6 +19,7 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY
+from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, array_to_nodes, restrict_root, right_child
 from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, uint64_t
@@ -97,6 +98,21 @@ cdef class BoundedTrees:
         self.saved_tree.clear()
         self.saved_root.clear()
         self.saved_bound.clear()
+        return 0
+
+    cdef int _add_spreads(self, vector[float64_t] &spread) except -1:
+        """For every entry, how far apart its numbers lie in a tree, summed over the trees."""
+        cdef intp_t t, a, i, k
+        cdef float64_t least
+        spread.assign(self.width, 0.0)
+        for k in range(self.width):
+            for t in range(self.n_trees):
+                least = INFINITY
+                i = self.root_of[t]
+                for a in range(i, i + self.nodes[i].size):
+                    if self.nodes[a].axis < 0:
+                        least = min(least, self.most[a * self.width + k])
+                spread[k] += self.most[i * self.width + k] - least
         return 0
 
     # ------------------------------------------------------------------ restricting trees to a box

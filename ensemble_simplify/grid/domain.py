@@ -16,8 +16,8 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.grid.linear_programs import LinearProgram
 
 # Below this number float32 represents n + 1/2 for every whole number n.
 HALVES = float(1 << 22)

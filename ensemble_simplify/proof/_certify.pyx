@@ -20,7 +20,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
+from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, should_stop, uint8_t, uint64_t,
@@ -588,10 +588,7 @@ cdef class Certifier(BoundedTrees):
                 return REFUTED
         self._load(lo, hi)
         while True:
-            if self.n_boxes >= max_boxes:
-                return UNDECIDED
-            self.n_boxes += 1
-            if self.n_boxes % POLL == 0 and should_stop(deadline):
+            if self._count(deadline, max_boxes):
                 return UNDECIDED
             verdict = self._look()
             if verdict == 3:
@@ -619,10 +616,7 @@ cdef class Certifier(BoundedTrees):
         self.n_boxes = 0
         self.n_pending = 0
         while True:
-            if self.n_boxes >= max_nodes or self.n_boxes == MAX_NODES:
-                return 0
-            self.n_boxes += 1
-            if self.n_boxes % POLL == 0 and should_stop(deadline):
+            if self._count(deadline, min(max_nodes, MAX_NODES)):
                 return 0
             self._bound_units()
             node.axis = node.cut = -1

@@ -21,11 +21,9 @@ cimport cython
 from libc.math cimport INFINITY, exp, log
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
+from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node
-from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, should_stop,
-)
+from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t
 
 cdef enum:
     # Points that are judged at a time.
@@ -188,12 +186,8 @@ cdef class JointSearch(BoundedTrees):
         """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
         cdef intp_t a, form
         cdef int where
-        if self.n_boxes >= self.max_boxes:
-            self.limit = 2
-            return 2
-        self.n_boxes += 1
-        if self.n_boxes % POLL == 0 and should_stop(self.deadline):
-            self.limit = 1
+        self.limit = self._count(self.deadline, self.max_boxes)
+        if self.limit:
             return 2
         where = self._inside(axis, cut)
         if where == 0:
@@ -271,8 +265,7 @@ cdef class JointSearch(BoundedTrees):
             Cells; if the attribute ``stopped`` is None, there are others only if there are
             `n_points` of them.
         """
-        cdef intp_t t, a, i, k, width
-        cdef float64_t least, spread
+        cdef intp_t a, k, width
         cdef const int32_t[::1] first, last
         self._leave_out(outside)
         width = forms.shape[1]
@@ -294,16 +287,8 @@ cdef class JointSearch(BoundedTrees):
         self.start.assign(&start[0], &start[0] + width)
         self.need.assign(&need[0], &need[0] + width)
         # forms are compared as shares of how far apart their numbers lie in a tree
-        self.scale.assign(self.width, 0.0)
+        self._add_spreads(self.scale)
         for k in range(self.width):
-            for t in range(self.n_trees):
-                least = INFINITY
-                i = self.root_of[t]
-                for a in range(i, i + self.nodes[i].size):
-                    if self.nodes[a].axis < 0:
-                        least = min(least, self.most[a * self.width + k])
-                spread = self.most[i * self.width + k] - least
-                self.scale[k] += spread
             self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 0.0
         if box is None:
             whole = [self.n_cells[a] - 1 for a in range(self.n_axes)]

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 class Agreement:
     """Outcome of `agreement`.
 
-    Parameters
+    Attributes
     ----------
     share : float
         Share of the rows of `X` that the models answer alike: with the same label, or with numbers

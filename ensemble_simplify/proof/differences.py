@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 class Difference:
     """Rows of one rule of `differences`.
 
-    Parameters
+    Attributes
     ----------
     rule : str
         Which rows it holds, in the user's columns; ``"every row"`` if it holds them all.
@@ -150,7 +150,7 @@ class Difference:
 class Differences:
     """Outcome of `differences`: a list of `Difference`, that of the most differing rows first.
 
-    Parameters
+    Attributes
     ----------
     rules : list of Difference
         No row is in two of them.

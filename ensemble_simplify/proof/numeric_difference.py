@@ -342,14 +342,18 @@ class Closeness:
         self._bracket(deadline, max_boxes)
         return found
 
+    def _is_settled(self):
+        """Whether the outcome is known before boxes are looked at; it is then set."""
+        if self.found.cell is not None:
+            self.found.outcome = False
+        elif self.found.bound <= self.atol:
+            self.found.outcome = True
+        return self.found.outcome is not None
+
     def _decide(self, deadline, max_boxes):
         """Lower the bar to the tolerance."""
         found = self.found
-        if found.cell is not None:
-            found.outcome = False
-            return
-        if found.bound <= self.atol:
-            found.outcome = True
+        if self._is_settled():
             return
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []

@@ -164,11 +164,7 @@ class Rise(Closeness):
 
     def _decide(self, deadline, max_boxes):
         found = self.found
-        if found.cell is not None:
-            found.outcome = False
-            return
-        if found.bound <= self.atol:
-            found.outcome = True
+        if self._is_settled():
             return
         bar, last = self.atol + self.margin, self.atol - self.margin
         if self.atol == 0:

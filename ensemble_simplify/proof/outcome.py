@@ -18,7 +18,7 @@ class Verification(HasEvidence):
 
     It is true (in the sense of ``if``) only where equality, or closeness, is proven.
 
-    Parameters
+    Attributes
     ----------
     equal : bool or None
         True: proven; False: there is a counterexample; None: a limit came first.

@@ -15,13 +15,14 @@ import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.entries import plain_levels
 from ensemble_simplify.reading.node_fields import (
     HIST_FIELDS,
     HIST_NOTES,
     not_known,
     unknown_fields,
 )
-from ensemble_simplify.reading.table import Table, plain_levels
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
     MAX_CODE,
     Reading,

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.grid import Stopped, float32_floor, last_double
+from ensemble_simplify.grid import Stopped, as_thresholds, float32_floor, last_double
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.cut_offs import in_range
 from ensemble_simplify.reading.decision import (
@@ -26,10 +26,11 @@ from ensemble_simplify.reading.decision import (
     scores_of,
 )
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import n_features_of, own_table, read, readable
+from ensemble_simplify.reading.sklearn import n_features_of, read
+from ensemble_simplify.reading.stands_for import own_table, readable
 from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
+from ensemble_simplify.reading.trees import MAX_NODES, name_of
 
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20

@@ -16,7 +16,8 @@ from ensemble_simplify.reading.cut_offs import around, insides
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.sample import check_sample
-from ensemble_simplify.reading.sklearn import own_table, table_of
+from ensemble_simplify.reading.sklearn import table_of
+from ensemble_simplify.reading.stands_for import own_table
 from ensemble_simplify.reading.table import Table, is_plain
 from ensemble_simplify.reading.trees import classes_of
 

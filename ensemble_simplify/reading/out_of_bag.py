@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.model import Model
-from ensemble_simplify.reading.sklearn import readable
+from ensemble_simplify.reading.stands_for import readable
 
 # Rows times trees that are sent through the trees at once.
 _BATCH = 1 << 22

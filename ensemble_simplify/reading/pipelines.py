@@ -40,8 +40,9 @@ from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
+from ensemble_simplify.reading.entries import is_missing, plain_levels
 from ensemble_simplify.reading.native import is_booster, stand_in
-from ensemble_simplify.reading.table import Table, is_missing, plain_levels
+from ensemble_simplify.reading.table import Table
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
 _MONOTONE = (

@@ -16,7 +16,7 @@ from scipy.special import expit, softmax
 from ensemble_simplify.grid import FLOAT32_MAX
 from ensemble_simplify.reading.decision import link_margin, scores_of
 from ensemble_simplify.reading.pipelines import says_it_takes_gaps
-from ensemble_simplify.reading.sklearn import has_own_methods, is_known_by_its_trees
+from ensemble_simplify.reading.stands_for import has_own_methods, is_known_by_its_trees
 
 # Rows that are put to a model; the last of them lack something, if the model takes that.
 N_ROWS, N_LACKING = 32, 8

@@ -10,7 +10,6 @@ Only this module and those that it takes families from know where an ensemble ke
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -35,8 +34,6 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.boosting import (
-    bits_of,
-    codes_and_table,
     read_hist_gradient_boosting,
     read_lightgbm,
     read_xgboost,
@@ -52,32 +49,19 @@ from ensemble_simplify.reading.cut_offs import (
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.imported import holds_reading, read_held
 from ensemble_simplify.reading.native import LightGBMBooster, XGBoostBooster, library_of
-from ensemble_simplify.reading.node_fields import (
-    OF_HASH,
-    OF_SET,
-    OF_THRESHOLD,
-    TREE_FIELDS,
-    is_untested,
-    not_known,
-    unknown_fields,
-)
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import SEARCHES, Transformers, owner_of, unwrap
+from ensemble_simplify.reading.sklearn_trees import is_categorical, tree_of, tree_of_categories
+from ensemble_simplify.reading.stands_for import PACKAGE, is_ours, own_table, readable
 from ensemble_simplify.reading.steps import read_ebm
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import (
-    MAX_CODE,
     Reading,
-    Tree,
     Trees,
     constant_tree,
     name_of,
-    sides_of,
     spread,
 )
-
-# What this package's estimators wrap: their ``predict`` is the predict of one of these.
-_WRAPPED = ("decision_tree_", "pruned_estimator_")
 
 
 def read(estimator, *, within=None, rows=None, like=None):
@@ -107,98 +91,6 @@ def read(estimator, *, within=None, rows=None, like=None):
     return reading
 
 
-def readable(estimator):
-    """What is read in place of an estimator.
-
-    ``FrozenEstimator`` is taken off; an estimator of this package stands for the fitted tree or
-    ensemble that it wraps and whose ``predict`` is its own. Everything else stands for itself.
-    """
-    estimator = unwrap(estimator)
-    while _is_ours(estimator):
-        inner = [name for name in _WRAPPED if hasattr(estimator, name)]
-        if not inner:
-            break
-        estimator = unwrap(getattr(estimator, inner[0]))
-    return estimator
-
-
-def _is_ours(estimator):
-    """Whether an estimator has its ``predict`` from this package."""
-    return _predicts_as_we_do(type(estimator)) and "predict" not in vars(estimator)
-
-
-@lru_cache
-def _predicts_as_we_do(kind):
-    """Whether a class has its ``predict`` from this package."""
-    if not hasattr(kind, "predict"):
-        return False
-    return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
-
-
-_PACKAGE = __name__.partition(".")[0]
-_OURS = f"{_PACKAGE}."
-
-
-def has_own_methods(estimator):
-    """Whether a model and its members predict with the methods of the libraries they come from.
-
-    None of them was overridden, or replaced by hand in an object or in its class.
-    """
-    kinds, todo = set(), [estimator]
-    while todo:
-        one = unwrap(todo.pop())
-        if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
-            return False
-        kinds.add(type(one))
-        wrapped = _WRAPPED if _is_ours(one) else ()
-        inner = [getattr(one, name) for name in wrapped if hasattr(one, name)]
-        if isinstance(one, Pipeline):
-            inner = [step for _, step in one.steps]
-        todo += inner or _parts(one) + insides(one)
-    return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
-
-
-# What readers know the arithmetic of.
-_ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))
-
-
-def _is_own(kind, method):
-    """Whether a class, if it has a method, has it as its library wrote it."""
-    if not hasattr(kind, method):
-        return True
-    owner = owner_of(kind, method)
-    if owner.__module__.partition(".")[0] not in _LIBRARIES:
-        return False
-    return getattr(vars(owner)[method], "__module__", None) == owner.__module__
-
-
-_LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", "interpret", _PACKAGE)
-
-
-def is_known_by_its_trees(estimator):
-    """Whether no setting but those that are read can change what a model answers.
-
-    So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
-    Of versions that came later, that is not known, but of trees that this package wrote.
-    """
-    if is_untested() and not _is_ours(unwrap(estimator)):
-        return False
-    while isinstance(last := readable(estimator), Pipeline):
-        estimator = last.steps[-1][1]
-    if type(last).__module__.partition(".")[0] != "sklearn":
-        return False
-    parts = {type(part): part for part in _parts(last)}
-    return all(map(is_known_by_its_trees, [*parts.values(), *insides(last)]))
-
-
-def _parts(estimator):
-    """The members of an ensemble, those in stages one after the other."""
-    parts = []
-    for part in getattr(estimator, "estimators_", ()):
-        parts += part.tolist() if isinstance(part, np.ndarray) else [part]
-    return parts
-
-
 def n_features_of(estimator):
     """Number of features that a fitted ensemble takes; as `readable` answers it."""
     if isinstance(estimator, Pipeline):
@@ -212,13 +104,6 @@ def n_features_of(estimator):
     ):  # it forgets the number in copies, and in models from files
         return len(estimator.feature_names_ or ())
     return int(estimator.n_features_in_)
-
-
-def own_table(estimator):
-    """The table that an estimator of this package was fitted on; None for another one."""
-    if inner := insides(estimator):
-        return own_table(unwrap(inner[0]))
-    return vars(estimator).get("_table") if _is_ours(estimator) else None
 
 
 def table_of(estimator, forest=None):
@@ -236,7 +121,7 @@ def table_of(estimator, forest=None):
         table = _table_of_pipeline(estimator)
     elif library_of(estimator) == "catboost":
         table = table_of_catboost(estimator)
-    elif _encodes_categories(type(estimator)) or _is_categorical(estimator).any():
+    elif _encodes_categories(type(estimator)) or is_categorical(estimator).any():
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
@@ -327,6 +212,12 @@ def _has_categories(reading):
     return reading.table is not None and bool(reading.table.categorical.any())
 
 
+_CATEGORICAL = (
+    "{} has categorical splits, which are not supported. Encode the categories as numbers or "
+    "one-hot columns."
+)
+
+
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
     if any(map(_has_categories, readings)):
@@ -346,86 +237,9 @@ def _sklearn_tree(estimator, within):
     check_is_fitted(estimator)
     _check_width(estimator, within)
     _one_output(estimator)
-    if _is_categorical(estimator).any():
+    if is_categorical(estimator).any():
         raise ValueError(_CATEGORICAL.format(name_of(estimator)))
-    return _tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
-
-
-def _tree_of(estimator, nodes):
-    """A scikit-learn tree with one output, from the fields of its nodes."""
-    if unknown := unknown_fields(nodes, TREE_FIELDS):
-        found = f"{name_of(estimator)} has nodes with fields that are not known"
-        raise ValueError(not_known(f"{found}: {', '.join(unknown)}"))
-    return Tree(
-        name=name_of(estimator),
-        left=nodes["left_child"],
-        right=nodes["right_child"],
-        feature=nodes["feature"],
-        threshold=nodes["threshold"],
-        value=np.array(estimator.tree_.value[:, 0, :], dtype=np.float64, order="C"),
-        n_features=estimator.n_features_in_,
-        estimator=estimator,
-        missing_left=nodes["missing_go_to_left"].astype(bool),
-    )
-
-
-_CATEGORICAL = (
-    "{} has categorical splits, which are not supported. Encode the categories as numbers or "
-    "one-hot columns."
-)
-
-
-def _is_categorical(estimator):
-    """Which features a tree of scikit-learn 1.10 or later takes as categories."""
-    found = getattr(estimator, "is_categorical_", None)
-    return np.zeros(0, dtype=bool) if found is None else np.asarray(found, dtype=bool)
-
-
-def _tree_of_categories(estimator):
-    """One scikit-learn tree with splits of categories, and its table.
-
-    Its encoder counts the categories of each column; one that it does not know is missing.
-    """
-    nodes = estimator.tree_.__getstate__()["nodes"]
-    tree = _tree_of(estimator, nodes)
-    tree.estimator = None  # whose nodes are others
-    categorical = _is_categorical(estimator)
-    columns = np.flatnonzero(categorical)
-    categories = estimator._categorical_encoder.categories_
-    if (most := max(map(len, categories))) >= MAX_CODE:
-        raise ValueError(
-            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
-            "are supported. Put rare ones together."
-        )
-    seen = np.concatenate([columns, np.flatnonzero(~categorical)])
-    codes, table = codes_and_table(estimator, seen, categories)
-    splits = np.flatnonzero(tree.left != -1)
-    of_category = splits[np.isin(tree.feature[splits], columns)]
-    kinds = np.full(len(nodes), OF_THRESHOLD)
-    if "split_kind" in nodes.dtype.names:
-        kinds = nodes["split_kind"].astype(np.int64)
-    else:
-        kinds[of_category] = OF_SET
-    tests_set = np.isin(kinds[splits], (OF_SET, OF_HASH))
-    if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
-        found = f"{name_of(estimator)} has kinds of splits that are not known"
-        raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
-    place, sets = {column: i for i, column in enumerate(columns.tolist())}, {}
-    for node in of_category.tolist():
-        known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
-        inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
-        sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
-    trees = Trees(estimator)
-    trees.add(tree, sets)
-    return trees, table
-
-
-def _hash(seed, n_categories):
-    """Whether a hash sends each category left: "lowbias32" of Chris Wellons, its lowest bit."""
-    x = np.arange(n_categories, dtype=np.uint32) ^ np.uint32(seed)
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
-        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
-    return (x & np.uint32(1)).astype(bool)
+    return tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
 
 
 def keep_members(estimator, members):
@@ -462,8 +276,8 @@ def widen_members(estimator, features, n_features, names=None):
 def _read_tree(estimator, within):
     """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
     _one_output(estimator)
-    if _is_categorical(estimator).any():
-        trees, table = _tree_of_categories(estimator)
+    if is_categorical(estimator).any():
+        trees, table = tree_of_categories(estimator)
     else:
         trees, table = [_sklearn_tree(estimator, within)], None
     tree = trees[0]
@@ -909,14 +723,14 @@ def _family_of(estimator):
         for method in methods:
             owner = owner_of(type(estimator), method)
             # this package's own forest makes numbers of its rows, and answers as its kind does
-            is_known = owner is owner_of(kind, method) or owner.__module__.startswith(_OURS)
+            is_known = owner is owner_of(kind, method) or owner.__module__.startswith(f"{PACKAGE}.")
             if not is_known or method in vars(estimator):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."
                 )
         return family
-    if _is_ours(estimator):
+    if is_ours(estimator):
         check_is_fitted(estimator)
         if holds_reading(estimator):
             return read_held
@@ -951,7 +765,7 @@ def takes_numbers_alone(estimator):
         given = estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
     kinds = (kind for kinds, _, family in _FAMILIES if family in _OF_NUMBERS for kind in kinds)
-    if not isinstance(estimator, tuple(kinds)) or _is_ours(estimator):
+    if not isinstance(estimator, tuple(kinds)) or is_ours(estimator):
         return False
     return all(
         takes_numbers_alone(value)

@@ -8,7 +8,6 @@ gaps or builds frames does so here.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from numbers import Integral, Real
@@ -16,13 +15,32 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify.reading.entries import (
+    are_float32,
+    are_numbers,
+    are_texts,
+    distinct_levels,
+    fits,
+    is_missing,
+    is_whole,
+    itself,
+    lacks_none,
+    levels_of,
+    narrow_floats,
+    number_outside,
+    plain_level,
+    scale_of,
+    some_of,
+    with_nan,
+    with_room,
+)
+from ensemble_simplify.reading.gaps import Gaps
 from ensemble_simplify.reading.level_hash import is_stand_in, level_hash, text_of
 
 # What stands for a level that a model never saw, where it takes such.
 UNKNOWN = "<unknown>"
 # Entries, such as dates, that are no numbers and have an order of themselves.
 _OF_TIME = (date, time, timedelta)
-_NARROW = {"float32": np.float32, "float16": np.float16}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +87,9 @@ class Table:
     whole : tuple or None
         Dtypes of columns of integers and booleans, which `decode` gives to columns of which it can
         be said; None for others, or where such columns come as floats.
+    scales : tuple of (ndarray or None), or None
+        The levels of each column in the order that the user gave them by the dtype of the column;
+        None: no order was given.
     """
 
     names: np.ndarray | None
@@ -87,6 +108,7 @@ class Table:
     hashed: tuple = ()
     categories: tuple | None = None
     whole: tuple | None = None
+    scales: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -118,7 +140,9 @@ class Table:
             levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
             if unknown == "missing":  # in the rows of a model that does not say how it knows gaps
                 untold = [j for j in range(n_columns) if known.levels[j] is None]
-                as_none += tuple(j for j in untold if levels[j] is not None and _lacks(columns[j]))
+                as_none += tuple(
+                    j for j in untold if levels[j] is not None and lacks_none(columns[j])
+                )
         table = replace(
             known,
             names=names,
@@ -165,7 +189,7 @@ class Table:
         """What entries of a column are looked up by, as a function."""
         if j in self.hashed:
             return level_hash
-        return str if j in self.as_text else _itself
+        return str if j in self.as_text else itself
 
     def _joined(self, j, column):
         """Levels of a column: those of this table, then others of the rows; None: it has none."""
@@ -173,12 +197,12 @@ class Table:
             return self._named(j, column)
         known = self.levels[j]
         if known is None:
-            own = None if self.categorical[j] else _levels(column)
+            own = None if self.categorical[j] else levels_of(column)
             # a model that knows the levels of others takes this one for numbers
-            numbers = self.coded.any() and own is not None and _are_numbers(own)
+            numbers = self.coded.any() and own is not None and are_numbers(own)
             return None if numbers else own
-        own = _levels(column)
-        own = _distinct(column) if own is None else own
+        own = levels_of(column)
+        own = distinct_levels(column) if own is None else own
         seen = set(known.tolist())
         more = [level for level in own.tolist() if level not in seen]
         if not more:
@@ -244,17 +268,26 @@ class Table:
                     f"(0, {last}), which holds all known levels."
                 )
 
+    def scale(self, j):
+        """The levels of a column in the order that the user gave them, as a list.
+
+        None where no order was given, or one of other levels than those of the column.
+        """
+        found = None if self.scales is None else self.scales[j]
+        if found is None or self.levels[j] is None:
+            return None
+        return found.tolist() if set(found.tolist()) == set(self.levels[j].tolist()) else None
+
     def natural_order(self, j):
         """Places of the levels of a column in the order that they have of themselves, or None.
 
-        Numbers have one, dates, and pandas' ordered categories; what these lack comes after them.
+        Numbers have one, dates, and levels that the user gave one; what this lacks comes after it.
         """
-        levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
-        # polars' Enum is ordered
-        if getattr(kind, "ordered", str(kind).startswith("Enum")):
-            place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
+        levels, given = self.levels[j].tolist(), None if self.scales is None else self.scales[j]
+        if given is not None:
+            place = {level: i for i, level in enumerate(given.tolist())}
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
-        if _are_numbers(self.levels[j]):
+        if are_numbers(self.levels[j]):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
         if len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME):
             return np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
@@ -270,13 +303,14 @@ class Table:
             # the dtype of levels is none for their codes, which one of the two may hold
             kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
             dtypes = tuple(kind if alike else None for kind, alike in kinds)
-            return replace(self, frame=X.frame, dtypes=dtypes if any(dtypes) else None)
+            dtypes = dtypes if any(dtypes) else None
+            return replace(self, frame=X.frame, dtypes=dtypes, scales=X.scales)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
             self._check_width(len(kinds), "X")
         else:
             frame, kinds = self.frame, [getattr(X, "dtype", None)] * len(self)
-        narrow = _narrow_floats(
+        narrow = narrow_floats(
             [kind for own, kind in zip(self.levels, kinds, strict=True) if own is None]
         )
         # integers have no place for gaps, nor for levels that nobody knows
@@ -288,14 +322,23 @@ class Table:
             else kind
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
         )
-        return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+        like = replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+        return like.scaled_like(X)
+
+    def scaled_like(self, X):
+        """The same columns, with the orders of their levels that the dtypes of some rows give."""
+        if not hasattr(X, "columns"):
+            return self
+        kinds = zip(self.levels, list(X.dtypes), strict=True)
+        scales = tuple(None if own is None else scale_of(kind) for own, kind in kinds)
+        return replace(self, scales=scales if any(own is not None for own in scales) else None)
 
     def as_whole(self, X):
         """The same columns, in which integers and booleans come as such, as they do in a frame."""
         if not hasattr(X, "columns"):
             return self
         whole = tuple(
-            kind if own is None and _is_whole(kind) else None
+            kind if own is None and is_whole(kind) else None
             for own, kind in zip(self.levels, list(X.dtypes), strict=True)
         )
         return replace(self, whole=whole if any(kind is not None for kind in whole) else None)
@@ -336,7 +379,7 @@ class Table:
             of_numbers = np.array([own is None for own in table.levels], dtype=bool)
             codes |= table.categorical & of_numbers
         # where others know other things than text, 1 and "1" stay two levels
-        hashed = {j for table in merged for j in table.hashed if _are_texts(levels[j])}
+        hashed = {j for table in merged for j in table.hashed if are_texts(levels[j])}
         return replace(
             first, levels=levels, unknown=unknown, codes=codes, hashed=tuple(sorted(hashed))
         )
@@ -350,7 +393,7 @@ class Table:
         name = repr(j if tables[0].names is None else tables[0].names[j])
         known = [table.levels[j].tolist() for table in coded]
         if len(coded) < len(tables):
-            are_single = coded[0].has_numbers(j) and _are_single(known[0])
+            are_single = coded[0].has_numbers(j) and are_float32(known[0])
             if are_single and coded[0].unknown[j] != "refused":
                 return None
             if not are_single and not any_levels:
@@ -373,10 +416,10 @@ class Table:
             own = set(table.levels[j].tolist())
             if not any_levels and (lacking := [level for level in every if level not in own]):
                 raise ValueError(
-                    f"The column {name} has the level {_plain(lacking[0])!r}, which one of the "
-                    "models was fitted on and the other one refuses: it knows "
-                    f"{_some(table.levels[j])}. Fit both on rows with the same levels, or encoders "
-                    "with handle_unknown='ignore'."
+                    f"The column {name} has the level {plain_level(lacking[0])!r}, which one of "
+                    "the models was fitted on and the other one refuses: it knows "
+                    f"{some_of(table.levels[j])}. Fit both on rows with the same levels, or "
+                    "encoders with handle_unknown='ignore'."
                 )
             every = dict.fromkeys(level for level in every if level in own)
         if all(table.levels[j].dtype.kind in "iuf" for table in coded):
@@ -409,7 +452,7 @@ class Table:
                 continue
             if own is None:
                 values = levels.astype(np.float64)
-                found[j] = np.append(values, _number_outside(values)), None
+                found[j] = np.append(values, number_outside(values)), None
                 continue
             key_of = self._key_of(j)
             place = {key_of(level): code for code, level in enumerate(own.tolist())}
@@ -552,7 +595,7 @@ class Table:
         values = np.asarray(values, dtype=None if levels is None else object)
         if levels is None:
             try:
-                return _with_nan(values).astype(np.float64)
+                return with_nan(values).astype(np.float64)
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     f"The column {name!r} of X holds {values.dtype} where the ensemble was "
@@ -574,7 +617,7 @@ class Table:
         if (wrong := np.flatnonzero(codes < 0)).size:
             raise ValueError(
                 f"X[{wrong[0]}] has {values[wrong[0]]!r} in the column {name!r}, a level that the "
-                f"ensemble has never seen and refuses. It knows {_some(levels)}."
+                f"ensemble has never seen and refuses. It knows {some_of(levels)}."
             )
         return codes
 
@@ -639,7 +682,7 @@ class Table:
         ]
         frame = self._frame()(dict(enumerate(values)))
         given = {
-            j: _with_room(kind, values[j])
+            j: with_room(kind, values[j])
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
             if own is not None and kind is not None and not self.as_category
         }
@@ -651,7 +694,7 @@ class Table:
     def _whole_columns(self, rows):
         """Dtypes of the columns of which rows can be integers or booleans, by column."""
         kinds = enumerate(self.whole or ())
-        return {j: kind for j, kind in kinds if kind is not None and _fits(rows[:, j], kind)}
+        return {j: kind for j, kind in kinds if kind is not None and fits(rows[:, j], kind)}
 
     def shown(self, rows):
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
@@ -678,7 +721,7 @@ class Table:
         if levels is None:
             return codes
         text = levels.dtype.kind in "OSU"
-        other = UNKNOWN if text else _number_outside(levels)
+        other = UNKNOWN if text else number_outside(levels)
         absent = None if j in self.as_none else np.nan
         table = np.empty(len(levels) + 2, dtype=object)
         table[:] = [*levels.tolist(), other, absent]
@@ -714,66 +757,6 @@ class Table:
         return pandas.DataFrame
 
 
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """What rows lack, and what can stand for it where numbers are needed.
-
-    Attributes
-    ----------
-    seen : ndarray of bool, shape (n_columns,)
-        Columns in which some row lacks a number.
-    low : ndarray of shape (n_columns,)
-        The least number of each column; infinity where there is none.
-    stand_in : ndarray of float32, shape (n_columns,)
-        A number below all those of a column, for a gap in it.
-    """
-
-    seen: np.ndarray
-    low: np.ndarray
-    stand_in: np.ndarray
-
-    @classmethod
-    def of(cls, numbers):
-        """The gaps of some rows of numbers."""
-        missing = np.isnan(numbers)
-        low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
-        high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
-        # below all values, at a distance that float32 keeps
-        with np.errstate(invalid="ignore"):  # a column without a number
-            room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
-            below = np.where(np.isfinite(low), low - room, -1.0)
-        stand_in = np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
-        return cls(missing.any(axis=0), low, stand_in)
-
-    def fill(self, rows):
-        """Rows of numbers without gaps."""
-        return np.where(np.isnan(rows), self.stand_in, rows)
-
-    def restore(self, numbers):
-        """Rows of numbers with gaps where a column that had some holds what stands for one."""
-        numbers = np.array(numbers, dtype=np.float64)
-        numbers[(numbers <= self.stand_in) & self.seen] = np.nan
-        return numbers
-
-
-def is_missing(value):
-    """Whether an entry of a table is missing: None, NaN, NaT or pandas.NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA says neither
-        return True
-
-
-def plain_levels(levels):
-    """Levels without missing ones, and whether None and NaN are among these."""
-    levels = np.asarray(levels)
-    absent = [level for level in levels.tolist() if is_missing(level)]
-    kept = np.array([not is_missing(level) for level in levels.tolist()], dtype=bool)
-    return levels[kept], None in absent, any(level is not None for level in absent)
-
-
 def is_plain(X):
     """Whether a table holds numbers alone, as far as its types tell."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
@@ -798,7 +781,7 @@ def column_index(key, parameter, n_features, names=None):
         if not found.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {_some(names)}."
+                f"are {some_of(names)}."
             )
         return int(found[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
@@ -827,132 +810,6 @@ def column_indices(columns, parameter, n_features, names=None):
     return np.unique(np.array(numbers, dtype=np.intp))
 
 
-def _narrow_floats(kinds):
-    """For columns of numbers in these dtypes: float32 or float16, if they count as such, or None.
-
-    Short integers do beside such columns: NumPy makes one array of them all, in that dtype.
-    """
-    plain = all(isinstance(kind, np.dtype) for kind in kinds)
-    joined = _NARROW.get(str(np.result_type(*kinds))) if plain and kinds else None
-    for kind in kinds:
-        # pandas' Float32 is none: scikit-learn makes float64 of it; Polars' Float32 is
-        name = str(kind) if hasattr(kind, "kind") else str(kind).lower()
-        yield joined if getattr(kind, "kind", "f") in "biu" else _NARROW.get(name)
-
-
-def _levels(column):
-    """Distinct entries of a column that does not hold numbers; None for one that does."""
-    kind = getattr(column, "dtype", None)
-    categories = getattr(kind, "categories", None)
-    if hasattr(categories, "__len__"):  # not polars' Categories, which no column needs to hold all
-        return np.asarray(categories)
-    if getattr(kind, "kind", "O") in "biuf":
-        return None
-    entries = [entry for entry in np.asarray(column, dtype=object) if not is_missing(entry)]
-    if not any(isinstance(entry, str) for entry in entries):
-        try:
-            np.asarray(entries, dtype=np.float64)
-        except (TypeError, ValueError):
-            if not all(isinstance(entry, Hashable) for entry in entries):
-                raise
-        else:
-            return None
-    return _sorted(entries)
-
-
-def _are_numbers(levels):
-    return all(isinstance(level, Real) for level in levels.tolist())
-
-
-def _distinct(column):
-    """Distinct entries of a column, sorted, as levels."""
-    return _sorted(entry for entry in np.asarray(column).tolist() if not is_missing(entry))
-
-
-def _sorted(entries):
-    try:
-        distinct = list(dict.fromkeys(entries))
-        found = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
-    except TypeError as error:
-        raise TypeError(
-            f"A column of X has entries that are neither numbers, nor text, nor dates ({error}). "
-            "Leave it out, or make it text with astype(str)."
-        ) from error
-    levels = np.empty(len(found), dtype=object)
-    levels[:] = found
-    return levels
-
-
-def _lacks(column):
-    """Whether None is what a column lacks its entries by."""
-    missing = [e for e in np.asarray(column, dtype=object).tolist() if is_missing(e)]
-    return bool(missing) and all(entry is None for entry in missing)
-
-
-def _are_single(levels):
-    """Whether numbers are some that float32 represents, with one below."""
-    numbers = np.array(levels, dtype=np.float64)
-    return bool((np.abs(numbers) < 1e38).all() and (numbers.astype(np.float32) == numbers).all())
-
-
-def _with_room(kind, column):
-    """The dtype of a column, with all its entries among the categories where it has such."""
-    if not hasattr(kind, "categories"):
-        return kind
-    known = set(kind.categories.tolist())
-    entries = dict.fromkeys(np.asarray(column, dtype=object).tolist())
-    more = [entry for entry in entries if not is_missing(entry) and entry not in known]
-    return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
-
-
-def _is_whole(kind):
-    """Whether a dtype is one of integers or booleans."""
-    if hasattr(kind, "is_integer"):  # polars
-        return (kind.is_integer() and "128" not in str(kind)) or str(kind) == "Boolean"
-    return getattr(kind, "kind", None) in ("b", "i", "u")
-
-
-def _fits(numbers, kind):
-    """Whether a dtype of integers or booleans holds some numbers."""
-    known = numbers[~np.isnan(numbers)]
-    if isinstance(kind, np.dtype) and known.size < numbers.size:
-        return False
-    name = str(kind).lower().partition("[")[0]  # of PyArrow, it is followed by [pyarrow]
-    if name.startswith("bool"):
-        return bool(np.isin(known, (0.0, 1.0)).all())
-    ends = np.iinfo(name)
-    inside = (known >= float(ends.min)) & (known < float(ends.max) + 1.0)
-    return bool((inside & (known == np.rint(known))).all())
-
-
-def _plain(level):
-    return level.item() if isinstance(level, np.generic) else level
-
-
-def _with_nan(values):
-    """Entries with NaN for whatever else says that one is missing."""
-    if values.dtype.kind != "O":
-        return values
-    return np.array([np.nan if is_missing(v) else v for v in values.tolist()])
-
-
 def _doubles(rows):
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-
-
-def _are_texts(levels):
-    return levels is not None and all(isinstance(level, str) for level in levels.tolist())
-
-
-def _itself(entry):
-    return entry
-
-
-def _number_outside(levels):
-    return float(levels.max()) + 1.0 if len(levels) else 0.0
-
-
-def _some(levels):
-    shown = ", ".join(repr(_plain(level)) for level in levels[:8].tolist())
-    return shown + (", ..." if len(levels) > 8 else "")

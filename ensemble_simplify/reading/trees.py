@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ensemble_simplify.reading._category_splits import SetTree
+from ensemble_simplify.grid import as_thresholds
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.level_order import order_of_sides
 from ensemble_simplify.reading.table import Table
 
 # Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
 MAX_CODE = 1 << 22
-# Nodes of one tree, and of all trees of an ensemble together, with sets of codes as thresholds.
-MAX_TREE_NODES = 1 << 24
+# Nodes of all trees of an ensemble together, with sets of codes as thresholds.
 MAX_NODES = 1 << 26
 
 
@@ -112,45 +111,6 @@ def spread(value, columns, n_columns):
     wide = np.zeros((value.shape[0], n_columns))
     wide[:, columns] = value
     return wide
-
-
-def as_thresholds(left, right, feature, threshold, missing_left, sets, *, may_miss=True):
-    """Write a tree with tests of sets of codes as one of thresholds alone.
-
-    O(nodes written), which is at worst exponential in the tests of one feature on a path.
-
-    Parameters
-    ----------
-    left, right, feature, threshold, missing_left, sets
-        As for `SetTree`.
-    may_miss : bool, default=True
-        Whether values of features with sets may be missing.
-
-    Returns
-    -------
-    left, right, feature, threshold, missing_left : arrays of shape (n_nodes_new,)
-        The root is node 0.
-    origin : intp array of shape (n_nodes_new,)
-        Old node of every leaf; the node whose test it is of every split.
-
-    Raises
-    ------
-    ValueError
-        If the tree takes more than `MAX_TREE_NODES` nodes.
-    """
-    # the tree is not kept: what it wrote takes as much memory as the answer
-    written = SetTree(left, right, feature, threshold, missing_left, sets).write(
-        may_miss, MAX_TREE_NODES
-    )
-    if written is None:
-        raise ValueError(
-            f"A tree with tests of sets of categories takes more than {MAX_TREE_NODES:,} nodes "
-            "when it is written with thresholds. Use fewer levels or shallower trees."
-        )
-    right, origin, threshold, missing_left = written
-    inner = right >= 0
-    left = np.where(inner, np.arange(len(right)) + 1, -1)
-    return left, right, np.where(inner, feature[origin], -1), threshold, missing_left, origin
 
 
 def tree_of_thresholds(tree, sets):

@@ -57,10 +57,10 @@ class PruningPathDisplay(CurveDisplay):
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted estimator.
 
-        There are up to three curves. The first is the disagreement with the predictor on the rows
+        There are up to three curves. The first is the disagreement with the model on the rows
         that the trees were grown on. The second is the error on the training rows, or on
         synthetic rows for ``select="smeared"``. The third is the error on the held-out rows;
-        for ``select="fidelity"`` it is the disagreement with the predictor there, with a binomial
+        for ``select="fidelity"`` it is the disagreement with the model there, with a binomial
         interval for labels.
 
         Parameters

@@ -1,4 +1,4 @@
-"""RepresenterTree: one tree for any predictor, grown on synthetic data."""
+"""RepresenterTree: one tree for any model, grown on synthetic rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Fittable,
@@ -25,18 +23,21 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     all_or_nothing,
-    binomial_interval,
     fit_context,
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.representer._fidelity import (
-    infidelity,
-    stability,
-)
+from ensemble_simplify.representer._fidelity import node_figures, prunings, selected, stability
 from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
 from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
+from ensemble_simplify.representer._options import (
+    check_folds,
+    check_options,
+    least_cost,
+    least_rows,
+    sampling_of,
+)
 from ensemble_simplify.sampling import (
     LearnsFromPredictor,
     Sample,
@@ -54,9 +55,6 @@ _MOST_PER_NODE = 2_000
 # Synthetic rows that trees are measured on, at most.
 _MOST_MEASURED = 10_000
 
-# Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
-_LEAST_COST = 0.25
-
 # Without `max_leaf_nodes`: fresh rows for each manufactured row of the one sample,
 # and the training rows and fresh rows by which a leaf must lower the cost.
 _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
@@ -65,160 +63,58 @@ _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
 # choose a size, and again to measure it.
 _GROWING_SHARE, _NEW_SHARE = 0.6, 0.4
 
-# Parameters that have no meaning under another one's value.
-_PER_NODE_ONLY = (
-    "reuse",
-    "min_train_samples",
-    "min_cost",
-    "categorical_features",
-    "forbidden_splits",
-    "split_confidence",
-)
-_MEANINGLESS = {
-    ("sampling", "one_shot"): _PER_NODE_ONLY,
-    ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "auto"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "leaves"): ("smearing", "n_neighbors", "neighbor_weights"),
-    ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
-}
-
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
-    """One decision tree that answers as any predictor does.
+    """One small decision tree that gives nearly all rows a model's answers.
 
-    The tree is grown on training rows and on synthetic rows, all labelled by the predictor. As
-    many rows can be drawn as are needed, so the tree does not run out of data. The training rows
-    choose how they are drawn: such that small trees agree most with the predictor on rows that
-    they were not grown on. The tree is grown on one big sample; it can draw fresh rows in every
-    node, too. The method of Breiman and Shang [1]_ is a choice of parameters; see Notes.
+    The model can be anything with `predict`, or a function. The tree is grown on training rows and
+    on synthetic rows, all labelled by the model. As many synthetic rows are drawn as are needed, so
+    the tree does not run out of rows as a plain tree does. The agreement with the model is
+    measured, not guaranteed: see `fidelity_`.
 
-    It is a classifier if `estimator` is one, and a regressor if `estimator` is one.
+    The tree is a classifier if `estimator` is one, and a regressor if `estimator` is one.
 
-    The agreement with the predictor is measured, not guaranteed: see `fidelity_`.
-
-    Read more in the :ref:`User Guide <representer>`.
+    Read more in the :ref:`User Guide <representer>`. How synthetic rows are drawn is explained in
+    :ref:`representer_concept`.
 
     Parameters
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
-        The predictor to represent. An estimator is cloned and fitted; one inside a
-        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        The model to represent. An estimator is cloned and fitted. One inside a
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns labels, probabilities or values (say which with `target`). None:
         a random forest classifier.
     target : {"auto", "label", "proba", "value"}, default="auto"
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
-        How rows are drawn. "leaves" gives each column the value of a training row that shares a
-        leaf of a random tree with a training row; trees are grown such that rows in a leaf are
-        alike. "copula" moves a training row: the ranks of its values, as normal scores, are shrunk
-        and given normal noise that is correlated as the columns are. "smear" keeps each value of a
-        training row, or with probability `smearing` takes the value of another training row in that
-        column. "kernel" draws every numeric column from a Gaussian kernel estimate of its density,
-        independently of the others. "neighbors" draws from the `n_neighbors` nearest values of the
-        column in the training rows. Categorical columns, levels of text and categories without an
-        order, and groups are always smeared, with probability 1 under "kernel", but for "leaves",
-        which draws them like others. A missing value is a value of its own, with no number near it.
-        "auto" tries
-        "leaves", "copula", and "copula" with more noise (``smearing=0.5``) on folds of the rows. It
-        takes the one whose small trees agree most with the predictor on rows that they were not
-        grown on; in doubt "leaves", or "copula" where some answer is rare; see `sampler_` and
-        `folds_`. A forest that was fitted on these rows knows them by heart, so its out-of-bag
-        answers are used to judge. Nothing is tried for tables of more than 200 columns, which take
-        "copula", or with ``keep_rows=1``.
-    smearing : float in [0, 1] or "auto", default="auto"
-        How far synthetic rows lie from training rows. For "copula", the share of the noise in
-        the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
-        leaves the training rows as they are, and 1 makes columns independent of each other. It has
-        no meaning for "leaves" and "kernel". For "neighbors" it applies to categories and groups
-        only. "auto": 0.25, or what ``sampler="auto"`` chooses. A number is kept in every law that
-        it tries.
-    keep_rows : float in [0, 1] or "auto", default="auto"
-        Share of training rows among the rows that the tree is grown on; the others are
-        drawn. With 1 the tree is grown on the training rows alone. "auto": 0.3 in the laws that
-        ``sampler="auto"`` tries, else 0.5.
-    n_neighbors : int, default=20
-        For ``sampler="neighbors"`` only; the base row's own value is one of them.
-    neighbor_weights : {"uniform", "decaying"}, default="uniform"
-        For ``sampler="neighbors"`` only: whether farther values are less likely.
-    sampling : {"auto", "per_node", "one_shot"}, default="auto"
-        "one_shot" draws one big sample, grows a tree of three times the leaves asked for, and
-        prunes it to the least costly tree of at most so many leaves. Two leaves below one split
-        never answer alike there: a leaf is spent where it changes answers, and the tree is grown on
-        if too few such leaves are found. Trees of at most 64 leaves are then optimised: in turn,
-        every split gets the column and the threshold that cost the sample least, with all others
-        fixed. They start from a tree that was grown by the Gini impurity and from one by entropy;
-        the cheapest is taken. Without `max_leaf_nodes` the tree is grown to the end, and half as
-        many fresh rows prune it: a leaf must lower the cost on them by a tenth of a training row,
-        and by one fresh row. "per_node" draws fresh rows in every node. "auto" takes one sample,
-        but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`, `split_confidence`,
-        `min_cost` or `categorical_features` is given. These work with "per_node" only, and are an
-        error with "one_shot".
-    n_samples : int or None, default=None
-        Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
-        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000, and of more
-        than 200 columns fewer.
-    batch_size : int, default=65536
-        Rows in one question to the predictor, at most.
-    reuse : bool, default=False
-        Hand a node's rows down to its children and draw only what is missing. This halves the
-        questions to the predictor; costs are then a little too optimistic.
-    select : {"fidelity", "train", "smeared"} or None, default="fidelity"
-        How the pruned tree is chosen. "fidelity": the size asked for, where `max_leaf_nodes` is
-        given; otherwise the best agreement with the predictor on the held-out rows, on
-        synthetic rows where that ties (or where no rows are set aside). Where some answer of
-        the predictor is rare, all answers count alike in this choice, on both kinds of rows
-        together. "train": the least error on the training rows (of `y`, or of the predictor's
-        answers if there is no `y`), or "smeared" on a synthetic sample, where the predictor is
-        right. The smallest tree wins ties. None: no pruning.
     max_depth : int or None, default=None
-        Largest depth of the tree; None: no limit.
+        Largest depth of the tree. None: no limit.
     max_leaf_nodes : int or None, default=None
-        Number of leaves; None: no limit. With a number the tree is grown best first, by the
-        decrease of impurity. It has that many leaves if there is enough to split. :meth:`at` gives
-        smaller trees.
-    min_train_samples : int or None, default=None
-        Training rows that a split must leave on either side. None: 1 for classification, 2 for
-        regression.
-    forbidden_splits : {"next_best", "stop"}, default="next_best"
-        What to do in a node whose best split leaves too few training rows on one side: take the
-        best split that leaves enough, or make the node a leaf.
-    split_confidence : float in (0.5, 1) or None, default=None
-        With a number, a node is given more rows, up to ten times `n_samples`, until its best split
-        lowers the impurity more than the best split on any other ordered column, by a one-sided
-        z-test at this confidence on the node's rows. The tree gets more stable and asks the
-        predictor more often.
-    min_cost : float or None, default=None
-        A node is a leaf if its cost, the probability of a row falling there and being wrong, is
-        at most ``min_cost / n_rows``. For values and probabilities the cost is a squared error,
-        and `min_cost` counts in units of the root's variance. None: 0 if `max_leaf_nodes` is
-        given, else 0.25.
+        Number of leaves. The tree has fewer if no further split would change an answer.
+        :meth:`at` gives smaller trees. None: the size that agrees best with the model on the rows
+        set aside, which can be hundreds of leaves and takes long.
     categorical_features : array-like of int, str or bool, or None, default=None
         Columns with integer codes for levels without order. A split divides the levels into two
-        sets. `decision_tree_` holds them as thresholds on the codes: a set that is not one run of
+        sets. `decision_tree_` holds them as thresholds on the codes. A set that is not one run of
         codes takes several thresholds, and repeats the branch below.
     feature_groups : list of array-like of int or str, or None, default=None
-        Columns that are drawn together, for instance those of one one-hot encoding.
+        Columns that are drawn together, for instance the one-hot columns of one feature.
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and to choose the size. The tree
         does not see them, nor does the estimator if it is fitted here. 0: none.
     n_folds : int, default=0
-        With a number, trees of several sizes are grown without each fold of the rows and asked
-        about it, all from the one sample that the tree is grown on: see `folds_`. It needs one
-        sample and `max_leaf_nodes`. 0: none, but for the five on which ``sampler="auto"`` chooses.
-    n_stability : int, default=0
-        Further trees that are grown on other synthetic rows to compare their first splits: see
-        `stability_`. Each takes as long as the tree itself.
+        Number of folds. For each fold, trees of several sizes are grown without its rows and asked
+        about them: see `folds_`. All grow on one sample, which is that of the tree itself. It
+        needs `max_leaf_nodes`. 0: no folds, but for the five by which ``sampler="auto"`` chooses.
     time_limit : float or None, default=None
-        Seconds for growing; None: no limit. The result is the tree that is grown by then (for
-        "one_shot" the tree of the rows labelled by then), with a ``ConvergenceWarning``. It is
-        looked at between two batches of questions.
+        Seconds for growing. None: no limit. It is looked at between two batches of questions to the
+        model. The result is the tree that is grown by then (for "one_shot" the tree of the rows
+        labelled by then), with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Threads that draw rows and look for splits, a node each; None: 1 unless in a
-        ``joblib.parallel_config`` context, -1: all processors. It helps for "per_node" if the
-        predictor answers fast. The predictor is asked by one thread; give a slow one its own
+        Threads that draw rows and look for splits, one node each. None: 1 unless in a
+        ``joblib.parallel_config`` context. -1: all processors. It helps for "per_node" if the
+        model answers fast. The model is asked by one thread; give a slow one its own
         `n_jobs`. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
         An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
@@ -228,87 +124,195 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     Attributes
     ----------
     estimator_ : object
-        The fitted predictor.
+        The fitted model.
     decision_tree_ : DecisionTreeClassifier or DecisionTreeRegressor
         The tree, as scikit-learn's own.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for a classifier.
     n_leaves_ : int
-        Leaves of the tree, a split into two sets of levels counted as one split;
+        Leaves of the tree. A split into two sets of levels counts as one split here, while
         :meth:`get_n_leaves` counts the leaves of `decision_tree_`.
-    path_ : Bunch
-        The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on
-        synthetic rows for ``select="smeared"``, else on the training rows),
-        ``held_out_errors``, ``fidelity`` (agreement with the predictor on the held-out rows),
-        ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by Clopper and
-        Pearson, for each tree alone; nan for values), ``alphas`` (the price of a leaf from which
-        on the tree is the best; -inf for a grown tree that pruning improves at no price), and
-        ``selected``, the index of the chosen one. What needs held-out rows is nan without any.
     fidelity_ : float
-        How well the tree agrees with the predictor on the held-out rows; nan if there are none.
-        If they also chose the size, it is a little too high. See :meth:`fidelity`.
-    smeared_fidelity_ : float
-        The same on synthetic rows that the tree was not grown on.
+        Agreement of the tree with the model on the rows set aside; nan if there are none. For
+        labels, the share of rows to which both give the same one. For values, the part of the
+        variance of the model's values that the tree explains. If these rows also chose the size,
+        it is a little too high. See :meth:`fidelity`.
     train_fidelity_ : float
         The same on the training rows.
+    smeared_fidelity_ : float
+        The same on synthetic rows that the tree was not grown on.
     class_fidelity_ : ndarray of shape (n_classes,)
-        For a classifier, for each class: of the held-out rows to which the predictor gives the
+        For a classifier, for each class: of the rows set aside to which the model gives the
         class, the share to which the tree gives it, too; nan if there are no such rows.
     train_class_fidelity_ : ndarray of shape (n_classes,)
         The same on the training rows.
+    path_ : Bunch
+        The sequence of pruned trees from the largest:
+
+        - ``n_leaves`` and ``costs``;
+        - ``errors`` (on synthetic rows for ``select="smeared"``, else on the training rows) and
+          ``held_out_errors`` (on the rows set aside);
+        - ``fidelity``, the agreement with the model on the rows set aside, and ``fidelity_low`` and
+          ``fidelity_high``, its binomial interval of 95 % by Clopper and Pearson, for each tree
+          alone (nan for values);
+        - ``alphas``, the price of a leaf from which on the tree is the best (-inf for a grown tree
+          that pruning improves at no price);
+        - ``selected``, the index of the chosen tree.
+
+        What needs rows set aside is nan without any.
+    folds_ : Bunch or None
+        Answers of trees to rows that they were not grown on, with `n_folds` or `fold_of`, or where
+        the way to draw rows was chosen:
+
+        - ``fold_of``: the fold of each row, -1 for none;
+        - ``n_leaves``: sizes of trees, which are 4, 8, 16, ... and the largest, and not below the
+          number of classes that the model gives;
+        - ``answers`` of shape (n_sizes, n_rows): the answer to each row of the tree of that size
+          that was grown without the row's fold and without the synthetic rows made from it, or of
+          the tree itself for a row of no fold;
+        - ``agreement`` of shape (n_sizes,): of these answers with the model's, as `fidelity_` is
+          measured, on the training rows in folds (with those given as `answers`, or with out-of-bag
+          answers where the model is a forest that was fitted on the training rows);
+        - ``law``: which is `sampler_`;
+        - ``laws``: the agreement of smaller trials, for each way to draw rows that was tried, by
+          name; None where none was chosen.
+
+        Without `n_folds` and `fold_of`, all of it is of the trial of the chosen one: of
+        trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
     stability_ : Bunch or None
         With `n_stability`: ``root``, the share of the other trees with the same first split
         (same column, and 95 % of the training rows sent the same way), ``second``, the same for
         the two splits below where the first is the same, ``root_column`` and ``second_column``,
         where the column alone is compared, and ``n_trees``.
     sampling_ : {"per_node", "one_shot"}
-        How rows were drawn.
+        Whether rows were drawn for each node or once.
     sampler_ : {"leaves", "copula", "heavy_copula", "smear", "kernel", "neighbors"}
-        How rows were drawn; ``"heavy_copula"`` is "copula" with more noise, chosen by "auto".
+        How rows were drawn. ``"heavy_copula"`` is "copula" with more noise, chosen by "auto".
     smearing_ : float
-        The `smearing` of it.
+        The `smearing` that was used.
     keep_rows_ : float
         The share of training rows.
-    folds_ : Bunch or None
-        With `n_folds`, `fold_of`, or where a law was chosen: ``fold_of``, the fold of each row, -1
-        for none; ``n_leaves``, sizes of trees (4, 8, 16, ... and the largest, not below the number
-        of classes that the predictor gives); ``answers`` of shape (n_sizes, n_rows), the answer to
-        each row of the tree of that size that was grown without the row's fold and without the
-        synthetic rows made from it, or of the tree itself for a row of no fold; ``agreement`` of
-        shape (n_sizes,), of these answers with the predictor's, on the training rows in folds, as
-        `fidelity_` is measured (with those given as `answers`, or out-of-bag answers where the
-        predictor is a forest that was fitted on the training rows); ``law``, which is `sampler_`;
-        ``laws``, where one was chosen, the agreement of smaller trials of each law, by name, else
-        None. Without `n_folds` and `fold_of`, all of it is of the trial of the law chosen: of
-        trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
     n_queries_ : int
-        Rows that the predictor was asked about for growing, pruning and measuring the tree, and to
+        Rows that the model was asked about for growing, pruning and measuring the tree, and to
         learn whether it takes missing values.
     {features_in}
 
+    Other Parameters
+    ----------------
+    sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
+        How synthetic rows are drawn.
+
+        - "auto": "leaves", "copula", and "copula" with more noise (``smearing=0.5``) are tried on
+          folds of the rows. The one is taken whose small trees agree most with the model on rows
+          that they were not grown on; in doubt "leaves", or "copula" where some answer is rare. See
+          `sampler_` and `folds_`. If the rows are those that a forest was fitted on, its
+          out-of-bag answers judge. Nothing is tried for tables of more than 200 columns, which
+          take "copula", or with ``keep_rows=1``.
+        - "leaves": each column takes the value of a training row that shares a leaf of a random
+          tree with a training row. The trees are grown such that the rows of a leaf are alike.
+        - "copula": a training row is moved. The ranks of its values, as normal scores, are shrunk
+          and given normal noise that is correlated as the columns are.
+        - "smear": each value of a training row is kept, or with probability `smearing` replaced by
+          that of another training row in that column.
+        - "kernel": every numeric column is drawn from a Gaussian kernel estimate of its density,
+          independently of the others [2]_.
+        - "neighbors": each value is one of the `n_neighbors` nearest values of the column in the
+          training rows.
+
+        Columns with codes, levels without an order, and groups are smeared in all but "leaves"
+        (under "kernel" with probability 1). A missing value is a value of its own, with no number
+        near it.
+    smearing : float in [0, 1] or "auto", default="auto"
+        How far synthetic rows lie from training rows. For "copula", the share of the noise in
+        the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
+        leaves the training rows as they are, and 1 makes columns independent of each other. For
+        "neighbors" it applies to categories and groups only. It has no meaning for "leaves" and
+        "kernel". "auto": 0.25, or what ``sampler="auto"`` chooses. A number is kept in every law
+        that "auto" tries.
+    keep_rows : float in [0, 1] or "auto", default="auto"
+        Share of training rows among the rows that the tree is grown on; the others are
+        drawn. With 1 the tree is grown on the training rows alone. "auto": 0.3 where
+        ``sampler="auto"`` chooses, else 0.5.
+    n_neighbors : int, default=20
+        For ``sampler="neighbors"`` only: how many nearest values. The row's own value is one of
+        them.
+    neighbor_weights : {"uniform", "decaying"}, default="uniform"
+        For ``sampler="neighbors"`` only: whether farther values are less likely.
+    sampling : {"auto", "per_node", "one_shot"}, default="auto"
+        - "one_shot": one big sample is drawn, and a tree of three times the leaves asked for is
+          grown on it and pruned. Trees of at most 64 leaves are then optimised, one split after the
+          other. Without `max_leaf_nodes`, the tree is grown to the end, and half as many fresh
+          rows prune it: a leaf must lower the cost on them by a tenth of a training row, and by
+          one fresh row.
+        - "per_node": fresh rows are drawn in every node.
+        - "auto": one sample, but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`,
+          `split_confidence`, `min_cost` or `categorical_features` is given. These work with
+          "per_node" only, and are an error with "one_shot".
+    n_samples : int or None, default=None
+        Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
+        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000, and fewer for
+        more than 200 columns.
+    batch_size : int, default=65536
+        Rows in one question to the model, at most.
+    reuse : bool, default=False
+        Whether the rows of a node are handed down to its children, so that only what is missing is
+        drawn. This halves the questions to the model. Costs are then a little too optimistic.
+    select : {"fidelity", "train", "smeared"} or None, default="fidelity"
+        How the pruned tree is chosen. The smallest tree wins ties.
+
+        - "fidelity": the size asked for, where `max_leaf_nodes` is given. Otherwise the best
+          agreement with the model on the rows set aside, and on synthetic rows where that ties or
+          no rows are set aside. Where some answer of the model is rare, all answers count alike,
+          on both kinds of rows together.
+        - "train": the least error on the training rows (of `y`, or of the model's answers if there
+          is no `y`).
+        - "smeared": the least disagreement with the model on synthetic rows.
+        - None: no pruning.
+    min_train_samples : int or None, default=None
+        Training rows that a split must leave on either side. None: 1 for classification, 2 for
+        regression.
+    forbidden_splits : {"next_best", "stop"}, default="next_best"
+        What to do if the best split of a node leaves too few training rows on one side: take the
+        best split that leaves enough, or make the node a leaf.
+    split_confidence : float in (0.5, 1) or None, default=None
+        With a number, a node is given more rows, up to ten times `n_samples`, until its best split
+        lowers the impurity more than the best split on any other ordered column, by a one-sided
+        z-test at this confidence on the node's rows [3]_. The tree gets more stable, and the model
+        is asked more often.
+    min_cost : float or None, default=None
+        A node is a leaf if its cost, the probability of a row falling there and being wrong, is
+        at most ``min_cost / n_rows``. For values and probabilities the cost is a squared error,
+        and `min_cost` counts in units of the root's variance. None: 0 if `max_leaf_nodes` is
+        given, else 0.25.
+    n_stability : int, default=0
+        Number of further trees that are grown on other synthetic rows to compare their first
+        splits: see `stability_`. Each takes as long as the tree itself.
+
     See Also
     --------
+    BornAgainClassifier : One tree with the same answers as the ensemble, proven.
     PruningPathDisplay : Draws `path_`.
+    agreement : An interval for the agreement, and rows on which tree and model differ.
 
     Notes
     -----
-    The method of 1996 is ``sampler="smear", smearing=0.5, keep_rows=0, sampling="per_node",
-    forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
-    2000 rows.
-
-    Tables of text, categories, booleans and missing values are taken if the predictor takes them.
-    Levels become codes in the order of the predictor's mean answers to the training rows; numbers,
+    Tables of text, categories, booleans and missing values are taken if the model takes them.
+    Levels get codes in the order of the model's mean answers to the training rows. Numbers,
     dates and ordered categories keep their own order. Splits of one sample learn whether missing
     values go left or right; with rows drawn per node they go with the lowest values. Where a column
     lacked nothing in `fit`, missing values go to the side of more training rows. Levels that `fit`
     did not see are treated as missing.
 
-    A warning is given if the tree never predicts a class that the predictor gives to training rows.
+    A warning is given if the tree never predicts a class that the model gives to training rows.
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
 
     The training rows (at most 20,000 of them for "leaves" and "copula") are kept, for
     :meth:`sample`.
+
+    The method of Breiman and Shang [1]_ is ``sampler="smear", smearing=0.5, keep_rows=0,
+    sampling="per_node", forbidden_splits="stop", min_cost=0, select="train"``, with
+    ``n_samples=len(X)`` for more than 2000 rows.
 
     References
     ----------
@@ -323,14 +327,28 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
     >>> from ensemble_simplify import RepresenterTree
-    >>> X, y = load_iris(return_X_y=True)
-    >>> representer = RepresenterTree(max_leaf_nodes=4, random_state=0).fit(X, y)
-    >>> representer.n_leaves_
-    4
-    >>> representer.train_fidelity_ > 0.95
-    True
-    >>> representer.at(3).n_leaves_
+    >>> iris = load_iris(as_frame=True)
+    >>> X, y = iris.data, iris.target_names[iris.target]
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> tree = RepresenterTree(FrozenEstimator(forest), max_leaf_nodes=4, random_state=0)
+    >>> tree = tree.fit(X, y)
+    >>> print(tree.export_text(decimals=2), end="")
+    |--- petal length (cm) <= 2.45
+    |   |--- class: setosa (91 % of synthetic rows, 45 training rows)
+    |--- petal length (cm) > 2.45
+    |   |--- petal length (cm) <= 5.05
+    |   |   |--- petal width (cm) <= 1.75
+    |   |   |   |--- class: versicolor (90.4 % of synthetic rows, 47 training rows)
+    |   |   |--- petal width (cm) > 1.75
+    |   |   |   |--- class: virginica (88.7 % of synthetic rows, 6 training rows)
+    |   |--- petal length (cm) > 5.05
+    |   |   |--- class: virginica (94 % of synthetic rows, 37 training rows)
+    >>> print(f"Same label as the forest: {tree.fidelity(X):.1%} of the rows")
+    Same label as the forest: 97.3% of the rows
+    >>> tree.at(3).n_leaves_
     3
     """
 
@@ -444,34 +462,34 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         fold_of: ArrayLike | None = None,
         answers: ArrayLike | None = None,
     ) -> Self:
-        """Fit the predictor, unless it is fitted, and grow the tree that represents it.
+        """Fit the model, unless it is frozen, and grow the tree that represents it.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Training rows, from which rows are drawn: numbers that are finite in float32, and
-            whatever else the predictor takes, such as text, categories, dates and missing values.
+            Training rows, from which synthetic rows are drawn: numbers that are finite in float32,
+            and whatever else the model takes, such as text, categories, dates and missing values.
             A forest or another ensemble that takes numbers alone is fitted on codes of these.
         y : array-like of shape (n_rows,) or None, default=None
-            Targets. Needed unless the predictor is a callable or frozen.
+            Labels or values. Needed unless the model is a callable or frozen.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the training rows, for the estimator if it is fitted here, and for picking
             rows and values to draw from.
         fold_of : array-like of shape (n_rows,) of int, or None, default=None
-            The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
-            no fold are grown on in every fold.
+            The fold of each row, in place of `n_folds` random ones. Negative: in no fold; such
+            rows are used by the trees of every fold.
         answers : array-like of shape (n_rows,), or None, default=None
-            Labels or values by which trees are judged on folds, in place of the predictor's own.
-            None: the out-of-bag answers of a forest that was fitted on just these rows, since it
-            knows them by heart; otherwise the predictor's own. Trees are grown on the predictor's
-            own answers all the same.
+            Labels or values by which trees are judged on folds, in place of the model's own
+            answers. They do not change what the trees are grown on. None: the out-of-bag answers of
+            a forest that was fitted on just these rows, since it knows them by heart; otherwise the
+            model's own.
 
         {fitted}
         """
         target = self._resolve_target()
-        self._refuse_meaningless_options()
-        self.sampling_ = self._resolve_sampling()
-        self._refuse_folds(fold_of)
+        check_options(self)
+        self.sampling_ = sampling_of(self)
+        check_folds(self, fold_of)
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
         found = self._material(X, y, sample_weight, target, fold_of, answers)
         law, training, seeds, deadline = found.law, found.training, found.seeds, found.deadline
@@ -497,12 +515,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             truth = training.answers if found.y is None else predictor.encode(found.y[found.kept])
             judging = training.X, truth, training.weight
         aside = found.aside(predictor)
-        figures = [
-            self._node_values(tree, law, training, tree.errors(*judging, target), aside)
-            for tree in trees
-        ]
+        figures = self._figures(trees, law, training, judging, aside)
         which, is_split = self._sized(trees)
-        is_split, self.path_ = self._prune(*trees[which].collapsed(is_split), figures[which], aside)
+        tree, nodes = trees[which].collapsed(is_split)
+        self.path_, pruned_at, to_judge = prunings(tree, figures[which][nodes], aside.labelled_size)
+        if self.select != "fidelity" or self.max_leaf_nodes is None:
+            self.path_.selected = selected(self.path_, to_judge, self.select)
+        is_split = np.zeros_like(is_split)
+        is_split[nodes] = pruned_at > self.path_.selected
         if self.max_leaf_nodes is None:
             tree, kept_nodes = trees[0].collapsed(is_split)
             trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
@@ -538,38 +558,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         self.n_queries_ = predictor.n_queries
         del self._most_new
         return self
-
-    def _refuse_meaningless_options(self):
-        """Raise an error for an option that is set but cannot be honoured."""
-        for (parameter, value), others in _MEANINGLESS.items():
-            if getattr(self, parameter) != value:
-                continue
-            for other, is_set in zip(others, self._is_set(*others), strict=True):
-                if is_set:
-                    default = type(self)().get_params(deep=False)[other]
-                    raise ValueError(
-                        f"{other}={getattr(self, other)!r} has no meaning with "
-                        f"{parameter}={value!r}. Leave it at its default, {default!r}, or change "
-                        f"{parameter}."
-                    )
-        if self.sampler in ("auto", "copula") and self.smearing == 0.0:
-            raise ValueError(
-                f"smearing=0.0 leaves sampler={self.sampler!r} a copula with nothing to draw. Use "
-                "keep_rows=1.0 for training rows only, or sampler='smear'."
-            )
-
-    def _resolve_sampling(self):
-        """How rows are drawn, where that is not said: in one sample, if all options allow it."""
-        if self.sampling != "auto":
-            return self.sampling
-        return "per_node" if any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
-
-    def _is_set(self, *names):
-        """Whether each of some parameters has another value than its default."""
-        defaults = type(self)().get_params(deep=False)
-        for name in names:
-            given, default = getattr(self, name), defaults[name]
-            yield given is not default and not (np.isscalar(given) and given == default)
 
     def _trial(self, training, seed):
         n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
@@ -613,19 +601,19 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 reuse=self.reuse,
                 max_depth=np.inf if self.max_depth is None else self.max_depth,
                 max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
-                min_train_samples=self._least_rows(),
+                min_train_samples=least_rows(self, self._predictor.target),
                 allowed_splits_only=self.forbidden_splits == "next_best",
                 split_confidence=self.split_confidence,
-                min_cost=self._least_cost() / n_rows,
+                min_cost=least_cost(self) / n_rows,
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
             ).grow()
             trees = [tree]
         if not trees[0].is_complete:
             warn_out_of_time(
-                f"time_limit={self.time_limit} stopped the growing of the tree at "
-                f"{trees[0].n_leaves} leaves. Raise it, or ask for less: a smaller max_leaf_nodes "
-                "or n_samples."
+                f"time_limit={self.time_limit} was over when the tree had "
+                f"{trees[0].n_leaves} leaves. Raise time_limit, or lower max_leaf_nodes or "
+                "n_samples."
             )
         return trees, sample
 
@@ -645,24 +633,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         return ExactPrunings(trees, self.max_leaf_nodes).best(self.max_leaf_nodes)
 
     # ------------------------------------------------------------------ folds
-
-    def _refuse_folds(self, fold_of):
-        """Raise an error where folds are asked for and there can be none."""
-        asked = {f"n_folds={self.n_folds}": self.n_folds, "fold_of": fold_of is not None}
-        for name in (name for name, is_set in asked.items() if is_set):
-            if self.sampling_ != "one_shot":
-                raise ValueError(
-                    f"{name} needs one sample for the whole tree, but rows are drawn per node "
-                    "here. Set sampling='one_shot'."
-                )
-            if self.max_leaf_nodes is None:
-                raise ValueError(
-                    f"{name} needs a largest size of trees. Set max_leaf_nodes, for instance to 32."
-                )
-        if self.n_folds == 1:
-            raise ValueError(
-                "n_folds=1 leaves no rows to grow a tree on. Use at least 2, or 0 for no folds."
-            )
 
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
@@ -704,81 +674,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             laws=trial.get("laws"),
         )
 
-    def _least_cost(self):
-        """Cost in rows up to which a node is a leaf."""
-        if self.min_cost is None:
-            return _LEAST_COST if self.max_leaf_nodes is None else 0.0
-        return self.min_cost
-
-    def _least_rows(self):
-        """Training rows that each child must hold."""
-        if self.min_train_samples is None:
-            return 2 if self._predictor.target == "value" else 1
-        if self.min_train_samples == 0 and not (
-            self.max_depth or self.max_leaf_nodes or self._least_cost()
-        ):
-            raise ValueError(
-                "min_train_samples=0 lets the tree grow without end. Set max_depth, "
-                "max_leaf_nodes or min_cost too."
-            )
-        return self.min_train_samples
-
-    def _node_values(self, tree, law, training, errors, aside):
-        """For every node as a leaf, what the figures of the pruning path are sums of.
-
-        Columns: errors; errors, infidelity and infidelity by class on the rows set aside, and
-        errors on new rows. By fidelity, trees are compared on the rows set aside; then, as few
-        rows leave many ties, on synthetic rows. Where some answer of the predictor is rare, all
-        answers count alike, and the errors on both kinds of rows are added.
-        """
-        class_weight = self._class_weight(training)
-        values = np.full((errors.size, 5), np.nan)
-        values[:, 0] = errors
-        if aside.n_rows:
-            values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
-            values[:, 2] = infidelity(tree, aside)
-            if class_weight is not None:
-                values[:, 3] = infidelity(tree, aside, class_weight)
+    def _figures(self, trees, law, training, judging, aside):
+        """What the pruning path sums up over the leaves, for every node of each tree."""
+        class_weight, new = self._class_weight(training), None
         if self.select == "fidelity" and self.max_leaf_nodes is None:
-            seed = self._law_arguments["seed"]
             n = self._most_new(min(len(training.X), _MOST_MEASURED))
-            new = self._new_rows(law, n, seed, class_weight)
-            values[:, 4] = tree.errors(*new, self._predictor.target)
-        return values
-
-    def _path(self, tree, values, effective_size):
-        """The tree of the pruning path in which each node is no longer split, and the path."""
-        pruned_at, path, sums = tree.pruning_path(values)
-        path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
-        path.fidelity = 1.0 - infidelity
-        path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
-        if effective_size and self._predictor.target != "value":
-            n = effective_size
-            path.fidelity_low, path.fidelity_high = binomial_interval(
-                np.clip(path.fidelity, 0.0, 1.0) * n, n
-            )
-        path.selected = 0
-        return pruned_at, path, (infidelity, by_class, on_new_rows)
-
-    def _prune(self, tree, nodes, values, aside):
-        """The nodes of the grown tree that the selected one splits, and the path of `tree`.
-
-        `nodes` are those of `tree` in the grown one, which `values` are of.
-        """
-        size = aside.effective_size if aside.n_rows else 0.0
-        pruned_at, path, (infidelity, by_class, on_new_rows) = self._path(tree, values[nodes], size)
-        best = np.arange(on_new_rows.size)
-        if self.select == "fidelity" and self.max_leaf_nodes is None:
-            if aside.n_rows and np.isnan(by_class).any():
-                best = _least(infidelity, best)
-            elif aside.n_rows:  # too few rows of the rare classes to go by them alone
-                on_new_rows = on_new_rows + by_class
-            path.selected = int(_least(on_new_rows, best)[-1])
-        elif self.select in ("train", "smeared"):
-            path.selected = int(_least(path.errors, best)[-1])
-        is_split = np.zeros(len(values), dtype=bool)
-        is_split[nodes] = pruned_at > path.selected
-        return is_split, path
+            new = self._new_rows(law, n, self._law_arguments["seed"], class_weight)
+        target = self._predictor.target
+        return [node_figures(tree, target, judging, aside, class_weight, new) for tree in trees]
 
     def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
@@ -804,6 +707,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 leaves=[tree.leaves(aside.X) for tree in trees],
                 decisions=aside.decisions,
                 weight=aside.weight,
+                labelled_size=aside.labelled_size,
             ),
         }
 
@@ -854,61 +758,43 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     # ------------------------------------------------------------------ use
 
     def at(self, n_leaves: int) -> Self:
-        """A copy whose tree has another size.
+        """A copy with a tree of another size.
 
-        It is the cheapest pruning of the trees that were grown, of the large one and of those that
-        were optimised at 4, 8, 16, ... leaves. The predictor is not asked again.
+        The tree is the cheapest pruning of the trees that were grown: the large one, and those that
+        were optimised at 4, 8, 16, ... leaves. The model is not asked again.
 
         Parameters
         ----------
         n_leaves : int
-            Leaves of its tree, at least 2; at most `max_leaf_nodes`, or, where no size was given,
-            the leaves of the fitted tree. There are fewer where more would change no answer.
+            Leaves of its tree, at least 2. At most `max_leaf_nodes`, or the leaves of the fitted
+            tree where no size was given. The tree has fewer if more would change no answer.
 
         Returns
         -------
         representer : RepresenterTree
-            Fitted; its `max_leaf_nodes` is `n_leaves`, its `path_` begins at that size.
+            Fitted. Its `max_leaf_nodes` is `n_leaves`, and its `path_` begins at that size.
         """
         check_is_fitted(self)
         most = self._grown.most
         if not isinstance(n_leaves, Integral) or not 2 <= n_leaves <= most:
             raise ValueError(
-                f"n_leaves={n_leaves!r} is not a size that can be pruned to. Use an integer from 2 "
-                f"to {most}, or fit with a larger max_leaf_nodes."
+                f"n_leaves={n_leaves!r}, but this tree can be pruned to 2 to {most} leaves. Use "
+                "such an integer, or fit with a larger max_leaf_nodes."
             )
         smaller = copy(self)
         smaller.max_leaf_nodes = int(n_leaves)
         trees = [each.tree for each in self._grown.trees]
         which, is_split = ExactPrunings(trees, int(n_leaves)).best(int(n_leaves))
         tree, nodes = trees[which].collapsed(is_split)
-        weight = self._known["aside"].weight
-        size = weight.sum() ** 2 / np.square(weight).sum() if weight.size else 0.0
-        smaller.path_ = self._path(tree, self._grown.figures[which][nodes], size)[1]
+        figures = self._grown.figures[which][nodes]
+        smaller.path_ = prunings(tree, figures, self._known["aside"].labelled_size)[0]
         smaller._set_size(which, is_split)
         return smaller
-
-    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """How well the tree agrees with the predictor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; take rows that were not used in fitting.
-        {sample_weight}
-
-        Returns
-        -------
-        fidelity : float
-            Share of the rows to which both give the same label; for a regressor the part of the
-            variance of the predictor's values that the tree explains.
-        """
-        return self._agreement_on(X, sample_weight)
 
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
     ) -> Any:
-        """Manufacture rows like those that the tree is grown on.
+        """Draw rows like those that the tree is grown on.
 
         Parameters
         ----------
@@ -921,16 +807,16 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
             A data frame if the tree was fitted on one, with columns of its dtypes. Integers stay
-            such unless ``sampler="kernel"`` drew numbers between them.
+            integers unless ``sampler="kernel"`` drew numbers between them.
         """
         return self._sampled(n_samples, random_state)
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
+        """Class probabilities: the model's answers to the rows in the same leaf.
 
-        Drawn rows are the training rows and synthetic ones, in the shares that the tree was grown
-        with.
+        These rows are training rows and synthetic ones, in the shares in which the tree was grown
+        on them.
 
         Parameters
         ----------
@@ -960,10 +846,3 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
-
-
-def _least(values, among):
-    """The positions in `among` whose values are least, up to rounding."""
-    values = values[among]
-    least = values.min()
-    return among[values <= least + 1e-12 * max(abs(least), 1.0)]

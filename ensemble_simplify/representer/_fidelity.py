@@ -1,9 +1,11 @@
-"""Where a tree disagrees with its predictor, and how stable its splits are."""
+"""Where a tree disagrees with its predictor, which pruning that selects, and how stable it is."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.utils import Bunch
+
+from ensemble_simplify.base import binomial_interval
 
 # Two splits are the same if they send this part of a node's training rows the same way.
 _SAME = 0.95
@@ -19,6 +21,69 @@ def infidelity(tree, aside, class_weight=None):
     if class_weight is not None:
         weight = weight * class_weight[aside.encoded.argmax(axis=1)]
     return tree.errors(aside.X, aside.encoded, weight, "label")
+
+
+def node_figures(tree, target, judging, aside, class_weight, new):
+    """For every node as a leaf, what the figures of the pruning path are sums of.
+
+    Columns: errors on the rows `judging`; errors, infidelity and infidelity by class on the rows
+    set aside; errors on `new` rows, where there are such. NaN for what is not known.
+    """
+    errors = tree.errors(*judging, target)
+    figures = np.full((errors.size, 5), np.nan)
+    figures[:, 0] = errors
+    if aside.n_rows:
+        figures[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
+        figures[:, 2] = infidelity(tree, aside)
+        if class_weight is not None:
+            figures[:, 3] = infidelity(tree, aside, class_weight)
+    if new is not None:
+        figures[:, 4] = tree.errors(*new, target)
+    return figures
+
+
+def prunings(tree, figures, n_aside):
+    """The pruning path, in which pruning each node is no longer split, and what to select by.
+
+    `figures` are of its nodes; `n_aside` rows of equal weight tell the range of the fidelity, if
+    it is a share.
+    """
+    pruned_at, path, sums = tree.pruning_path(figures)
+    path.errors, path.held_out_errors, unlike, by_class, on_new_rows = sums.T.copy()
+    path.fidelity = 1.0 - unlike
+    path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
+    if n_aside:
+        share = np.clip(path.fidelity, 0.0, 1.0)
+        path.fidelity_low, path.fidelity_high = binomial_interval(share * n_aside, n_aside)
+    path.selected = 0
+    return path, pruned_at, (unlike, by_class, on_new_rows)
+
+
+def selected(path, figures, by):
+    """The smallest of the best prunings on a path; without `by`, the whole tree.
+
+    By fidelity, trees are compared on the rows set aside; then, as few rows leave many ties, on
+    synthetic rows. Where some answer of the predictor is rare, all answers count alike, and the
+    errors on both kinds of rows are added.
+    """
+    if by is None:
+        return 0
+    unlike, by_class, on_new_rows = figures
+    best = np.arange(on_new_rows.size)
+    if by != "fidelity":
+        return int(_least(path.errors, best)[-1])
+    if not np.isnan(by_class).any():  # too few rows of the rare classes to go by them alone
+        on_new_rows = on_new_rows + by_class
+    elif not np.isnan(unlike).any():
+        best = _least(unlike, best)
+    return int(_least(on_new_rows, best)[-1])
+
+
+def _least(values, among):
+    """The positions in `among` whose values are least, up to rounding."""
+    values = values[among]
+    least = values.min()
+    return among[values <= least + 1e-12 * max(abs(least), 1.0)]
 
 
 def stability(trees, X):

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import TreeNodes, preorder, sized_nodes
-from ensemble_simplify.reading import as_thresholds
+from ensemble_simplify.grid import TreeNodes, as_thresholds, preorder, sized_nodes
 from ensemble_simplify.writing import (
     apply_nodes,
     sums_on_path,
@@ -157,7 +156,7 @@ class GrownTree:
     def as_thresholds(self, is_split, levels, may_miss=False):
         """Write splits into sets of levels as thresholds on the codes.
 
-        Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`. Nodes that
+        Thresholds stand halfway between neighbouring codes; see `grid.as_thresholds`. Nodes that
         are no split are leaves, or below one; `levels` are the ascending codes (float32) of every
         categorical column, which may be missing if `may_miss`. Returns `TreeNodes`, the node of
         this tree that each of theirs stems from, and which splits send missing values left.

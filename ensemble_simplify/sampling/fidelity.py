@@ -41,8 +41,15 @@ class RowsAside:
 
     @property
     def effective_size(self):
-        """Rows of equal weight that would tell as much."""
+        """Rows of equal weight that would tell as much; 0 without any."""
+        if not self.n_rows:
+            return 0.0
         return self.weight.sum() ** 2 / np.square(self.weight).sum()
+
+    @property
+    def labelled_size(self):
+        """The same where rows have labels, of which shares agree; 0 for values."""
+        return 0.0 if self.target == "value" else self.effective_size
 
 
 def agreement(decisions, answers, target, sample_weight=None):
@@ -76,6 +83,6 @@ def warn_of_lost_classes(decisions, answers, classes, what, remedy):
     only = np.unique(answers)
     how = f"answers {only.tolist()[0]!r} everywhere" if only.size == 1 else "has lost classes"
     warn(
-        f"the {what} {how}: it never answers {names}, which the predictor gives to {sum(counts)} "
+        f"the {what} {how}: it never answers {names}, which the model gives to {sum(counts)} "
         f"of {len(decisions)} training rows. {remedy}"
     )

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base import (
+    SharesDocs,
     check_weights,
     comes_fitted,
     deadline_after,
@@ -97,7 +99,7 @@ class Material:
         return RowsAside.of(predictor, self.X[self.held_out], y, self.weight[self.held_out])
 
 
-class LearnsFromPredictor:
+class LearnsFromPredictor(SharesDocs):
     """What estimators share that learn from a predictor's answers to training and synthetic rows.
 
     An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
@@ -545,8 +547,21 @@ class LearnsFromPredictor:
         X = law.with_gaps(law.manufacture(law.everywhere(), n_samples, int(seed)))
         return self._table.decode(X)
 
-    def _agreement_on(self, X, sample_weight=None):
-        """How well it agrees with the predictor on rows as users give them."""
+    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """How well the answers agree with the predictor's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. Take rows that were not used in fitting, neither here nor of the predictor.
+        {sample_weight}
+
+        Returns
+        -------
+        fidelity : float
+            Share of the rows to which both give the same label. For numbers, the part of the
+            variance of the predictor's values that is explained.
+        """
         rows = fitted_rows(self, X, dtype="float64")
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, rows)

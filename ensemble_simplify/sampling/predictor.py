@@ -29,7 +29,7 @@ class Predictor:
     says: str = ""  # how errors about answers begin
 
     def __post_init__(self):
-        self.says = self.says or f"the predictor {self.name} returned"
+        self.says = self.says or f"the model {self.name} returned"
 
     def first_answers(self, X, y):
         """Answers to the training rows.
@@ -109,7 +109,7 @@ class Predictor:
             return self.asked.answers(X, method) if given is None else self.asked.ask(given, method)
         except Exception as error:
             told = (
-                f"the predictor {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "
+                f"the model {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "
                 f"{type(error).__name__}: {error}"
             )
             if isinstance(error, ValueError) and (missing := np.isnan(X).any(axis=0)).any():
@@ -117,7 +117,7 @@ class Predictor:
                 columns = np.flatnonzero(missing) if names is None else names[missing]
                 raise ValueError(
                     f"{told}\nRows lack something in the columns {columns.tolist()[:8]}. Fill in "
-                    "values if the predictor does not take such rows."
+                    "values if the model does not take such rows."
                 ) from error
             raise RuntimeError(told) from error
 

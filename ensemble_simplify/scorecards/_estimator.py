@@ -280,7 +280,7 @@ n_queries_ : int
                 weight=aside.weight,
                 decisions=aside.decisions,
                 truth=None if found.y is None else found.y[found.held_out],
-                size=aside.effective_size if aside.n_rows else 0.0,
+                size=aside.effective_size,
             ),
         )
 
@@ -383,23 +383,6 @@ n_queries_ : int
         X = self._numbers_of(X)
         scores = self.card_.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """How well the card agrees with the predictor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; take rows that were not used in fitting.
-        {sample_weight}
-
-        Returns
-        -------
-        fidelity : float
-            Share of the rows to which both give the same label; of values, the part of their
-            variance that the card explains.
-        """
-        return self._agreement_on(X, sample_weight)
 
 
 class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):

@@ -13,7 +13,7 @@ from ensemble_simplify.scorecards._text import quoted
 class Reason:
     """A bin of a row that speaks for the answer it is given; prints as a sentence.
 
-    Parameters
+    Attributes
     ----------
     feature : str
         The column, or two: "age and job".

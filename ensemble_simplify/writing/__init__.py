@@ -13,7 +13,13 @@ the code may answer otherwise than the model. `words` shows names and numbers. T
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
-from ensemble_simplify.writing.languages import export_model, export_tree, import_model, import_tree
+from ensemble_simplify.writing.languages import (
+    LANGUAGES,
+    export_model,
+    export_tree,
+    import_model,
+    import_tree,
+)
 from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.named_tree import NamedTree, checked_names

@@ -1,7 +1,7 @@
 """Fitted trees in other languages: rules, SQL, C, Python, JSON, and back from JSON.
 
-Every language compares doubles as scikit-learn compares them once they are rounded to float32: with
-the boundary between doubles that are rounded down and up, which takes 25 bits and no rounding.
+scikit-learn rounds a row to float32 before it compares. Code in these languages does not round: it
+compares with the boundary between doubles that are rounded down and up, a number of 25 bits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ensemble_simplify.writing.literals import checked_function
 from ensemble_simplify.writing.named_ensemble import NamedEnsemble
 from ensemble_simplify.writing.named_tree import NamedTree
 
-_LANGUAGES = ("rules", "sql", "c", "python", "json")
+LANGUAGES = ("rules", "sql", "c", "python", "json")
 _OF_ENSEMBLES = ("sql", "c", "python", "json")
 _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 _OUTPUTS = ("label", "probabilities")
@@ -46,9 +46,9 @@ def export_tree(
     """Write a fitted tree as rules, SQL, C, Python or JSON.
 
     SQL, C, Python and JSON give the tree's own answer for every row of finite doubles that float32
-    can hold without overflow, and for missing values. (scikit-learn rounds a row to float32 before
-    it compares. The written constants are the points halfway between two float32 numbers at which
-    that rounding changes its direction.)
+    can hold without overflow, and for missing values. Their constants differ a little from the
+    tree's thresholds, since the code does not round rows to float32 as scikit-learn does
+    (:ref:`export_concept`).
 
     A tree that was fitted on a table with text or categories is written with the columns and levels
     of that table.
@@ -60,34 +60,26 @@ def export_tree(
     model : fitted estimator
         A scikit-learn tree, or an estimator of this package that holds one.
     language : {"rules", "sql", "c", "python", "json"}, default="rules"
-        - "rules": one line "if ... then" for each leaf: one interval or set for each feature on
-          the path, the class, its share (by ``predict_proba``) and the number of training rows.
+        - "rules": one line "if ... then" for each leaf, with one interval or set for each feature
+          on the path, the class, its share (by ``predict_proba``) and the number of training rows.
           Thresholds have as few digits as split float32 numbers in the same way. Missing values are
           mentioned for features where the tree met some in ``fit``.
         - "sql": an ANSI ``CASE`` with one ``WHEN`` for each leaf. A row that reaches a ``WHEN`` has
-          failed all those above, so only the other conditions are written. There is no nesting:
-          nested ``CASE`` overflow the parser of SQLite from about twenty levels. NULL is a missing
+          failed all those above, so only the other conditions are written. NULL is a missing
           value; NaN, which some databases know, is not.
-        - "c": a C99 function of a row of doubles that allocates nothing. NAN is a missing value.
+        - "c": a C99 function of a row of doubles that allocates no memory. NAN is a missing value.
           It returns the position of the class in ``classes_``, or the value in regression. For
           probabilities, it fills an array. For each split column with levels, there is a function
           that turns a level into its code. Do not compile with ``-ffast-math``.
         - "python": a function of a row, without imports. A row is indexed by the names of the
           columns, or by their positions if there are no names. None and NaN are missing values.
-        - "json": see Notes; `import_tree` reads it back.
+        - "json": `import_tree` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         What the exported code returns. "probabilities": one column for each class in "sql", a dict
         in "python". JSON always holds both. For a regressor, "label" is the value.
-    feature_names : sequence of str, default=None
-        Names of the columns. None: those seen in ``fit``, or x0, x1, ...
-    class_names : sequence, default=None
-        Strings or numbers that stand for the classes, in the order of ``classes_``.
-    name : str, default=None
-        Name of the function in "c" and "python" (None: predict), or of the column in "sql"
-        (None: prediction), to which the class is added for probabilities.
     table : str, default=None
-        Only for "sql": the table to select from. None: write only the expressions, for the list of
-        a ``SELECT``.
+        Only for "sql": the table to select from. None: only the expressions are written, for the
+        list of a ``SELECT``.
     decimals : int, default=None
         Only for "rules": digits after the point. None: as many as are needed.
 
@@ -95,6 +87,16 @@ def export_tree(
     -------
     text : str
         In the language, ended by a line break.
+
+    Other Parameters
+    ----------------
+    feature_names : sequence of str, default=None
+        Names of the columns. None: those seen in ``fit``, or x0, x1, ...
+    class_names : sequence, default=None
+        Strings or numbers that stand for the classes, in the order of ``classes_``.
+    name : str, default=None
+        Name of the function in "c" and "python" (None: predict), or of the column in "sql"
+        (None: prediction), to which the class is added for probabilities.
 
     Raises
     ------
@@ -106,32 +108,17 @@ def export_tree(
     See Also
     --------
     import_tree : Reads "json".
+    export_model : Writes a whole ensemble.
 
     Notes
     -----
     Levels that are neither text nor numbers, such as time stamps and intervals, are written as
-    their texts (``str(level)``): SQL and C compare a column of such texts, and Python takes the
+    their texts (``str(level)``). SQL and C compare a column of such texts, and Python takes the
     objects, too.
 
     An unknown level is treated as the model treats it: as a code of its own, as a missing value, or
     as an error. An error is NULL in SQL, a ValueError in Python, and in C -1 for labels and NAN for
     numbers.
-
-    JSON, version 1, is an object with these keys:
-
-    - ``"format"``: "ensemble_simplify.tree"; ``"version"``: 1.
-    - ``"kind"``: "classifier" or "regressor".
-    - ``"columns"``: a list of objects with ``"name"`` (a string, or null), ``"levels"`` (a list in
-      the order of the codes; null: a column of numbers) and ``"unknown"`` ("refused", "code": the
-      code after the last one, "missing"; null for numbers). With ``"of_text": true``, the levels
-      are the texts of what the column holds.
-    - ``"classes"``: list of labels; null for a regressor.
-    - ``"nodes"``: list of objects, the root first. All have ``"value"`` (probabilities of the
-      classes, or the predicted value), ``"rows"`` (training rows), ``"weight"`` and
-      ``"impurity"`` (null: too large for a double). Splits have ``"column"`` (place in the
-      columns), ``"threshold"`` (null: all that is not missing goes left), ``"missing"`` ("left" or
-      "right"), and ``"left"`` and ``"right"``, places in the list. A value goes left if it is at
-      most the threshold after rounding to float32; of a column with levels, the code is compared.
 
     Examples
     --------
@@ -145,9 +132,17 @@ def export_tree(
     if petal width (cm) <= 0.80 then setosa (100 %, 50 rows)
     if 0.80 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
     if petal width (cm) > 1.75 then virginica (97.8 %, 46 rows)
+    >>> print(export_tree(tree, "sql", table="flowers"), end="")
+    SELECT CASE
+      WHEN "flowers"."petal width (cm)" < 8.00000041723251343E-1 THEN 'setosa'
+      WHEN ("flowers"."petal width (cm)" <= 1.75000005960464478E0
+            OR "flowers"."petal width (cm)" IS NULL) THEN 'versicolor'
+      ELSE 'virginica'
+    END AS "prediction"
+    FROM "flowers"
     """
-    if not isinstance(language, str) or language not in _LANGUAGES:
-        raise ValueError(f"language={language!r}. Choose one of {', '.join(_LANGUAGES)}.")
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(LANGUAGES)}.")
     if output not in _OUTPUTS:
         raise ValueError(f"output={output!r}. Choose label or probabilities.")
     if table is not None and language != "sql":
@@ -192,70 +187,73 @@ def export_model(
     """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
 
     The written code adds up what the trees say in the order, and with the roundings, of the
-    ensemble's own ``predict``, so that labels are the same bit for bit, at thresholds and at ties,
-    too. Numbers of regressors are the same; probabilities are, but for the last digits of an
+    ensemble's own ``predict``. So labels are the same bit for bit, also at thresholds and ties.
+    Numbers of regressors are the same. Probabilities can differ in the last digits of an
     exponential. One tree alone is written by :func:`export_tree`.
 
-    Read more in the :ref:`User Guide <export>`.
+    Read more in the :ref:`User Guide <export_ensembles>`.
 
     Parameters
     ----------
     model : fitted estimator
         A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
-        calibration of one model or a pipeline; or an estimator of this package that holds one.
+        calibration of one model or a pipeline. Or an estimator of this package that holds one.
     language : {"sql", "c", "python", "json"}
         - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
           are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
         - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
-          nothing. NAN is a missing value. The function returns the position of the class in
-          ``classes_``, or the value in regression; for probabilities, it fills an array. For each
+          no memory. NAN is a missing value. The function returns the position of the class in
+          ``classes_``, or the value in regression. For probabilities, it fills an array. For each
           column with levels that is split on, a function turns a level into its code. Do not
           compile with ``-ffast-math``.
         - "python": a file with a function of a row that needs the standard library alone. A row is
           indexed by the names of the columns, or by their positions if there are no names. None
           and NaN are missing values.
-        - "json": nodes and vote, described in the User Guide; `import_model` reads it back.
+        - "json": `import_model` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         As in :func:`export_tree`. JSON holds what both take.
-    feature_names, class_names : sequences, default=None
-        As in :func:`export_tree`.
-    name : str, default=None
-        Name of the function (None: predict), or of the column in "sql" (None: prediction), to which
-        the class is added for probabilities.
     table : str, default=None
-        The table to select from: needed by "sql", and meaningless to others.
+        The table to select from. It is needed by "sql", and goes with no other language.
     keys : sequence of str, default=()
         Only for "sql": columns of the table that stand beside the answers, such as its primary key.
         A query answers rows in no particular order.
     X : array-like or frame of shape (n_samples, n_features), default=None
-        Some rows as the model takes them. They are needed for CatBoost models that split on levels,
-        which keep but hashes of these: levels are written as the rows name them. A pipeline is read
-        for the types in which the rows come. Those to which the code may answer otherwise than the
-        model are counted: see Notes, and `precision`.
-    form : {"tables", "nested"}, default=None
-        Only for "c" and "sql". In C (None: "tables"): nodes in a table, over which a loop goes, or
-        a function of nested tests for each tree. In SQL (None: "nested"): "nested" writes each tree
-        as nested ``CASE``, and "tables" writes the nodes of all trees as one table, over which a
-        recursive common table expression walks each row. The labels are the same. DuckDB plans
-        "tables" in a fraction of the time for large ensembles; SQLite and PostgreSQL run "nested"
-        faster on many rows. A vote of many members, which takes more than 200 sums, has to be
-        "nested".
-    precision : {"exact", "int16"}, default="exact"
-        "int16", for "c" alone, rounds thresholds and leaves to 16 bits, for devices with little
-        memory. A function ``predict_codes`` turns a row of numbers into codes, ``predict_int16``
-        answers codes, and ``predict`` does both. Thresholds move to the end of a cell of a grid,
-        one for each column, past as few rows of `X` as possible. The comment above the function
-        says how far the thresholds of each column moved, and by how much sums can differ for rows
-        that have no number between a threshold and the moved one. Only there can a comparison come
-        out otherwise. With `X`, it also says how many of these rows get another class, and a
-        ``UserWarning`` does if there are any. The very ensemble that this C follows is written by
-        ``language="json"`` under the same `precision` and `X`: once read back, it can be put to
-        :func:`verify` beside the model.
+        Some rows as the model takes them. Those to which the code may answer otherwise than the
+        model are counted: see Notes, and `precision`. A pipeline is read for the types in which
+        these rows come. CatBoost models that split on levels need them, since such models keep only
+        hashes of levels: the code has the names in these rows.
 
     Returns
     -------
     text : str
         In the language, ended by a line break.
+
+    Other Parameters
+    ----------------
+    feature_names, class_names : sequences, default=None
+        As in :func:`export_tree`.
+    name : str, default=None
+        Name of the function (None: predict), or of the column in "sql" (None: prediction), to which
+        the class is added for probabilities.
+    form : {"tables", "nested"}, default=None
+        Only for "c" and "sql". The labels are the same in both forms.
+
+        - In C, "tables" (the default) writes the nodes as a table, over which a loop goes. "nested"
+          writes a function of nested tests for each tree, which is faster.
+        - In SQL, "nested" (the default) writes each tree as nested ``CASE``. "tables" writes the
+          nodes of all trees as one table, over which a recursive common table expression walks each
+          row. DuckDB plans "tables" in a fraction of the time for large ensembles. SQLite and
+          PostgreSQL run "nested" faster on many rows. A vote of many members, which takes more than
+          200 sums, has to be "nested".
+    precision : {"exact", "int16"}, default="exact"
+        "int16", for "c" and "json" alone, rounds thresholds and leaves to 16 bits, for devices with
+        little memory (:ref:`export_int16`). A function ``predict_codes`` turns a row of numbers
+        into codes, ``predict_int16`` answers codes, and ``predict`` does both. The comment above
+        the function says how far the thresholds of each column moved, and by how much sums can
+        differ. With `X`, it also says how many of these rows get another class, and a
+        ``UserWarning`` does if there are any. "json" under the same `precision` and `X` holds the
+        ensemble that this C follows. Read back, it can be compared with the model by
+        :func:`verify`.
 
     Raises
     ------
@@ -278,15 +276,19 @@ def export_model(
 
     Notes
     -----
-    Three things can turn a class where the two in front are all but tied. XGBoost adds up in
-    float32, and SQLite, which lacks this type, in doubles. Forests with ``n_jobs`` add their trees
-    up in the order in which threads end, the code in that of the trees. Boosting of many classes
-    by XGBoost and LightGBM, and calibration by temperature, compare exponentials, which libraries
-    round in their own ways. Where one of these applies and sums can round, a comment at the top
-    says so, and how close to a tie a row must be. With `X`, it also says how many rows are, and a
-    ``UserWarning`` does if there are any. All other rows get the model's class.
+    Where two classes are all but tied, a rounding can turn the label. Three things can do that:
 
-    Rows are compared in the type in which the ensemble compares them (see :func:`verify`). Of a
+    - XGBoost adds up in float32, and SQLite, which lacks this type, in doubles.
+    - Forests with ``n_jobs`` add their trees up in the order in which threads end, the code in that
+      of the trees.
+    - Boosting of many classes by XGBoost and LightGBM, and calibration by temperature, compare
+      exponentials, which libraries round in their own ways.
+
+    Where one of these applies and sums can round, a comment at the top says so, and how close to
+    a tie a row must be. With `X`, it also says how many rows are, and a ``UserWarning`` does if
+    there are any. All other rows get the model's class.
+
+    Rows are compared in the type in which the ensemble compares them (see :func:`verify`). For a
     pipeline, the answers are the ensemble's own for numbers that float32 represents.
 
     Unknown levels are treated as :func:`export_tree` does it.
@@ -375,13 +377,13 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     Parameters
     ----------
     text : str
-        What ``export_tree(model, "json")`` returned; the format is described there.
+        What ``export_tree(model, "json")`` returned. Its keys are listed in :ref:`json_format`.
 
     Returns
     -------
     tree : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted; with the same splits, values, counts of rows and names, and the same answers.
-        Columns with levels are columns of their codes to it.
+        Fitted, with the same splits, values, counts of rows and names, and the same answers.
+        Its ``predict`` takes codes in columns that have levels.
 
     Raises
     ------
@@ -412,14 +414,13 @@ def import_model(text: str) -> ImportedEnsemble:
     Parameters
     ----------
     text : str
-        What ``export_model(model, "json")`` returned; the format is described in the
-        :ref:`User Guide <export_ensembles>`.
+        What ``export_model(model, "json")`` returned. Its keys are listed in :ref:`json_format`.
 
     Returns
     -------
     model : ImportedEnsemble
         Fitted, with ``predict``, and ``predict_proba`` where probabilities are known. It gives the
-        same answers to rows of doubles, and is taken wherever a fitted ensemble is.
+        ensemble's answers to rows of doubles, and is taken wherever a fitted ensemble is.
 
     Raises
     ------
@@ -468,5 +469,5 @@ def _imported(text, kind, form, read):
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise ValueError(
             f"text is not a whole {kind}: {type(error).__name__}: {str(error).rstrip('.')}. The "
-            f"keys are listed in the documentation of export_{kind}. Export the {kind} again."
+            f"keys are listed on the page 'JSON of trees and ensembles'. Export the {kind} again."
         ) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.reading import Table
-from ensemble_simplify.writing.words import end_of_interval, one_line, plain
+from ensemble_simplify.writing.words import between, end_of_interval, one_line, plain
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,39 @@ class NamedColumns:
         last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
         return [code for code in range(last + 1) if span.low < code <= span.high]
 
+    def in_order(self, j, codes):
+        """Codes of levels of a column in the order that the user gave these, else as they are."""
+        scale = self._scale(j)
+        if scale is None:
+            return codes
+        levels = self.levels(j)
+        return sorted(codes, key=lambda code: scale.index(levels[code]))
+
+    def run(self, j, codes):
+        """Two ends, of which levels above the first and up to the second are those of some codes.
+
+        The first is None if there is no level below, the second if there is none above. None is
+        returned where the user gave the levels no order, or where others are between them.
+        """
+        scale, levels = self._scale(j), self.levels(j)
+        if scale is None or not codes:
+            return None
+        places = sorted(scale.index(levels[code]) for code in codes)
+        first, last = places[0], places[-1]
+        if last - first >= len(places):
+            return None
+        below = None if first == 0 else scale[first - 1]
+        return below, None if last == len(scale) - 1 else scale[last]
+
+    def _scale(self, j):
+        found = None if self.table is None else self.table.scale(j)
+        return None if found is None else [plain(level) for level in found]
+
     def shown(self, j):
         """The name of a column in one line of text."""
         return one_line(f"x{j}" if self.names is None else self.names[j])
 
     def interval(self, j, span, decimals=None, write=end_of_interval):
         """The numbers of a span in words; None where every number is in it."""
-        name = self.shown(j)
         low, high = (write(end, decimals) for end in (span.low, span.high))
-        if low is None:
-            return None if high is None else f"{name} <= {high}"
-        return f"{name} > {low}" if high is None else f"{low} < {name} <= {high}"
+        return between(self.shown(j), low, high)

@@ -17,6 +17,7 @@ from ensemble_simplify.reading import behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
+    between,
     level_in_words,
     one_line,
     percent,
@@ -193,7 +194,8 @@ class NamedTree(NamedColumns):
         told = bool(self.told[j]) or also_unknown
         if len(codes) == len(self.codes(j, ALL)) and (span.missing or not told):
             return None
-        known = [level_in_words(levels[code]) for code in codes if code < len(levels)]
+        mine = self.in_order(j, [code for code in codes if code < len(levels)])
+        known = [level_in_words(levels[code]) for code in mine]
         other = ["unknown"] if len(codes) > len(known) else []
         if span.missing and told:
             other += ["missing", "unknown"] if also_unknown else ["missing"]
@@ -201,6 +203,10 @@ class NamedTree(NamedColumns):
             return f"{name} = {known[0]}"
         if other and not known:
             return f"{name} is {' or '.join(other)}"
+        ends = self.run(j, mine) if len(known) > 1 else None
+        if ends is not None and ends != (None, None):
+            ends = (None if end is None else level_in_words(end) for end in ends)
+            return " or ".join([between(name, *ends), *other])
         return f"{name} in {set_in_words([*known, *other])}"
 
     def outcome(self, node, probabilities=False, decimals=None):
@@ -225,7 +231,7 @@ class NamedTree(NamedColumns):
         told = [self.condition(j, span, decimals) for j, span in spans.items()]
         told = [words for words in told if words is not None]
         if len(told) > 1:
-            told = [f"({words})" if words.endswith(" or missing") else words for words in told]
+            told = [f"({words})" if _are_two(words) else words for words in told]
         return " and ".join(told)
 
     def rules(self, probabilities=False, decimals=None):
@@ -286,10 +292,13 @@ class NamedTree(NamedColumns):
         if levels is None:
             digits = 6 if abs(threshold) < 1e6 else 10  # of large ones, those before the point
             return f"{name} ≤ {threshold:.{digits}g}{also}"
-        yes, no = (
-            [one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
-            for side in sides
-        )
+        codes = [[code for code in self.codes(j, side) if code < len(levels)] for side in sides]
+        yes, no = ([one_line(levels[code]) for code in self.in_order(j, own)] for own in codes)
+        ends = self.run(j, codes[0]) if len(yes) > 1 and no else None
+        if ends is not None and None in ends:
+            below, last = ends
+            how = f"≤ {one_line(last)}" if below is None else f"> {one_line(below)}"
+            return f"{name} {how}{also}"
         if len(no) == 1 and len(yes) > 1:
             return f"{name} is not {no[0]}{also}"
         if not yes:
@@ -351,6 +360,13 @@ class NamedTree(NamedColumns):
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
+
+
+def _are_two(words):
+    """Whether a condition joins two others by "or", and needs brackets beside a third."""
+    return words.endswith((" or missing", " or unknown")) and not words.endswith(
+        " is missing or unknown"
+    )
 
 
 def names_of(outer, tree, table):

@@ -35,6 +35,13 @@ def end_of_interval(end, decimals=None):
     return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 
+def between(name, low, high):
+    """What is above one end and up to another, both in words; None: no end, or no condition."""
+    if low is None:
+        return None if high is None else f"{name} <= {high}"
+    return f"{name} > {low}" if high is None else f"{low} < {name} <= {high}"
+
+
 def number_up(value):
     """Three digits of a positive number, rounded up."""
     digits = float(f"{value:.3g}")

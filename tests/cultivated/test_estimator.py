@@ -21,8 +21,8 @@ from ensemble_simplify import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
-from ensemble_simplify.cultivated import _estimator
-from ensemble_simplify.cultivated._leaf_refit import refit_leaves
+from ensemble_simplify.cultivated import _growth, _leaf_refit
+from ensemble_simplify.cultivated._leaf_refit import least_squares, refit_leaves
 
 
 def noisy_data(seed=0, n=400, p=4, n_classes=2):
@@ -685,7 +685,7 @@ def test_trees_of_many_rows_grow_best_first(n_classes, n_leaves, monkeypatch):
     X, y = hills(3000, n_classes)
     clf = CultivatedForestClassifier(max_leaf_nodes=n_leaves, ccp_alpha=1e-4)
     at_once = clone(clf).fit(X, y).modules_
-    monkeypatch.setattr(_estimator, "MIN_WORK", 0)
+    monkeypatch.setattr(_growth, "MIN_WORK", 0)
     assert_same_trees(clone(clf).fit(X, y).modules_, at_once)
 
 
@@ -727,7 +727,7 @@ def test_a_part_of_many_rows_refits_the_leaves(monkeypatch):
     X, y = hills(6000)
     clf = CultivatedForestClassifier(max_leaf_nodes=8)
     by_all = clone(clf).fit(X, y).modules_
-    monkeypatch.setattr(_estimator, "REFIT_ROWS", 4000)
+    monkeypatch.setattr(_leaf_refit, "MOST_ROWS", 4000)
     by_some, again = clone(clf).fit(X, y).modules_, clone(clf).fit(X, y).modules_
     np.testing.assert_array_equal(by_some.response, again.response)
     change = np.abs(by_some.response - by_all.response)
@@ -798,7 +798,7 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
     labels = np.eye(n_classes)[rng.integers(n_classes, size=len(fractions))]
     shares = rng.dirichlet(np.ones(n_classes), size=n_leaves)
     gram, target = csr_array(fractions.T @ fractions), fractions.T @ labels
-    values, timed_out = refit_leaves(gram, target, shares, np.inf)
+    values, timed_out = least_squares(gram, target, shares, np.inf)
     assert not timed_out
 
     def loss(V):
@@ -810,12 +810,12 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
 
 
 def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
-    monkeypatch.setattr("ensemble_simplify.cultivated._estimator.ROWS_PER_PART", 64)
+    monkeypatch.setattr(_leaf_refit, "ROWS_PER_PART", 64)
     X, y = noisy_data(n=1000)
     one, two = (CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3))
     np.testing.assert_array_equal(one.modules_.response, two.modules_.response)
-    late = one._refitted(one.modules_, X, y.astype(np.intp), np.ones(1000), -np.inf)
-    assert late == (one.modules_, True)
+    tree, rows = one.modules_, (X, y.astype(np.intp), np.ones(1000))
+    assert refit_leaves(tree, tree.router(0.01), *rows, 1, -np.inf) == (None, True)
 
 
 def test_cross_validation_of_rare_classes_and_without_time():

@@ -32,11 +32,10 @@ from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner, TimeLimitError
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.feature_budget.pruning import _problem
 from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzig_wolfe
 from ensemble_simplify.feature_budget.pruning._lp_forms import linear_form, solve_lp
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 
 

@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.refit import _refit
+from ensemble_simplify.feature_budget.refit._contest import lower_envelope
 from ensemble_simplify.feature_budget.refit._feature_sets import (
     feature_sets,
     filled_up,
@@ -38,7 +39,6 @@ from ensemble_simplify.feature_budget.refit._refit import (
     fit_on,
     importances,
     losses_of_votes,
-    lower_envelope,
 )
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
@@ -382,13 +382,16 @@ def test_the_choice_is_the_best_judged_within_the_budget(data, fitted):
     chosen = fitted.candidate_
     assert set(np.flatnonzero(fitted.feature_usage_)) <= set(found.features[chosen])
     # Whatever the budget, the one of choice has been kept.
-    points = PruningChoices(fitted._candidates, np.ones(len(X)))
+    judged = fitted._contest.judged
+    points = PruningChoices(judged, np.ones(len(X)))
     for budget in np.unique(np.concatenate(found.costs)):
-        score = [one.scores[one.costs <= budget].min(initial=np.inf) for one in fitted._candidates]
+        score = [
+            one.scores[one.costs <= budget].min(initial=np.inf) for one in fitted._contest.judged
+        ]
         assert points.scores[points.choice(budget)] >= min(score)
         # What has been forgotten would at most be a tie.
         assert points.lowest(budget) <= min(score) + 0.05
-    assert any(one.estimator is None for one in fitted._candidates)
+    assert any(one.estimator is None for one in judged)
     assert chosen in (0, points.of[points.choice(5)])
 
 
@@ -407,9 +410,9 @@ def votes_of_strangers(pruned, samples, X, rows):
 @pytest.mark.parametrize("place", [0, 1, -1])
 def test_scores_are_those_of_written_ensembles_on_rows_not_seen(data, fitted, place):
     X, y, prices = data
-    kept = [k for k, one in enumerate(fitted._candidates) if one.estimator is not None]
+    kept = [k for k, one in enumerate(fitted._contest.judged) if one.estimator is not None]
     chosen = kept[place]
-    candidate = fitted._candidates[chosen]
+    candidate = fitted._contest.judged[chosen]
     frozen = FrozenEstimator(candidate.estimator)
     samples = candidate.estimator.estimators_samples_
     first = (

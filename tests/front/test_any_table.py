@@ -461,7 +461,7 @@ def test_no_forecast_where_the_trees_are_far_too_large(monkeypatch):
     y ^= np.random.default_rng(2).random(300) < 0.3
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
     outcome = simplify(model, X, max_leaves=4, random_state=0)
-    assert "too many and too large" in outcome.not_tried["born_again"]
+    assert "too large for one readable tree" in outcome.not_tried["born_again"]
     assert not asked
     outcome = simplify(model, X, max_leaves=4, methods="born_again", random_state=0)
     assert "born_again" not in outcome.not_tried

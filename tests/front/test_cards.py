@@ -50,8 +50,8 @@ def test_card_is_never_called_a_tree(outcome, tmp_path):
     text = outcome.report(tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
     assert text.startswith("RandomForestClassifier as one small scorecard")
-    assert f"the scorecard of {outcome.best_model.fitted.card_.n_bins} bins" in outcome.verdict.text
-    for part in (outcome.verdict.text, outcome.reason.replace("no other tree or scorecard", "")):
+    assert f"The scorecard of {outcome.best_model.fitted.card_.n_bins} bins" in outcome.verdict.text
+    for part in (outcome.verdict.text, outcome.reason.replace("No other tree or scorecard", "")):
         assert "tree" not in part
     for told in (text, page):
         assert "the tree" not in told.lower()
@@ -108,7 +108,7 @@ def test_kinds_are_checked(data):
     X, _, forest = data
     with pytest.raises(ValueError, match="kinds has 'list'"):
         simplify(forest, X, kinds="list")
-    with pytest.raises(ValueError, match="kinds has nothing"):
+    with pytest.raises(ValueError, match="kinds is empty"):
         simplify(forest, X, kinds=())
     with pytest.raises(ValueError, match="Give kinds="):
         simplify(forest, X, methods=["representer", "scorecard"])
@@ -130,11 +130,11 @@ def test_card_wins_where_it_is_clearly_better():
     tree, card, judged = _sides(340, 380)
     choice = choose([tree, card], judged, max_leaves=8)
     assert choice.best == "scorecard"
-    assert choice.reason.startswith("It is the scorecard: better than representer")
+    assert choice.reason.startswith("This scorecard is better than representer")
     tree, card, judged = _sides(340, 341)
     choice = choose([tree, card], judged, max_leaves=8)
     assert choice.best == "representer"
-    assert "no other tree or scorecard agrees clearly more" in choice.reason
+    assert "No other tree or scorecard agrees clearly better" in choice.reason
 
 
 def test_bins_are_not_compared_with_leaves():
@@ -151,5 +151,5 @@ def test_verdict_names_the_card():
     assert judge(card, judged).text.startswith("The scorecard of 16 bins follows the model")
     _, card, judged = _sides(340, 200)
     assert judge(card, judged).text.startswith(
-        "Nothing small follows this model: the best, a scorecard of 16 bins,"
+        "No small scorecard follows this model. The best one, of 16 bins,"
     )

@@ -36,8 +36,8 @@ def test_labels_that_a_forest_knows_by_heart_are_no_accuracy(noise):
     assert rows["plain_tree_on_y"].accuracy < 0.6
     assert np.isnan(outcome.verdict.tree_accuracy)
     assert "is right on" not in outcome.verdict.text
-    assert "cannot be told" in outcome.notes[0]
-    assert "cannot be told" in " ".join(outcome.report().split())
+    assert "out-of-bag answers are compared" in outcome.notes[0]
+    assert "out-of-bag answers are compared" in " ".join(outcome.report().split())
 
 
 def test_other_rows_have_an_accuracy(noise):

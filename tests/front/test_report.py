@@ -78,22 +78,24 @@ def test_advice_names_what_simplify_has():
     assert in_terms_of_simplify("X has 3 rows. They are few.") == "X has 3 rows. They are few."
 
 
-def test_where_the_tree_leaves_the_model():
+def test_where_the_tree_and_the_model_differ():
     found = stand_ins.of_digits()
     text, told = " ".join(as_text(found).split()), found._differences
-    assert f"Where the tree leaves the model: The two differ on {told.n_differing} of 599" in text
+    assert (
+        f"Where the tree and the model differ: The two differ on {told.n_differing} of 599" in text
+    )
     assert 1 <= len(told) <= 3
     for rule in told:
         assert f"{rule.rule} ({percent(rule.share)} of the rows" in text
         assert f"the model says mostly {rule.answers[0]}, the tree {rule.answers[1]}" in text
     page = as_page(found).replace("&nbsp;", " ")
-    assert "Where the tree leaves the model" in page
+    assert "Where the tree and the model differ" in page
     for rule in told:
         for cell in rule.cells():
             assert escape(cell) in page
     # where they differ nowhere, there is nothing to tell
     found._differences = differences(lambda X: X[:, 0], lambda X: X[:, 0], np.zeros((9, 1)))
-    assert "leaves the model" not in as_text(found) + as_page(found)
+    assert "the model differ" not in as_text(found) + as_page(found)
 
 
 def test_tree_that_follows_nothing_is_not_recommended():

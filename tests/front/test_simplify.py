@@ -190,7 +190,7 @@ def test_further_rows_are_learned_from_only(classified):
     for wrong, text in [
         (frame[list("bacdef")], "another order"),
         (frame[list("abcde")], "lacks the column 'f'"),
-        (frame.assign(g=0), "column 'g', which X has not"),
+        (frame.assign(g=0), "column 'g', which X does not have"),
     ]:
         with pytest.raises(ValueError, match=text):
             simplify(named, frame, X_more=wrong)
@@ -379,15 +379,16 @@ def test_values_are_promised_within_a_tolerance(atol, number):
     found = simplify(model, X, y, methods="all", atol=atol, **SMALL)
     if number is None:
         number = float(f"{0.3 * model.predict(X).std():.3g}")
+    n_near, n_rows = (found[f"born_again_{n}"].fitted.n_points_ for n in (1, 0))
+    one_change = "that differ from a training row in at most one feature"
     for name, where in (
         ("born_again", "at every input"),
         ("faithful", "at every input"),
-        ("born_again_1", "where one feature of a training row is changed at will"),
-        ("born_again_0", "on the training rows"),
+        ("born_again_1", f"at all {n_near} points {one_change}"),
+        ("born_again_0", f"at all {n_rows} points of the training rows"),
     ):
         promise = rows_of(found)[name].promise
-        assert promise.startswith(f"a value within {number:g} of the model's {where}")
-        assert "proven" in promise
+        assert promise.startswith(f"a value within {number:g} of the model's {where}, proven")
         assert found[name].fitted.atol_ == number
     for name in ("born_again", "faithful"):
         assert found[name].verify()
@@ -664,7 +665,7 @@ def test_many_rows_are_drawn_from(classified, monkeypatch):
     X, y = np.tile(X, (3, 1)), np.tile(y, 3)
     found = simplify(model, X, y, X_more=X, methods=[], random_state=0)
     assert (found.n_rows, found.n_judged) == (2000, 1000)
-    assert any("1,000 were drawn" in note for note in found.notes)
+    assert any("rows of X were used, drawn at random" in note for note in found.notes)
 
 
 def test_of_many_rows_one_part_is_held_out(classified, monkeypatch):

@@ -42,9 +42,9 @@ def test_a_tree_that_is_worth_nothing_is_told_so():
     found = judge(Candidate("representer", 8, predicted), Judged(answers), max_leaves=32)
     assert found.level == "none"
     assert found.text == (
-        "No tree of at most 32 leaves follows this model: the best, of 8 leaves, agrees with the "
-        "model on 90.3 % of rows, and always answering 'on time' on 90.0 %. Of the 100 rows to "
-        "which the model answers 'late', the tree gives that answer to 3."
+        "No tree of at most 32 leaves follows this model. The best one, of 8 leaves, agrees with "
+        "the model on 90.3 % of rows. Always answering 'on time' would agree on 90.0 %. Of the 100 "
+        "rows to which the model answers 'late', the tree gives that answer to 3."
     )
 
 
@@ -76,14 +76,18 @@ def test_a_proven_tree_follows_whatever_the_rows_say():
 def test_no_tree_is_no_verdict_on_one():
     found = judge(None, Judged(np.arange(10) % 2), max_leaves=8)
     assert (found.level, found.text) == ("none", "No method found a tree of at most 8 leaves.")
+    found = judge(None, Judged(np.arange(10) % 2), max_leaves=8, kinds=("scorecard",))
+    assert found.text == "No method found a scorecard."
+    found = judge(None, Judged(np.arange(10) % 2), max_leaves=8, kinds=("tree", "scorecard"))
+    assert found.text == "No method found a tree of at most 8 leaves or a scorecard."
 
 
 def test_one_answer_to_all_rows():
     answers = np.repeat(["no"], 30)
     found = judge(Candidate("representer", 1, answers), Judged(answers))
     assert found.text == (
-        "The model answers 'no' to every held-out row, and so does the tree of 1 leaf: these rows "
-        "cannot tell more."
+        "The model answers 'no' to every held-out row, and so does the tree of 1 leaf. These rows "
+        "cannot tell whether it follows the model elsewhere."
     )
 
 
@@ -116,10 +120,10 @@ def test_distances_of_values_are_told():
     told = judge(tree, Judged(answers, is_classifier=False)).text
     assert (
         "Its values are within 1.01 of the model's on half of the held-out rows, and within 1.8 on "
-        "nine in ten; they are within 2 at every input, which is proven." in told
+        "nine rows in ten. They are proven to be within 2 at every input." in told
     )
     told = judge(Candidate("representer", 8, tree.predicted), Judged(answers, is_classifier=False))
-    assert told.text.endswith("and within 1.8 on nine in ten.")
+    assert told.text.endswith("and within 1.8 on nine rows in ten.")
 
 
 def test_at_most_two_notes():
@@ -133,7 +137,7 @@ def test_at_most_two_notes():
     assert len(found) == 2
     assert "fitted on these rows" in found[0]
     assert "genesim" in found[1]
-    assert "little is known of the tree" in notes(every, Judged(answers), best)[1]
+    assert "too few to tell how the tree does" in notes(every, Judged(answers), best)[1]
     frequent = np.repeat([0, 1], 500)
     best = Candidate("representer", 8, np.where(rng.random(1000) < 0.9, frequent, 0))
     assert (

@@ -79,9 +79,7 @@ PLANTED = {
     ),
     "score is missing": lambda X: X["score"].isna(),
     "score > 1 or missing": lambda X: X["score"].isna() | (X["score"] > 1),
-    'size in {"medium", "large"} and age > 60.5': lambda X: (
-        (X["size"] != "small") & (X["age"] > 60)
-    ),
+    'size > "small" and age > 60.5': lambda X: (X["size"] != "small") & (X["age"] > 60),
     'city = "Lima"': lambda X: X["city"] == "Lima",
 }
 
@@ -123,7 +121,7 @@ VOLUMES = {
     ),
     '30.5 < age <= 50.5 and city in {"Oslo", "Quito"}': lambda X: whole(X["age"], 30, 51) * 2 / 5,
     "score is missing": lambda X: X["score"].isna().mean(),
-    'size in {"medium", "large"} and age > 60.5': lambda X: 2 / 3 * whole(X["age"], 60, 100),
+    'size > "small" and age > 60.5': lambda X: 2 / 3 * whole(X["age"], 60, 100),
     'city = "Lima"': lambda X: 1 / 5,
 }
 

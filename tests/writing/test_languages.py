@@ -2,7 +2,6 @@
 
 import ctypes
 import datetime
-import doctest
 import json
 import math
 import re
@@ -10,7 +9,6 @@ import shutil
 import sqlite3
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -875,16 +873,6 @@ def test_cultivated_trees_are_drawn():
     plt.close("all")
     with pytest.raises(TypeError, match="export_text"):
         export_tree(model)
-
-
-def test_guide_shows_what_is_written():
-    pytest.importorskip("pandas")
-    page = Path(__file__).resolve().parents[2] / "doc" / "how_to" / "export.rst"
-    found = doctest.testfile(
-        str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
-    )
-    assert found.attempted > 20
-    assert not found.failed
 
 
 # ------------------------------------------------------------------- names that look like code

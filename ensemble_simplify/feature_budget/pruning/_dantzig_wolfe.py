@@ -14,8 +14,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.feature_budget.pruning._closure_problem import best_subtrees
+from ensemble_simplify.grid import LinearProgram
 
 # The master's objective is about one: gaps and improvements below this share of it count as none.
 _TOLERANCE = 1e-9

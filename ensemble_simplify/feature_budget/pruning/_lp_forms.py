@@ -13,7 +13,7 @@ from time import monotonic
 import numpy as np
 from scipy import sparse
 
-from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.grid import LinearProgram
 
 # Objectives and budgets are stated as this many units; HiGHS tolerates errors of 1e-7 to 1e-6.
 _SCALE = 1e3

@@ -30,7 +30,7 @@ from sklearn.tree import (
 )
 
 from ensemble_simplify.base import class_index, safe_indexing
-from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows
+from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows, is_grown_on
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
@@ -221,6 +221,24 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     return judged
 
 
+def best_vote(case, keeps, *, drop, deadline):
+    """Which of some prunings within a budget votes best, as far as the rows tell.
+
+    The first has the lowest error of the trees. Rows that the trees were grown on tell by the
+    trees that have not seen them; if every tree has seen every row, they do not. Where there is no
+    time to ask the rows, it is the first.
+    """
+    asked = len(keeps) * case.problem.leaf.size
+    if not has_held_out_rows(case.estimator) or monotonic() + asked * _VOTE_SECONDS > deadline:
+        return 0
+    held_out = None
+    if not is_grown_on(case):
+        held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
+    weight = case.problem.weight
+    judged = judge(case, keeps, weight, drop=drop, held_out=held_out, every_row=True)
+    return int(np.argmin(judged.scores))
+
+
 def held_out_votes(case, leaf, keep, held_out, *, drop):
     """Votes on each row of the trees that were not grown on it, and how many voted.
 
@@ -281,6 +299,8 @@ def sampled_rows(n_rows):
     return np.random.default_rng(0).choice(n_rows, EFFORT.max_sampled, replace=False)
 
 
+# Seconds that the vote of one tree on one row takes.
+_VOTE_SECONDS = 3e-8
 # Weight of the Brier score in the choice among candidates.
 _BRIER = 0.5
 
@@ -602,11 +622,3 @@ class PruningChoices:
 
 # Standard errors that scores must be apart to count as different.
 _TIE = 1.0
-
-
-def lower_envelope(costs, errors):
-    """Which points have no cheaper one of the same or a lower error, by rising cost."""
-    order = np.lexsort((errors, costs))
-    best = np.minimum.accumulate(errors[order])
-    first = np.concatenate(([True], best[1:] < best[:-1]))
-    return order[first]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog, milp
 
-from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.grid.linear_programs import LinearProgram
 
 
 def random_lp(seed, n_rows=8, n_columns=12):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_simplify.reading import as_thresholds, trees
+from ensemble_simplify.grid import as_thresholds, code_sets
 
 
 @st.composite
@@ -71,7 +71,7 @@ def test_one_level_takes_two_thresholds():
 
 
 def test_limit(monkeypatch):
-    monkeypatch.setattr(trees, "MAX_TREE_NODES", 3)
+    monkeypatch.setattr(code_sets, "MAX_TREE_NODES", 3)
     tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, -1, -1], [0.0] * 3, [False] * 3)]
     with pytest.raises(ValueError, match="fewer levels"):
         as_thresholds(*tree, {0: np.array([True, False, True, False, True, False])})

@@ -1,0 +1,252 @@
+"""From a promise to proven weights: search, proof in the ensemble's own arithmetic, path.
+
+Every step is given a share of the time. What was found when time is over is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from ensemble_simplify.base import warn
+from ensemble_simplify.faithful_pruning._everywhere import Everywhere
+from ensemble_simplify.faithful_pruning._numbers import Numbers
+from ensemble_simplify.faithful_pruning._path import Step, find_path
+from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.faithful_pruning._weights import WeightSearch
+from ensemble_simplify.faithful_pruning._within import Within
+from ensemble_simplify.grid import Axes, Domain, Stopped
+from ensemble_simplify.reading import Forest, Model, Table
+from ensemble_simplify.writing import reweighted
+
+# Effort by method: searches from other costs, and trees tried for a lower bound.
+EFFORT = {"heuristic": (0, 0), "auto": (3, 30), "exact": (3, np.iinfo(np.int64).max)}
+# Promised points whose exceptions are counted for every ensemble of the path.
+PATH_POINTS = 1 << 28
+# When the first search, others and the lower bound have to end, as shares of the time: the rest is
+# for the path, or for the proof where that takes long.
+WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
+# Share of the time limit that the last check of a pruned ensemble may take besides.
+CHECK_SHARE = 0.25
+
+
+@dataclass(eq=False)
+class Search:
+    """Finds weights of trees that keep a promise.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+        The whole one, which is written with other weights, and `table`, what its rows stand for.
+    model : Model
+        What was read of it.
+    forest : Forest
+        Its trees inside the domain.
+    axes : Axes
+    cells : ndarray of int32, shape (n_cells, n_axes)
+        Those of the promised rows.
+    domain : Domain or None
+    max_changes : int or None
+    price : ndarray of shape (n_trees,)
+        What every tree costs.
+    method : {"auto", "exact", "heuristic"}
+    proves : bool
+        Whether a lower bound is of use.
+    rng : Generator
+    deadline : float
+        On the clock of ``time.monotonic()``, `time_limit` seconds after the begin.
+    tell : callable
+        Takes a line of text.
+
+    Attributes
+    ----------
+    n_points : float
+        Promised points.
+    bound : float
+        No trees that keep the promise cost less.
+    is_complete : bool
+        False where time ran out.
+    """
+
+    estimator: object
+    table: Table
+    model: Model
+    forest: Forest
+    axes: Axes
+    cells: np.ndarray
+    domain: Domain | None
+    max_changes: int | None
+    price: np.ndarray
+    method: str
+    proves: bool
+    rng: np.random.Generator
+    deadline: float
+    time_limit: float | None
+    tell: Callable
+    n_points: float = field(default=np.inf, init=False)
+    bound: float = field(default=0.0, init=False)
+    is_complete: bool = field(default=True, init=False)
+
+    @property
+    def _outside(self):
+        return None if self.domain is None else self.domain.outside(self.axes)
+
+    def for_classes(self, own, asked):
+        """Proven weights, and those of smaller ensembles with counted exceptions, as `Step`.
+
+        `own` are the cells of the rows that the ensemble was fitted on, and which trees were grown
+        without each; None if these are not known. `asked` tells which finer rows weights change.
+        """
+        forest, deadline = self.forest, self.deadline
+        where = Votes(forest), self.axes, self._outside, self.cells
+        try:
+            if self.max_changes is None:
+                promise = Everywhere(*where, deadline)
+            else:
+                promise = NearRows(*where, self.max_changes, deadline)
+                self.n_points = promise.n_points
+                if own is not None:
+                    promise.follow_out_of_bag(*own)
+        except Stopped:
+            return self._unpruned()
+        self.tell(f"{forest.n_trees} trees, {self.n_points:,} promised points")
+        counts = self.max_changes is not None and self.n_points <= PATH_POINTS
+        search = WeightSearch(promise, self.price, self.rng, deadline, self.tell)
+        self._run(search, WITH_PATH if counts else WITHOUT_PATH)
+        if self.max_changes == 0:
+            few = search.weights
+            with suppress(Stopped):
+                search.follow()
+            if asked(search.weights).sum() > asked(few).sum():
+                search.weights = few
+        weights = self._proven(search, promise)
+        # trees that were taken by their votes can have fewer leaves than guides allow
+        self.bound = min(search.bound, search.cost)
+        steps = [Step(weights, 0)]
+        if counts and time.monotonic() < deadline:
+            path = find_path(promise, search.weights, search.demands.leads, self.rng, deadline)
+            steps = [*self._counted(path[:-1], promise), Step(weights, 0)]
+            self.is_complete &= time.monotonic() < deadline
+        return steps
+
+    def for_numbers(self, atol, asks):
+        """Proven weights under which numbers stay within `atol`, and those of fewer trees."""
+
+        def answers(rows, *own):
+            return (self._model_of(*own) if own else self.model).answers(rows, asks)
+
+        within = Within(
+            Numbers(self.forest, atol),
+            self.axes,
+            self.domain,
+            self._outside,
+            self.cells,
+            self.max_changes,
+            answers=answers,
+            written=self._forest_of,
+            tell=self.tell,
+        )
+        try:
+            search = within.begin(self.price, self.rng, self.deadline)
+        except Stopped:
+            return self._unpruned(0.0, 0.0)
+        self.n_points = within.promise.n_points
+        self.tell(f"{self.forest.n_trees} trees, {self.n_points:,} promised points")
+        counts = within.has_path and self.n_points <= PATH_POINTS
+        self._run(search, WITH_PATH if counts else WITHOUT_PATH)
+        steps = within.steps(self.rng, self.deadline)
+        self.bound = min(search.bound, search.cost)
+        self.is_complete &= time.monotonic() < self.deadline
+        return steps
+
+    def _unpruned(self, *numbers):
+        """The path where time was over before the search began."""
+        self.is_complete = False
+        return [Step(np.ones(self.forest.n_trees), 0, *numbers)]
+
+    def _run(self, search, shares):
+        """Search and prove, each within its share of the time."""
+        starts, rounds = EFFORT[self.method]
+        prove = partial(search.prove, rounds if self.proves else 0)
+        parts = [search.run, partial(search.again, starts), prove]
+        for part, share in zip(parts, shares, strict=True):
+            if self.time_limit is not None:
+                search.deadline = self.deadline - (1.0 - share) * self.time_limit
+            try:
+                part()
+            except Stopped:
+                self.is_complete = False
+        search.deadline = self.deadline
+
+    def _model_of(self, weights, offset=0.0):
+        """The ensemble that is written with some weights, read anew."""
+        written = reweighted(self.estimator, weights, offset)
+        return Model.of(written, rows=self.table, check=False)
+
+    def _forest_of(self, weights, offset=0.0):
+        """The same as a forest inside the domain."""
+        pruned = self._model_of(weights, offset).finest
+        return pruned if self.domain is None else self.domain.read(pruned)
+
+    def _proven(self, search, promise):
+        """The weights found, after a check in the arithmetic of the ensemble that has them."""
+        deadline = self.deadline
+        if self.max_changes is None or self.max_changes < 2:
+            # the check mostly takes moments, and without it nothing is known
+            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
+            deadline = max(deadline, time.monotonic() + more)
+        while True:
+            weights = search.weights
+            if (weights == 1).all():
+                return weights
+            if not search.tied.any():
+                # ties are exact on the grid only, where the mean is about 1 already
+                weights = scaled(weights, promise.votes)
+            if not promise.votes.can_be_written(weights):
+                warn(
+                    "Fewer trees need weights under which their votes leave the range of doubles, "
+                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                )
+                search.weights = np.ones(len(weights))
+                continue
+            try:
+                broken = promise.refuted(self._forest_of(weights), deadline)
+            except Stopped:
+                search.weights = np.ones(len(weights))
+                continue
+            if not len(broken):
+                return weights
+            # a lead that rounding took away: ask for a clear one there
+            self.tell(f"{len(broken)} points are answered otherwise after rounding")
+            before = search.weights
+            search.mend(broken)
+            if np.array_equal(search.weights, before):
+                search.weights = np.ones(len(before))
+
+    def _counted(self, steps, promise):
+        """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
+        counted = []
+        try:
+            for step in reversed(steps):
+                weights = scaled(step.weights, promise.votes)
+                if not promise.votes.can_be_written(weights):
+                    continue
+                found = promise.differences(self._forest_of(weights), self.deadline)
+                n = sum(len(row) for row, _ in found)
+                if n > (counted[-1].n_exceptions if counted else 0):
+                    counted.append(Step(weights, n))
+        except Stopped:
+            pass
+        return counted[::-1]
+
+
+def scaled(weights, votes):
+    """Weights whose mean is 1, where only their ratios count."""
+    if votes.start.any():
+        return weights
+    return weights * (len(weights) / weights.sum())
