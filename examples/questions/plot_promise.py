@@ -96,9 +96,16 @@ print(
 )
 _, ax = plt.subplots(figsize=(12, 8), layout="constrained")
 _ = plot_tree(
-    small.decision_tree_, feature_names=list(X.columns), class_names=list(small.classes_),
-    impurity=False, label="root", filled=True, precision=3, fontsize=8, ax=ax,
-)  # fmt: skip
+    small.decision_tree_,
+    feature_names=list(X.columns),
+    class_names=list(small.classes_),
+    impurity=False,
+    label="root",
+    filled=True,
+    precision=3,
+    fontsize=8,
+    ax=ax,
+)
 
 # %%
 # Beside a plain tree
