@@ -30,12 +30,8 @@ from ensemble_simplify import FeatureBudgetPruner
 
 FILE = "heart_statlog.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
-found = [path for path in (here / FILE, here.parent / "data" / FILE) if path.exists()]
-if not found:
-    raise FileNotFoundError(
-        f"Download {FILE} and its prices from the page of this example, and save them in {here}."
-    )
-data = pd.read_csv(found[0])
+path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), Path(FILE))
+data = pd.read_csv(path)
 X, y = data.drop(columns="target"), data["target"]
 NAMES = {
     "cp": "chest pain",
@@ -61,7 +57,7 @@ print(f"{len(X)} patients, {y.mean():.0%} of them ill, {X.shape[1]} findings")
 # Such a shared part is the price of a *group*. A patient pays it with the first test of the group.
 # A question costs a dollar, as does the blood pressure.
 
-listed = pd.read_csv(found[0].with_name("heart_statlog_prices.csv"), index_col="feature")
+listed = pd.read_csv(path.with_name("heart_statlog_prices.csv"), index_col="feature")
 listed = listed.rename(index=NAMES)
 prices = listed["price"].to_dict()
 shared = listed.dropna().groupby("group", sort=False)
