@@ -12,6 +12,7 @@ To run this page, download
 :download:`parkinsons.csv <../../../examples/data/parkinsons.csv>` and save it beside this file.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 from pathlib import Path
 
 import matplotlib.pyplot as plt

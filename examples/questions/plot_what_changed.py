@@ -96,9 +96,9 @@ points.scatter(income[apart & ~told], age[apart & ~told], s=8, color="black", la
 points.set(xlabel="income", ylabel="age")
 figure.legend(fontsize="small", loc="outside lower center", ncols=4, frameon=False, markerscale=2)
 kinds = {
-    "share": "of all rows",
-    "volume": "of the volume",
-    "share_of_differences": "of differences",
+    "share": "of all\nrows",
+    "volume": "of the\nvolume",
+    "share_of_differences": "of all\ndifferences",
 }
 for i, rule in enumerate(found):
     heights = [100 * getattr(rule, kind) for kind in kinds]
