@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     RandomForestClassifier,
 )
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -25,8 +24,8 @@ from ensemble_simplify.base import (
     Fittable,
     Interval,
     Options,
+    PrunesItsEstimator,
     StrOptions,
-    TakesWhatItsEstimatorTakes,
     all_or_nothing,
     check_weights,
     checked_table,
@@ -75,7 +74,7 @@ def _has_proba(self):
     return estimator is None or hasattr(estimator, "predict_proba")
 
 
-class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
+class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     """Prune a forest so that its rows need fewer features, within a budget.
 
     A row pays for a feature once, when the first split of any tree asks for it. You say with
@@ -337,20 +336,6 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self.estimator is not None and is_regressor(unwrap(self.estimator)):
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags()
-        else:
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags()
-            if self.estimator is not None:
-                multi_class = get_tags(unwrap(self.estimator)).classifier_tags
-                tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
-        return tags
-
     _texts: ClassVar = {
         "y": """\
 y : array-like of shape (n_samples,)
@@ -378,7 +363,7 @@ y : array-like of shape (n_samples,)
         {fitted}
         """
         self._check_options()
-        regression = self.estimator is not None and is_regressor(unwrap(self.estimator))
+        regression = self._is_of_values
         given = X
         X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
         if not regression:
@@ -775,21 +760,6 @@ y : array-like of shape (n_samples,)
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
         return self.pruned_estimator_.predict_proba(X)
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the pruned ensemble; for regression, R^2.
-
-        Parameters
-        ----------
-        {rows}
-
-        Returns
-        -------
-        float
-            The score.
-        """
-        measure = r2_score if is_regressor(self) else accuracy_score
-        return measure(y, self.predict(X), sample_weight=sample_weight)
 
     def acquired_features(self, X: ArrayLike) -> np.ndarray:
         """Tell which features the pruned ensemble uses for each row.
