@@ -30,7 +30,9 @@ from ensemble_simplify.feature_budget.pruning._fill import fill_step
 from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.sklearn import keep_members
 
-pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:budget=.* lies between two optimal prunings:UserWarning"
+)
 seeds = st.integers(0, 10**6)
 
 

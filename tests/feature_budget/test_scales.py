@@ -276,7 +276,13 @@ def test_verbose(cancer, forest, capsys):
     fit(*cancer, estimator=forest, budget="37%", fill="mip", verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[FeatureBudgetPruner] ") for line in lines)
-    for word in ("6 trees", "path of", "lies in a step", "integer programming", "optimal"):
+    for word in (
+        "6 trees",
+        "path of",
+        "lies between two prunings",
+        "integer programming",
+        "optimal",
+    ):
         assert any(word in line for line in lines), word
     fit(*cancer, estimator=forest, lam=0.01, solver="dantzig_wolfe", verbose=1)
     assert "round 1 of the decomposition" in capsys.readouterr().out

@@ -37,7 +37,7 @@ from ensemble_simplify import (
 from ensemble_simplify.reading import Model, behind_codes
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning"),
+    pytest.mark.filterwarnings("ignore:budget=.* lies between two optimal prunings:UserWarning"),
     pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning"),
 ]
 COSTS = {"sex": 1.0, "age": 2.0, "port": 4.0, "class": 3.0, "fare": 0.5}
