@@ -283,7 +283,9 @@ def test_a_long_search_is_announced(monkeypatch):
     """Without a time limit, and with what is known by then; printed instead if verbose."""
     set_effort(monkeypatch, planner, patience=0.0, tell_seconds=0.1)
     forest, X, y = frozen(load_iris, 10)
-    with pytest.warns(UserWarning, match=r"expected to take .* leaves .* is known, and none has fewer"):
+    with pytest.warns(
+        UserWarning, match=r"expected to take .* leaves .* is known, and none has fewer"
+    ):
         model = BornAgainClassifier(forest).fit(X, y)
     assert model.status_ == "optimal"
     with warnings.catch_warnings():
