@@ -279,7 +279,10 @@ def test_bad_input():
     values = REGRESSORS["forest"](0).fit(X, X[:, 0])
     for wrong, message in [
         (dict(response="proba"), "Name the one whose probability"),
-        (dict(response="proba", positive="ant", class_order=["ant", "bee", "cat"]), "Leave it out"),
+        (
+            dict(response="proba", positive="ant", class_order=["ant", "bee", "cat"]),
+            "Leave class_order out",
+        ),
         (dict(positive="ant", increasing=[True, False]), "a list of 1 of these"),
         (dict(positive="ant", increasing=[1]), "must be True or False"),
     ]:
