@@ -99,6 +99,7 @@ html_theme_options = {
         "image_dark": "_static/logo-dark.svg",
         "alt_text": "",
     },
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},

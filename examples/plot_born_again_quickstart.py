@@ -12,6 +12,7 @@ finds its tree, proves that the two are equal, and draws the tree.
 # ----------------------------------
 # The forest has 100 trees of depth 2.
 
+# sphinx_gallery_thumbnail_number = 1
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -81,6 +82,25 @@ pd.DataFrame.from_dict(
     },
     orient="index",
 )
+
+# %%
+# Where is that? The colours are the answers for flowers of average sepals. The plain tree has its
+# borders elsewhere.
+
+side = {name: np.linspace(0, column.max(), 200) for name, column in iris.data.items()}
+length, width = "petal length (cm)", "petal width (cm)"
+flowers = pd.DataFrame(np.tile(iris.data.mean(), (200 * 200, 1)), columns=iris.data.columns)
+flowers[length], flowers[width] = (own.ravel() for own in np.meshgrid(side[length], side[width]))
+figure, axes = plt.subplots(1, 3, figsize=(6.6, 2.9), sharey=True, layout="constrained")
+for ax, (name, model) in zip(
+    axes, {"forest": forest, "born-again": born_again, "plain": plain}.items(), strict=True
+):
+    answer = np.searchsorted(iris.target_names, model.predict(flowers)).reshape(200, 200)
+    ax.pcolormesh(side[length], side[width], answer, cmap="viridis", vmin=-0.5, vmax=2.5)
+    ax.set_title(name, fontsize=15)
+    ax.set_xlabel("petal length")
+axes[0].set_ylabel("petal width")
+plt.show()
 
 # %%
 # So take the plain tree if you only need a small tree of the same accuracy on data like yours. Take

@@ -130,14 +130,10 @@ print(", ".join(asked))
 
 FILE = "heart_statlog.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
-found = [path for path in (here / FILE, here / "data" / FILE) if path.exists()]
-if not found:
-    raise FileNotFoundError(
-        f"Download {FILE} and its prices from the page of this example, and save them in {here}."
-    )
-tests = pd.read_csv(found[0])
+place = next((p for p in (here / FILE, here / "data" / FILE) if p.exists()), Path(FILE))
+tests = pd.read_csv(place)
 ill = tests.pop("target")
-listed = pd.read_csv(found[0].with_name("heart_statlog_prices.csv"), index_col="feature")
+listed = pd.read_csv(place.with_name("heart_statlog_prices.csv"), index_col="feature")
 listed.astype(object).fillna("").rename_axis(None)
 
 # %%

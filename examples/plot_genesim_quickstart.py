@@ -8,6 +8,7 @@ ensemble. This page breeds a tree that tells malignant from benign tumours, and 
 pruned CART trees.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.datasets import load_breast_cancer

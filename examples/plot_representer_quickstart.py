@@ -9,6 +9,7 @@ grown this way agrees with the forest on more test rows than a plain tree of 8 l
 forest's answers.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

@@ -33,12 +33,8 @@ from ensemble_simplify import differences, simplify
 
 FILE = "heart_cleveland.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
-found = [path for path in (here / FILE, here / "data" / FILE) if path.exists()]
-if not found:
-    raise FileNotFoundError(
-        f"Download {FILE} from the page of this example, and save it in {here}."
-    )
-X = pd.read_csv(found[0])
+path = next((p for p in (here / FILE, here / "data" / FILE) if p.exists()), Path(FILE))
+X = pd.read_csv(path)
 y = X.pop("disease")
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
 words = OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")

@@ -121,7 +121,7 @@ print(f"{len(X):,} loans: {differ} answers differ")
 # loan for a new or a used car.
 
 amounts, months = np.linspace(300, 15_000, 50), np.arange(4, 61)
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6.8, 3.8), sharey=True, layout="constrained")
 for ax, purpose in zip(axes, ("new car", "used car"), strict=True):
     client = {"account": "no account", "purpose": purpose, "savings": "below 100 DM"}
     client |= {"history": "repaid so far", "age": 35}

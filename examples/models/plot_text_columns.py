@@ -41,10 +41,14 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, strat
 
 ORDERED = {
     "savings": [
-        "unknown or none", "below 100 DM", "100 to 500 DM", "500 to 1000 DM", "1000 DM or more",
+        "unknown or none",
+        "below 100 DM",
+        "100 to 500 DM",
+        "500 to 1000 DM",
+        "1000 DM or more",
     ],
     "employed": ["unemployed", "below 1 year", "1 to 4 years", "4 to 7 years", "7 years or more"],
-}  # fmt: skip
+}
 ordinal = OrdinalEncoder(
     categories=list(ORDERED.values()), handle_unknown="use_encoded_value", unknown_value=-1
 )
@@ -94,8 +98,8 @@ print(strangers[["account", "months", "savings", "answer"]].to_string(index=Fals
 # ------------
 # Six leaves are much less than a forest: they agree with it often, but not always.
 
-figure, ax = plt.subplots(figsize=(9, 5.5), layout="constrained")
-tree.plot(ax=ax, fontsize=9)
+figure, ax = plt.subplots(figsize=(7.5, 7), layout="constrained")
+tree.plot(ax=ax, fontsize=10)
 plt.show()
 
 # %%

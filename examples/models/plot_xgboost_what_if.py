@@ -75,7 +75,7 @@ for name in granted:
         for flip, value in zip(flips, old, strict=True)
     ]
 granted = granted.astype("Int64")
-refused[["months", "amount"]].join(granted, rsuffix=", granted").head()
+pd.concat([refused[["months", "amount"]], granted.add_suffix(", granted")], axis=1).head()
 
 # %%
 # The model itself says so:

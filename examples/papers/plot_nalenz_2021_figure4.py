@@ -21,14 +21,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
-here = Path(globals().get("__file__", "page.py")).resolve().parent
-places = [here / "parkinsons.csv", here.parent / "data" / "parkinsons.csv"]
-file = next((place for place in places if place.exists()), None)
-if file is None:
-    raise FileNotFoundError(
-        f"Download parkinsons.csv from this example's page and save it in {here}."
-    )
-parkinsons = np.loadtxt(file, delimiter=",", skiprows=1)
+FILE = "parkinsons.csv"
+here = Path(globals().get("__file__", "page")).resolve().parent
+path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
+parkinsons = np.loadtxt(path, delimiter=",", skiprows=1)
 sets = {
     "Parkinsons": (parkinsons[:, :-1], parkinsons[:, -1]),
     "Breast cancer": load_breast_cancer(return_X_y=True),

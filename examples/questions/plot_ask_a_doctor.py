@@ -12,6 +12,7 @@ To run this page, download
 :download:`parkinsons.csv <../../../examples/data/parkinsons.csv>` and save it beside this file.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -22,14 +23,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
-here = Path(globals().get("__file__", "page.py")).resolve().parent
-places = [here / "parkinsons.csv", here.parent / "data" / "parkinsons.csv"]
-file = next((place for place in places if place.exists()), None)
-if file is None:
-    raise FileNotFoundError(
-        f"Download parkinsons.csv from this example's page and save it in {here}."
-    )
-table = pd.read_csv(file)
+FILE = "parkinsons.csv"
+here = Path(globals().get("__file__", "page")).resolve().parent
+path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
+table = pd.read_csv(path)
 X = table.drop(columns="target")
 y = np.where(table["target"] == 1, "Parkinson", "healthy")
 

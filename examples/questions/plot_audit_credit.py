@@ -176,7 +176,7 @@ print("no plan is smaller: proven" if flip.proven else "undecided")
 # right, income and debt of the refused applicant vary. The frame is what can be reached in three
 # years, the arrow is the plan that changes these two.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6), layout="constrained")
 incomes = np.arange(10, 81)
 for who, sex in (("man", 0), ("woman", 1)):
     rows = pd.concat([pair.iloc[[0]]] * len(incomes), ignore_index=True)

@@ -34,12 +34,8 @@ from ensemble_simplify import Domain, agreement, is_monotone, nearest_flip, suff
 
 FILE = "heart_statlog.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
-found = [path for path in (here / FILE, here.parent / "data" / FILE) if path.exists()]
-if not found:
-    raise FileNotFoundError(
-        f"Download {FILE} from the page of this example, and save it in {here}."
-    )
-data = pd.read_csv(found[0])
+path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), Path(FILE))
+data = pd.read_csv(path)
 y = np.where(data.pop("target") == 1, "disease", "healthy")
 names = {
     "age": "age",

@@ -64,9 +64,8 @@ if __name__ == "__main__":
     parts = client.map(read_part, range(4))
     rows = sum(client.gather(client.map(lambda part: len(part[1]), parts)))
     sent = {"the rows": sum(client.gather(client.map(megabytes, parts)))}
-    print(
-        f"{len(client.scheduler_info()['workers'])} workers, {rows:,} rows, {sent['the rows']:.1f} MB"
-    )
+    n_workers = len(client.scheduler_info()["workers"])
+    print(f"{n_workers} workers, {rows:,} rows, {sent['the rows']:.1f} MB")
 
 # %%
 # One tree from the trees of all parts

@@ -17,10 +17,12 @@ To run this page, download :download:`south_german_credit.csv
 # 1,000 loans of a German bank from 1973 to 1975 ("South German Credit" of the UCI Machine Learning
 # Repository, CC BY 4.0). The model is fitted on half of them.
 
+# sphinx_gallery_thumbnail_number = 2
 import sqlite3
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -59,6 +61,20 @@ card
 # Points over each column: bars to the right speak for a good loan.
 
 card.plot()
+plt.show()
+
+# %%
+# Good loans have more points than bad ones, on new loans, too. The card says "good" from 0 points
+# on.
+
+points = card.total_points(X_new)
+bins = np.arange(points.min() - 0.5, points.max() + 1)
+figure, ax = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
+for label, color in (("good", "#1b9e77"), ("bad", "#d95f02")):
+    ax.hist(points[y_new == label], bins, density=True, alpha=0.6, color=color, label=label)
+ax.axvline(-0.5, color="0.3", ls="--")
+ax.set(xlabel="points", ylabel="share of the new loans")
+ax.legend()
 plt.show()
 
 # %%

@@ -131,6 +131,7 @@ axes[0, 0].set_ylabel("accuracy on new rows")
 axes[1, 0].set_ylabel("agreement with the forest")
 handles, labels = axes[0, 0].get_legend_handles_labels()
 figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+plt.show()
 
 # %%
 # One panel by itself, with names:

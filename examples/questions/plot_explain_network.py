@@ -12,6 +12,7 @@ with a neural network that predicts how diabetes progresses within a year.
 # The network
 # -----------
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes

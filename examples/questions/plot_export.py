@@ -90,7 +90,7 @@ print("the same answers:", np.array_equal(import_model(data).predict(X), answers
 # A picture
 # ---------
 
-figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 tree.plot(ax=ax, fontsize=10)
 plt.show()
 

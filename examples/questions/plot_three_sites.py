@@ -70,9 +70,16 @@ def draw(ax, tree, title):
     _, leaf = np.unique(tree.apply(flat), return_inverse=True)
     leaf = leaf.reshape(400, 400)
     ax.imshow(
-        label, origin="lower", extent=(0, 10, 0, 10), cmap=colors, vmin=0, vmax=2, alpha=0.55,
-        interpolation="nearest", aspect="auto",
-    )  # fmt: skip
+        label,
+        origin="lower",
+        extent=(0, 10, 0, 10),
+        cmap=colors,
+        vmin=0,
+        vmax=2,
+        alpha=0.55,
+        interpolation="nearest",
+        aspect="auto",
+    )
     for k in range(leaf.max() + 1):
         ax.contour(leaf == k, levels=[0.5], colors="k", linewidths=0.7, extent=(0, 10, 0, 10))
     ax.set_title(title)

@@ -82,7 +82,7 @@ print(changed.describe().loc[["count", "min", "mean", "max"]].round(1).to_string
 # the others on which they differ.
 
 figure, (points, bars) = plt.subplots(
-    1, 2, figsize=(10, 4), width_ratios=(3, 2), layout="constrained"
+    1, 2, figsize=(8, 4), width_ratios=(3, 2), layout="constrained"
 )
 apart = old.predict(applicants) != new.predict(applicants)
 income, age = applicants["income"], applicants["age"]
@@ -96,9 +96,9 @@ points.scatter(income[apart & ~told], age[apart & ~told], s=8, color="black", la
 points.set(xlabel="income", ylabel="age")
 figure.legend(fontsize="small", loc="outside lower center", ncols=4, frameon=False, markerscale=2)
 kinds = {
-    "share": "of all rows",
-    "volume": "of the volume",
-    "share_of_differences": "of differences",
+    "share": "of all\nrows",
+    "volume": "of the\nvolume",
+    "share_of_differences": "of all\ndifferences",
 }
 for i, rule in enumerate(found):
     heights = [100 * getattr(rule, kind) for kind in kinds]
