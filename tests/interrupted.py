@@ -33,7 +33,7 @@ from ensemble_simplify import (
 )
 
 #: Seconds before the signal.
-BEFORE = 0.5
+BEFORE = 0.3
 
 
 def cases():

@@ -43,7 +43,7 @@ from ensemble_simplify.reading.stands_for import readable
 pytestmark = [
     # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning"),
+    pytest.mark.filterwarnings("ignore:budget=.* lies between two optimal prunings:UserWarning"),
 ]
 
 LABELS = np.array(["ant", "bee", "cat"])

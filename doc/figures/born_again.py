@@ -22,40 +22,56 @@ flat = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 label = forest.predict(flat).reshape(500, 500)
 leaf = np.unique(born_again.decision_tree_.apply(flat), return_inverse=True)[1].reshape(500, 500)
 colors = ["#88bbdd", "#eedd88", "#ee9988"]
+# Each panel is a drawing of its own: the page puts as many side by side as fit.
+plt.rcParams["savefig.bbox"] = "standard"
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3), width_ratios=[1, 1, 1.8], layout="constrained")
-for ax in axes[:2]:
-    ax.pcolormesh(
-        *sides, label, cmap=ListedColormap(colors), vmin=0, vmax=2, alpha=0.7, rasterized=True
-    )
+
+def entitle(ax, name, fact):
+    """Give axes a title of two lines."""
+    ax.set_title(name, fontweight="bold", fontsize=11, pad=20)
+    ax.text(0.5, 1.04, fact, transform=ax.transAxes, ha="center", fontsize=9.5)
+
+
+def plane(name, fact):
+    """The classes of the forest, and the flowers."""
+    _, ax = plt.subplots(figsize=(2.5, 2.6), layout="constrained")
+    entitle(ax, name, fact)
+    shades = {"cmap": ListedColormap(colors), "vmin": 0, "vmax": 2, "alpha": 0.7}
+    ax.pcolormesh(*sides, label, rasterized=True, **shades)
     ax.scatter(*X.T, s=4, c="0.2", linewidths=0)
-    ax.set(xlabel="petal length (cm)", xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
-axes[0].set_ylabel("petal width (cm)")
-for position in cuts[0]:
-    axes[0].axvline(position, color="0.3", linewidth=0.7)
-for position in cuts[1]:
-    axes[0].axhline(position, color="0.3", linewidth=0.7)
+    ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
+    ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
+    ax.locator_params(nbins=5)
+    return ax
+
+
+n_leaves = sum(tree.n_leaves for tree in trees)
 n_cells = (len(cuts[0]) + 1) * (len(cuts[1]) + 1)
-n_leaves = sum(t.n_leaves for t in trees)
-axes[0].set_title(f"{len(trees)} trees, {n_leaves} leaves: {n_cells} cells")
+ax = plane(f"{n_cells} cells", f"of {len(trees)} trees, {n_leaves} leaves")
+for position in cuts[0]:
+    ax.axvline(position, color="0.3", linewidth=0.7)
+for position in cuts[1]:
+    ax.axhline(position, color="0.3", linewidth=0.7)
+
+ax = plane(f"{born_again.n_leaves_} boxes", "the fewest that a tree needs")
 for k in range(leaf.max() + 1):
-    axes[1].contour(*sides, leaf == k, levels=[0.5], colors="0.2", linewidths=1)
-axes[1].set_title(f"the fewest boxes a tree needs: {born_again.n_leaves_}")
+    ax.contour(*sides, leaf == k, levels=[0.5], colors="0.2", linewidths=1)
+
+_, ax = plt.subplots(figsize=(2.5, 2.6), layout="constrained")
 drawn = plot_tree(
     born_again.decision_tree_,
-    feature_names=["length", "width"],
+    feature_names=["l", "w"],
     impurity=False,
     label="none",
-    fontsize=7,
+    fontsize=6,
     precision=2,
-    ax=axes[2],
+    ax=ax,
 )
+entitle(ax, "The born-again tree", f"{born_again.n_leaves_} leaves, depth {born_again.depth_}")
 tree = born_again.decision_tree_.tree_
 boxes = [text for text in drawn if text.get_bbox_patch() is not None]
 for node, text in enumerate(boxes):
     inner = tree.children_left[node] >= 0
     rule = text.get_text().split("\n")[0]
-    names = ["setosa", "versicolor", "virginica"]
-    text.set_text(rule.replace("<=", "≤") if inner else names[tree.value[node, 0].argmax()])
+    text.set_text(rule.replace(" <= ", "≤") if inner else "   ")
     text.get_bbox_patch().set_facecolor("white" if inner else colors[tree.value[node, 0].argmax()])
-axes[2].set_title(f"the born-again tree, depth {born_again.depth_}")

@@ -1,5 +1,6 @@
 """The path of exceptions of a default forest on breast cancer."""
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -9,4 +10,5 @@ from ensemble_simplify import BornAgainClassifier, ExceptionPathDisplay
 X, y = load_breast_cancer(return_X_y=True)
 forest = RandomForestClassifier(random_state=0).fit(X, y)
 tree = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
-ExceptionPathDisplay.from_estimator(tree.at(n_leaves=16))
+_, ax = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
+ExceptionPathDisplay.from_estimator(tree.at(n_leaves=16), ax=ax)

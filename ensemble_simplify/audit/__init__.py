@@ -3,8 +3,8 @@
 Is the answer monotone in a feature? Do some features change it? In which box around a row is there
 one class? Which smallest change of a row flips its class? `_audited.py` reads the model, the domain
 and the row, `_response.py` which answer is asked about; `_monotone.py`, `_sensitive.py`, `_box.py`
-and `_flip.py` answer a question each; `_pairs.py` searches pairs of rows, and `_sets.py` says which
-features could flip a class together.
+and `_flip.py` answer a question each; `_flip_search.py` looks for the nearest flips, `_pairs.py`
+searches pairs of rows, and `_sets.py` says which features could flip a class together.
 """
 
 from ensemble_simplify.audit._box import SufficientBox, sufficient_box

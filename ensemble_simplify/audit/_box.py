@@ -39,7 +39,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify, may_begin
-from ensemble_simplify.writing import number, one_line, percent, plain
+from ensemble_simplify.writing import counted, number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -52,9 +52,9 @@ LEAST_SHARE, WIDE_BOXES = 2.0**-14, 50_000
 class SufficientBox(HasEvidence):
     """Outcome of `sufficient_box`.
 
-    A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
-    where ``missing`` says so. Most trees compare numbers rounded to float32, and so does `contains`
-    for them.
+    A row is in the box if each of its values x has ``low < x <= high``, or is missing and
+    ``missing`` allows it. Most trees compare numbers rounded to float32, and so does `contains` for
+    them.
 
     Attributes
     ----------
@@ -62,29 +62,30 @@ class SufficientBox(HasEvidence):
         The class that the model answers everywhere in the box. With ``within``: the number that it
         answers to the row.
     low, high : ndarray of shape (n_features,)
-        The ends of each feature: -infinity and infinity where the box is open. Of categories,
-        these are codes; see `levels`. Both are infinity where the value is missing in all of the
-        box.
+        The ends of the box in each feature, -infinity and infinity where it is open. For
+        categories, these are codes: see `levels`. Both are infinity if the value is missing
+        everywhere in the box.
     missing : ndarray of bool, shape (n_features,)
         Features whose missing values belong to the box.
     features : list of str or int
-        The features that the box constrains; none of them can be left out.
+        The features that the box constrains. None of them can be left out.
     levels : dict
         For constrained features of categories, the levels that belong to the box.
     maximal : bool
-        Whether it is proven that no side can be moved outwards by a cell: beyond each, there is
-        another class. False: the time limit came first; one class is proven all the same.
+        True: it is proven that no side can be moved outwards by a cell, because there is another
+        class beyond it. False: the time limit came first. That the box holds one class is proven
+        all the same.
     maximal_share : float
-        Share of the features that the model looks at, of which that is proven for both sides: 1
-        where the box is maximal.
+        Share of the model's features in which that is proven for both sides. 1 if the box is
+        maximal.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Which inputs count.
+        Which inputs count. None: all.
     audited : Audited
-        The model as it was read, which `contains` and `conditions` ask.
+        The model as it was read. `contains` and `conditions` use it.
     within : tuple of two floats or None
         The range, both ends included, in which the number lies everywhere in the box.
     claim : Claim or None
@@ -98,8 +99,10 @@ class SufficientBox(HasEvidence):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> box = sufficient_box(tree, X[0])
-    >>> int(box.label), box.features, int(box.contains(X).sum())
-    (0, [3], 50)
+    >>> box
+    SufficientBox(0 wherever x3 <= 0.800000012; maximal, 1 box in ... s)
+    >>> print(box.contains(X).sum(), "rows are inside")
+    50 rows are inside
     """
 
     label: object
@@ -120,18 +123,17 @@ class SufficientBox(HasEvidence):
     def contains(self, X: ArrayLike) -> np.ndarray:
         """Which rows are in the box, and in the domain.
 
-        Rows of numbers that float32 does not represent are left out if rounding could take them
-        across a threshold of the model.
+        A row is left out if rounding to float32 could take it across a threshold of the model.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            As the model takes them.
+            Rows as the model takes them.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True for rows that have the answer for certain.
+            True for rows that get the box's answer for certain.
         """
         audited = self.audited
         check_column_names([audited.model.estimator], X)
@@ -158,7 +160,7 @@ class SufficientBox(HasEvidence):
 
     @property
     def conditions(self) -> list[str]:
-        """The sides of the box in words, a line for each constrained feature."""
+        """The sides of the box in words, one line for each constrained feature."""
         audited, lines = self.audited, []
         for key in self.features:
             j, parts = audited.index(key, "features"), []
@@ -195,8 +197,8 @@ class SufficientBox(HasEvidence):
                 answer = f"probability of {name!r}"
             answer = f"{low}{answer}{high}"
         return (
-            f"SufficientBox({answer} wherever {rule}; {end}, {self.n_boxes} boxes in "
-            f"{self.seconds:.3g} s)"
+            f"SufficientBox({answer} wherever {rule}; {end}, "
+            f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s)"
         )
 
 
@@ -224,9 +226,9 @@ def sufficient_box(
     """Find feature values that are enough for a model's answer to a row, whatever the others are.
 
     The result is a box around the row in which the model provably answers one class, or a number
-    within a range. No side of the box can be moved outwards.
+    within a range. No condition of the box can be dropped or made wider.
 
-    Read more in the :ref:`User Guide <audit>`.
+    Read more in the :ref:`User Guide <audit_box>`.
 
     Parameters
     ----------
@@ -234,41 +236,40 @@ def sufficient_box(
         A fitted tree ensemble, a decision tree, a pipeline that ends in one, or an estimator of
         this package. It is not changed.
     row : array-like of shape (n_features,), frame of one row or series
-        As the model takes it.
+        The row, as the model takes it.
     within : float, tuple of two numbers, or None, default=None
-        The range in which a value or a probability has to stay: ``(low, high)``, both ends
-        included, where None leaves one open; or how far it may be from the answer to the row. None:
-        for classes.
+        For a value or a probability: how far it may be from the answer to the row, or the range
+        ``(low, high)`` in which it has to stay. Both ends are included, and None leaves one open.
+        None: the class has to stay.
     response : {"auto", "class", "proba", "value"}, default="auto"
         What has to stay: the class, a probability of a classifier, or the value of a regressor.
         "auto": the class of a classifier, the value of a regressor.
     positive : label or None, default=None
         The class whose probability is meant. None: the upper one of two classes.
     domain : Domain, dict or None, default=None
-        Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks, or where the model takes
-        unknown levels for them.
+        Which inputs can occur. Only these must have the same answer. See :class:`Domain`. None:
+        every finite input. The features that `row` lacks may then be missing, and so may those in
+        which the model takes unknown levels for missing values.
     time_limit : float or None, default=None
         Seconds after which the search ends. Sides that are not settled then stay where they are.
     random_state : int, RandomState instance or None, default=None
-        An integer draws the order in which features are tried. Another order can give another box.
-        None: a fixed order, features with the fewest splits first.
+        An integer draws the order in which the features are tried. Another order can give another
+        box. None: a fixed order, features with the fewest splits first.
 
     Returns
     -------
     box : SufficientBox
-        Its ``conditions`` in words, the ``features`` in them, the bounds ``low`` and ``high``,
-        ``missing`` and ``levels``. No side can be moved outwards by a cell, unless ``maximal`` is
-        False.
+        It has the ``conditions`` in words, the ``features`` in them, the bounds ``low`` and
+        ``high``, ``missing`` and ``levels``. If ``maximal`` is True, no side can be moved outwards.
 
     Raises
     ------
     TypeError
-        If the model cannot be read, or its probabilities are asked about and are no function of one
+        If the model cannot be read, or its probabilities are asked about and do not come from one
         sum of trees (boosting of more than two classes, hard votes).
     ValueError
-        If the row has the wrong form or is outside the domain, no row that float32 represents
-        stands for it, or another parameter does not fit the model.
+        If the row has the wrong form or is outside the domain, no row that float32 represents can
+        stand for it, or another parameter does not fit the model.
 
     See Also
     --------
@@ -277,19 +278,19 @@ def sufficient_box(
 
     Notes
     -----
-    The constrained features, at the values of the row, are a sufficient reason of the answer from
-    which no feature can be dropped (an abductive explanation [1]_): each of the others may take any
-    value. There can be other maximal boxes, of larger volume or with fewer features.
+    The values of the constrained features are enough for the answer, and no feature can be dropped:
+    an abductive explanation [1]_. There can be other maximal boxes, with a larger volume or fewer
+    features.
 
-    Cells are what lies between neighbouring cut points of the model. The levels of a category are
-    taken in the order of their codes, and missing values as the neighbour of the largest values:
-    the box holds levels that follow one another, and missing values beside numbers only where it
-    is open above.
+    *Cells* lie between neighbouring thresholds of the model. A side that moves outwards moves by at
+    least one cell. Levels of a category are taken in the order of their codes, so the box holds
+    levels that follow one another. Missing values come after the largest values, so the box can
+    hold them beside numbers only if it is open above.
 
-    Pipelines are followed on the inputs that float32 represents, and the sides of the box leave out
-    what lies between a threshold and the next float32. Where `row` has such numbers, the box is
-    about the nearest ones that float32 represents and to which the model answers as to `row`
-    itself. If there are none, that is an error.
+    *Pipelines* are followed on the inputs that float32 represents. The sides of the box leave out
+    the numbers between a threshold and the next float32 number. If `row` has such numbers, the
+    nearest numbers that float32 represents stand for them, provided that the model gives the same
+    answer to them. If there are none, that is an error.
 
     References
     ----------
@@ -305,11 +306,10 @@ def sufficient_box(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X, y)
     >>> box = sufficient_box(forest, X.iloc[0])
-    >>> box.maximal
-    True
-    >>> inside = box.contains(X)
-    >>> bool(inside[0]), set(forest.predict(X[inside])) == {box.label}
-    (True, True)
+    >>> box.conditions
+    ['petal width (cm) <= 0.699999988']
+    >>> int(box.label), set(forest.predict(X[box.contains(X)]).tolist())
+    (0, {0})
 
     Values that keep a prediction within 25 of what it is:
 
@@ -318,9 +318,10 @@ def sufficient_box(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
     >>> box = sufficient_box(model, X[0], within=25)
-    >>> values = model.predict(X[box.contains(X)])
-    >>> bool((abs(values - box.label) <= 25).all())
-    True
+    >>> print(f"{box.label:.0f} stays from {box.within[0]:.0f} to {box.within[1]:.0f}")
+    186 stays from 161 to 211
+    >>> box.conditions[0]
+    'x2 > 0.0557682365 and <= 0.0687019825'
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row, classifier=False)

@@ -1,21 +1,13 @@
 """The smallest change of a row that flips its class, or brings a number into a range.
 
-All cells that differ from the row's in one feature stand on its lines (`near_rows`), and every one
-of them is looked at. For changes of several features at once, the sets that could flip the class
-(`_sets`) are looked at one after the other: a proof settles all values of a set together, and where
-there are flips among them, boxes of values are halved until the nearest one is known. What a row
-does not decide (trees, lines, proofs, the values on the other side of cut points) is shared by all
-rows.
+Here is what is asked, and what is told. What is found is `_flip_search`'s.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import count, product
 from numbers import Integral, Real
-from sys import maxsize
 from time import monotonic
 from typing import Any
 
@@ -26,6 +18,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch
 from ensemble_simplify.audit._response import (
     CLASS,
     WITHIN,
@@ -34,62 +27,53 @@ from ensemble_simplify.audit._response import (
     class_of,
     range_of,
 )
-from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.evidence import HasEvidence, Near
-from ensemble_simplify.grid import Axes, Domain, Stopped, next_after
-from ensemble_simplify.proof import Lines, Space, certify, may_begin, points_in, shown_entry
-from ensemble_simplify.writing import one_line, plain
-
-# What the distances of the changed features add up to.
-METRICS = {
-    "l1": sum,
-    "l2": lambda parts: float(np.sqrt(sum(part * part for part in parts))),
-    "linf": lambda parts: max(parts, default=0.0),
-}
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import shown_entry
+from ensemble_simplify.writing import counted, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearestFlip(HasEvidence):
     """Outcome of `nearest_flip`.
 
-    It is true (in the sense of ``if``) where a change that does what was asked for was found: the
-    row gets another class, or reaches the `target`.
+    It is true (in the sense of ``if``) if a change was found that does what was asked for: the row
+    gets another class, or reaches the `target`.
 
     Attributes
     ----------
     row : ndarray of shape (n_features,), table of one row, or None
-        The changed row, on which the model itself answers another class, or what was asked for.
-        None: none was found.
+        The changed row, to which the model itself gives another answer. None: no flip was found.
     changes : dict
-        For each changed feature, its value before and after. Empty, too, where the row itself
+        For each changed feature, its value before and after. It is also empty if the row itself
         reaches the target.
     predictions : tuple
         What the model itself answers to the row and, if there is one, to the changed row.
     distance : float
-        What the `metric` makes of the distances of the changed features; infinity without a flip.
+        The distance of the changed row, in the `metric`. Infinity without a flip.
     proven : bool
-        With a flip: whether no other one has fewer changes or is nearer, and no plans are nearer
-        than the `plans`. Without: whether it is proven that no change of at most `max_changes`
-        features does what was asked for.
+        If a flip was found: whether it is proven that no other flip has fewer changes or is nearer,
+        and that no plans are nearer than the `plans`. If none was found: whether it is proven that
+        there is none with at most `max_changes` changes.
     n_changes_lower_bound : int
-        No flip has fewer changed features; proven, also where the time limit came first.
+        It is proven that no flip has fewer changed features, also if the time limit came first.
     max_changes : int
-        Features that could be changed at once.
+        How many features could change at once.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Which inputs counted.
+        Which inputs counted. None: all.
     finer : bool
-        Whether the model compares numbers finer than float32: only changes to numbers that float32
-        represents counted.
+        True: only changes to numbers that float32 represents counted, because the model compares
+        finer numbers.
     target : label, tuple of two numbers, or None
-        What had to be reached, where that was said.
+        What had to be reached, if that was given.
     probabilities : tuple
-        With `min_proba`: the probabilities of the target class that the model answers to the row
-        and to the changed row. Else empty.
+        With `min_proba`, the model's probabilities of the target class for the row and for the
+        changed row. Otherwise empty.
     others : tuple of NearestFlip
-        With `n_plans`: the plans after this one.
+        With `n_plans`, the plans after this one.
     claim : Claim or None
         What `save` writes.
 
@@ -101,6 +85,8 @@ class NearestFlip(HasEvidence):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> flip = nearest_flip(tree, X[100])
+    >>> flip
+    NearestFlip(2 becomes 1 by 3: 2.5 -> 1.75; nearest, distance 0.7895; ... s)
     >>> flip.changes
     {3: (2.5, 1.75)}
     """
@@ -125,14 +111,14 @@ class NearestFlip(HasEvidence):
 
     @property
     def plans(self) -> list[NearestFlip]:
-        """This flip and the `others`, those of the fewest changes first, then the nearest.
+        """This flip and the `others`, with the fewest changes first, then the nearest first.
 
-        No plan changes all the features that another one does.
+        A plan is left out if it changes all the features of an earlier plan, and more.
         """
         return [self, *self.others] if self else []
 
     def __repr__(self):
-        n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
+        n = counted(self.max_changes, "feature")
         if self.row is None and self.proven:
             to = " to numbers that float32 represents" if self.finer else ""
             text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
@@ -155,7 +141,7 @@ class NearestFlip(HasEvidence):
             text += f"; {'nearest' if self.proven else 'not proven nearest'}"
             text += f", distance {self.distance:.4g}"
             if self.others:
-                text += f", and {len(self.others)} other plan{'s' if len(self.others) > 1 else ''}"
+                text += f", and {counted(len(self.others), 'other plan')}"
         return f"NearestFlip({text}; {self.seconds:.3g} s)"
 
     def _answer(self, i):
@@ -204,10 +190,10 @@ def nearest_flip(
 ) -> NearestFlip | list[NearestFlip]:
     """Find the smallest change of one feature, or of a few, that changes what a model answers.
 
-    The class of a row changes, or becomes the `target`, or gets a probability; of a regressor, the
-    value comes into a range.
+    What has to change is the class, or it has to become the `target`, or its probability has to
+    reach `min_proba`. For a regressor, the value has to come into a range.
 
-    Read more in the :ref:`User Guide <audit>`.
+    Read more in the :ref:`User Guide <audit_flip>`.
 
     Parameters
     ----------
@@ -217,52 +203,55 @@ def nearest_flip(
     rows : array-like of shape (n_features,) or (n_rows, n_features), frame or series
         One row or several, as the model takes them.
     max_changes : int, default=1
-        How many features may change at once. Sets of features that cannot move the scores far
-        enough are left out; of the others, the time can grow as the number of such sets. A one-hot
-        group of the `domain` counts as one feature: its ones move together.
+        How many features may change at once. The time can grow with the number of sets of so many
+        features. A one-hot group of the `domain` counts as one feature: its columns move together.
     features : array-like of str or int, or None, default=None
         The features that may change, by name or index. None: all.
     frozen : array-like of str or int, or None, default=None
         Features that stay as they are.
     direction : mapping of str or int to {"up", "down"}, or None, default=None
-        Features whose numbers may only rise, or only fall. A missing one stays.
+        Features whose numbers may only rise, or only fall. A missing value stays.
     target : label, tuple of two numbers, or None, default=None
-        The class to be reached; None: any other one. Of a regressor, the range ``(low, high)`` to
-        be reached; both ends belong to it, and None leaves one open.
+        The class to be reached. None: any other class. For a regressor, the range ``(low, high)``
+        to be reached. Both ends belong to it, and None leaves one open.
     min_proba : float or None, default=None
-        The least probability of the target class that has to be reached, in what ``predict_proba``
-        answers. This alone counts then. Of more than two classes, `target` has to be named.
-    metric : {"l1", "l2", "linf"}, default="l1"
-        What makes one distance of the distances of the changed features: their sum, the root of the
-        sum of their squares, or the largest.
+        The least probability of the target class, as ``predict_proba`` answers it, that has to be
+        reached. The class itself does not count then. With more than two classes, `target` has to
+        be named.
     n_plans : int, default=1
-        So many flips are found, with distinct sets of features: the attribute ``plans``.
-    scale : mapping, array-like of shape (n_features,) or None, default=None
-        How large a change of each feature counts 1: a mapping from some features, by name or
-        index, or one positive number each. None, and features without an entry: the range of the
-        feature's cut points (1 if there is only one).
+        How many flips are looked for, each with other features. The attribute ``plans`` holds them.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
-        finite input, and missing values in the features that a row lacks, or where the model takes
-        unknown levels for them.
+        finite input. The features that a row lacks may then be missing, and so may those in which
+        the model takes unknown levels for missing values.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found, for all rows together.
-    n_jobs : int or None, default=None
-        Processes among which several rows are shared out. None: 1, unless in a
-        ``joblib.parallel_backend``; -1: all processors.
 
     Returns
     -------
     flip : NearestFlip, or list of NearestFlip
-        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``. If no such
-        change was found, ``row`` is None, and ``proven`` says whether it is certain that there is
-        none. Of several rows, a list in their order.
+        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``. If no flip
+        was found, ``row`` is None, and ``proven`` says whether it is certain that there is none.
+        For several rows, a list in their order.
+
+    Other Parameters
+    ----------------
+    metric : {"l1", "l2", "linf"}, default="l1"
+        How the distances of the changed features become one distance: their sum, the root of the
+        sum of their squares, or the largest.
+    scale : mapping, array-like of shape (n_features,) or None, default=None
+        How large a change of each feature counts as 1: one positive number for each feature, or a
+        mapping from some features, by name or index. None, and for features without an entry: the
+        range of the feature's thresholds (1 if there is only one).
+    n_jobs : int or None, default=None
+        Processes among which the rows are shared out. None: 1, unless inside a
+        ``joblib.parallel_backend``. -1: all processors.
 
     Raises
     ------
     TypeError
-        If the model cannot be read, or `min_proba` is given and its probabilities are no function
-        of one sum of trees (boosting of more than two classes, hard votes).
+        If the model cannot be read, or `min_proba` is given and its probabilities do not come from
+        one sum of trees (boosting of more than two classes, hard votes).
     ValueError
         If a row has the wrong form or is outside the domain, or another parameter does not fit
         the model.
@@ -273,21 +262,22 @@ def nearest_flip(
 
     Notes
     -----
-    The flip with the fewest changed features is taken, and among these the nearest one. The
-    distance of a number is the absolute change divided by its scale; another category, another
-    member of a one-hot group, or a value that becomes missing or known, counts 1. The new value of
-    a number is the nearest one that float32 represents on the other side of a cut point; for models
-    that compare float64 numbers
-    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the numbers
-    that float32 represents. Where a row has a number between a cut point and the next float32, the
-    nearest ones stand for it that float32 represents and to which the model answers as to the row
-    itself (if there are none, that is an error). They are among the ``changes`` only if the flip
-    needs them.
+    *Order.* The flip with the fewest changed features is taken, and among these the nearest one.
+    Plans after the first one come in the same order. A plan is left out if it changes all the
+    features of an earlier plan, and more: the additional changes would be for nothing.
 
-    Plans after the first one come in the same order. None of them changes all the features that
-    another one does: the rest of its changes would be for nothing.
+    *Distance.* For a number, it is the absolute change divided by its scale. Another category,
+    another member of a one-hot group, or a value that becomes missing or known counts as 1. The new
+    value of a number is the nearest float32 number on the other side of a threshold. For models
+    that compare float64 numbers (HistGradientBoosting, LightGBM), it is the nearest float64 number.
 
-    That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
+    *Pipelines* are followed on the numbers that float32 represents. If a row has a number between a
+    threshold and the next float32 number, the nearest numbers that float32 represents stand for it,
+    provided that the model gives the same answer to them. If there are none, that is an error. They
+    are among the ``changes`` only if the flip needs them.
+
+    *Proof.* Finitely many cells differ from the cell of the row in so many features. That none of
+    them has another class is proven by bounds on many cells at once [1]_.
 
     References
     ----------
@@ -302,15 +292,13 @@ def nearest_flip(
     >>> from ensemble_simplify import nearest_flip
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    >>> flip = nearest_flip(forest, X.iloc[0])
-    >>> bool(flip), flip.proven  # no change of a single feature
-    (False, True)
+    >>> nearest_flip(forest, X.iloc[0])
+    NearestFlip(proven: no change of at most 1 feature flips 0; ... s)
     >>> borderline = abs(forest.predict_proba(X)[:, 0] - 0.5).argmin()
-    >>> flip = nearest_flip(forest, X.iloc[borderline])
-    >>> len(flip.changes), flip.predictions[0] != flip.predictions[1]
-    (1, True)
+    >>> nearest_flip(forest, X.iloc[borderline])
+    NearestFlip(... becomes ... by ...: ... -> ...; nearest, distance ...; ... s)
 
-    Several rows at once, the changes of which have to reach a value:
+    How many changes do three patients need to reach a value of at most 150?
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.ensemble import GradientBoostingRegressor
@@ -504,7 +492,7 @@ class _Asked:
         audited = audited.on(i, question)
         field = audited.kept.get("field")
         if field is None:
-            field = _Field(audited, self.may, self.sides, self.scales)
+            field = Field(audited, self.may, self.sides, self.scales)
             audited.kept["field"] = field
         own = int(field.lines.classes_of(audited.cell)[0])
         classes = audited.forest.classes
@@ -520,7 +508,9 @@ class _Asked:
             # nothing is needed
             plan = self._shown(audited, audited.given, audited.answer, common)
             return replace(plan, seconds=monotonic() - begin)
-        search = _Search(field, audited, own, wanted, METRICS[self.metric], self.n_plans, deadline)
+        search = FlipSearch(
+            field, audited, own, wanted, METRICS[self.metric], self.n_plans, deadline
+        )
         proven = search.run(min(int(self.max_changes), len(field.units)))
         plans = [self._plan(audited, field, *found, common) for found in search.plans]
         plans = [plan for plan in plans if plan is not None]
@@ -608,307 +598,3 @@ def changes_between(audited, both, shown):
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
         found[audited.key(j)] = tuple(plain(value) for value in column)
     return found
-
-
-def _of_feature(inside, j):
-    """The domain of one feature alone; None: everything is inside."""
-    if inside is None:
-        return None
-    names = ("low", "high", "integer", "missing")
-    own = {name: getattr(inside, name)[[j]] for name in names}
-    # groups and implications exclude cells, but do not change the values inside of a cell
-    return replace(inside, clauses=frozenset(), **own)
-
-
-class _Field:
-    """Where changes can lead on the axes of a model, whatever the row is.
-
-    What it knows of the cells of all axes stands one axis after the other, as on `lines`.
-
-    Attributes
-    ----------
-    lines : Lines
-    axis, place : intp arrays of shape (n_positions,)
-        The axis of each cell, and its place on it.
-    units : list of intp arrays
-        Axes that change together: mostly one.
-    unit_of : intp array of shape (n_features,)
-        Which features count as one.
-    """
-
-    def __init__(self, audited, may, sides, scales):
-        inside, axes = audited.inside, audited.axes
-        self.forest, self.axes, self.inside = audited.forest, axes, inside
-        outside = None if inside is None else inside.outside(axes)
-        self.lines = Lines(audited.forest, axes, outside)
-        n_cells = np.array(axes.shape, dtype=np.intp)
-        self.axis = np.repeat(np.arange(len(n_cells)), n_cells)
-        self.place = np.arange(len(self.axis)) - self.lines.first[self.axis]
-        features = np.asarray(axes.features, dtype=np.intp)
-        self.features = features[self.axis]
-        parts = [_values(audited, a) for a in range(len(n_cells))]
-        none = np.zeros(0)
-        self.anywhere, self.from_above, self.from_below = (
-            np.concatenate([none, *own]) for own in zip(*parts, strict=True) or (none, none, none)
-        )
-        scales = scales.copy()
-        for j, cuts in zip(features, axes.cuts, strict=True):
-            cuts = cuts[np.isfinite(cuts)]
-            if np.isnan(scales[j]):
-                scales[j] = cuts[-1] - cuts[0] if len(cuts) > 1 else 1.0
-        self.scale = scales[self.features]
-        self.is_coded = audited.table.categorical[self.features]
-        self.may, self.side = may[features], sides[features]
-        # the last cell of numbers on each axis
-        self.last = n_cells - 1
-        self.last_number = np.array([np.isfinite(cuts).sum() for cuts in axes.cuts], dtype=np.intp)
-        self._count(features)
-        self._spaces = {}
-
-    def _count(self, features):
-        """Find out which axes change together."""
-        self.unit_of = np.arange(self.forest.n_features, dtype=np.intp)
-        self.units = [np.array([a]) for a in range(len(features))]
-        groups = [] if self.inside is None else self.inside.one_hot
-        place = {int(j): a for a, j in enumerate(features)}
-        for group in groups:
-            self.unit_of[group] = group[0]
-            on = np.array([place[j] for j in group if j in place], dtype=np.intp)
-            if len(on):
-                self.units = [unit for unit in self.units if unit[0] not in on] + [on]
-
-    def values(self, audited):
-        """The value of each cell that is nearest to a row's."""
-        own = audited.cell[0][self.axis]
-        x = audited.row[self.features]
-        known = ~np.isnan(x)
-        value = np.where(known & (self.place < own), self.from_above, self.anywhere)
-        above = known & (self.place > own) & (self.place <= self.last_number[self.axis])
-        value = np.where(above, self.from_below, value)
-        return np.where(known & (self.place == own), x, value)
-
-    def distances(self, audited):
-        """The distance of each cell from a row, as far as its axis goes."""
-        own, x = audited.cell[0], audited.row[self.features]
-        value = self.values(audited)
-        distance = np.abs(value - x) / self.scale
-        distance[self.is_coded | np.isnan(value) | np.isnan(x)] = 1.0
-        for unit in self.units:
-            if len(unit) > 1:
-                # another member of a group: what it takes is told by the one that goes
-                for a in unit:
-                    distance[self.lines.first[a] : self.lines.first[a + 1]] = own[a]
-        distance[self.place == own[self.axis]] = 0.0
-        return distance
-
-    def ends(self, audited):
-        """First and last cell of each axis that the row may go to."""
-        own = audited.cell[0]
-        low, high = np.zeros_like(own), self.last.astype(own.dtype)
-        lacks = own > self.last_number
-        stays = ~self.may | (lacks & (self.side != 0))
-        low = np.where(stays | (self.side > 0), own, low)
-        high = np.where(stays | (self.side < 0), own, high)
-        rises = ~stays & (self.side > 0)
-        return low, np.where(rises, self.last_number, high).astype(own.dtype)
-
-    def space(self, own, wanted, deadline):
-        """The forest beside one that answers a class: what is wanted there is wrong."""
-        key = own, wanted.tobytes()
-        if key not in self._spaces:
-            if not may_begin([self.forest], deadline):
-                raise Stopped
-            pair = [self.forest, self.forest.constant(own)]
-            aims = set(self.forest.classes[wanted].tolist())
-            start = self.forest.classes[own]
-
-            def wrong(labels):
-                is_aim = np.array([label in aims for label in labels])
-                return is_aim[:, None] & np.array([label == start for label in labels])
-
-            self._spaces[key] = Space(pair, self.axes, self.inside, wrong)
-        return self._spaces[key]
-
-
-def _values(audited, a):
-    """Values in the cells of an axis: any, the nearest from above, and the nearest from below."""
-    inside, j, cuts = audited.inside, audited.axes.features[a], audited.axes.cuts[a]
-    finite = cuts[np.isfinite(cuts)]
-    cells = np.arange(audited.axes.shape[a])[:, None]
-    anywhere = points_in(Axes([cuts], audited.axes.row_dtype), _of_feature(inside, j), cells)[:, 0]
-    whole = inside is not None and inside.integer[j]
-    dtype = "float32" if audited.table.narrow[j] else audited.axes.row_dtype
-    ends = np.floor(finite) if whole else finite
-    after = np.floor(finite) + 1.0 if whole else next_after(finite, dtype)
-    from_above, from_below = anywhere.copy(), anywhere.copy()
-    from_above[: len(finite)], from_below[1 : len(finite) + 1] = ends, after
-    if inside is not None:
-        from_above, from_below = (
-            np.clip(own, inside.low[j], inside.high[j]) for own in (from_above, from_below)
-        )
-    return anywhere, from_above, from_below
-
-
-class _Search:
-    """The search for the flips of the fewest changes and, of these, of the least distance.
-
-    Attributes
-    ----------
-    plans : list of pairs of float and int32 array of shape (n_axes,)
-        The distances and cells of the flips, the best first.
-    fewest : int
-        No flip has fewer changes.
-    """
-
-    def __init__(self, field, audited, own, wanted, metric, n_plans, deadline):
-        self.field, self.lines, self.metric = field, field.lines, metric
-        self.own, self.wanted, self.deadline = own, wanted, deadline
-        self.row = audited.cell[0]
-        self.distances = np.split(field.distances(audited), self.lines.first[1:-1])
-        self.low, self.high = field.ends(audited)
-        self.n_plans, self.plans, self.fewest = n_plans, [], 1
-        # of each number of changes: the flips of sets of units
-        self.level = {}
-
-    def run(self, max_changes):
-        """Look for flips of at most so many changes; False if the time was up first."""
-        moves = self.low < self.high
-        units = [unit for unit in self.field.units if moves[unit].any()]
-        smaller = []
-        try:
-            for n in range(1, max_changes + 1):
-                if n == 1:
-                    self._walk_lines(units)
-                else:
-                    for chosen in self._sets(units, n):
-                        if not any(own <= set(chosen) for own in smaller):
-                            self._look_at(chosen)
-                found = list(self.level)
-                self._keep()
-                if len(self.plans) == self.n_plans:
-                    return True
-                if not self.plans:
-                    self.fewest = n + 1
-                # all changes of a flip are needed
-                smaller += [set(chosen) for chosen in found]
-                units = [unit for unit in units if (int(unit[0]),) not in found]
-        except Stopped:
-            self._keep()
-            return False
-        return True
-
-    def _sets(self, units, n):
-        """Sets of units, by their first axes, that could flip the class together."""
-        limits = self.low, self.high
-        wanted = np.flatnonzero(self.wanted)
-        yield from sets_of_axes(
-            self.lines, self.row, self.own, wanted, units, limits, n, self.deadline
-        )
-
-    def _keep(self):
-        """Take the best flips of the level among the plans."""
-        room = self.n_plans - len(self.plans)
-        self.plans += sorted(self.level.values(), key=lambda found: found[0])[:room]
-        self.level = {}
-
-    def _bound(self, chosen):
-        """Flips of a set of units that are no nearer than this are not looked for."""
-        room, others = self.n_plans - len(self.plans), dict(self.level)
-        best = others.pop(chosen, (np.inf, None))[0]
-        if len(others) < room:
-            return best
-        return min(best, sorted(distance for distance, _ in others.values())[room - 1])
-
-    def _note(self, chosen, distance, cell):
-        """Keep a flip of a set of units if it is the nearest one."""
-        if distance < self._bound(chosen):
-            self.level[chosen] = distance, cell
-
-    def _walk_lines(self, units):
-        """Look at all changes of one unit."""
-        labels = self.lines.labels(self.row[None], self.deadline)[0]
-        flips = np.append(self.wanted, False)[np.minimum(labels, len(self.wanted))]
-        first = self.lines.first
-        for unit in units:
-            if len(unit) > 1:
-                self._walk_group(unit)
-                continue
-            (a,) = unit.tolist()
-            cells = slice(self.low[a], self.high[a] + 1)
-            total = np.where(flips[first[a] : first[a + 1]], self.distances[a], np.inf)[cells]
-            at = int(total.argmin())
-            if total[at] < np.inf:
-                cell = self.row.copy()
-                cell[a] += at - (self.row[a] - self.low[a])
-                self._note((a,), total[at], cell)
-
-    def _walk_group(self, unit):
-        """Look at all moves inside of a group."""
-        goes = unit[(self.row[unit] == 1) & (self.low[unit] == 0)]
-        comes = unit[(self.row[unit] == 0) & (self.high[unit] == 1)]
-        if not len(goes) or not len(comes):
-            return
-        cells = np.tile(self.row, (len(comes), 1))
-        cells[:, goes] = 0
-        cells[np.arange(len(comes)), comes] = 1
-        labels = self.lines.classes_of(cells)
-        flips = np.append(self.wanted, False)[np.minimum(labels, len(self.wanted))]
-        if flips.any():
-            self._note((int(unit[0]),), self.metric([1.0]), cells[flips.argmax()])
-
-    def _look_at(self, chosen):
-        """Look at all changes of some units together."""
-        units = [unit for unit in self.field.units if int(unit[0]) in chosen]
-        axes = np.concatenate(units)
-        lo, hi = self.row.copy(), self.row.copy()
-        lo[axes], hi[axes] = self.low[axes], self.high[axes]
-        boxes, number = [], count()
-        if self._flips(chosen, units, lo, hi):
-            # every unit changes: fewer changes flip nothing
-            for sides in product(*(self._sides(unit) for unit in units)):
-                part_lo, part_hi = lo.copy(), hi.copy()
-                for a, first, last in sides:
-                    part_lo[a], part_hi[a] = first, last
-                self._push(boxes, number, chosen, units, part_lo, part_hi)
-        while boxes:
-            least, _, lo, hi = heapq.heappop(boxes)
-            if least >= self._bound(chosen):
-                return
-            if not self._flips(chosen, units, lo, hi):
-                continue
-            a = max(axes, key=lambda a: hi[a] - lo[a])
-            middle = (lo[a] + hi[a]) // 2
-            for first, last in ((lo[a], middle), (middle + 1, hi[a])):
-                part_lo, part_hi = lo.copy(), hi.copy()
-                part_lo[a], part_hi[a] = first, last
-                self._push(boxes, number, chosen, units, part_lo, part_hi)
-
-    def _sides(self, unit):
-        """The ranges of cells, as triples with an axis, that are a change of a unit."""
-        if len(unit) > 1:
-            return [(a, 0, 0) for a in unit if self.row[a] == 1]
-        (a,) = unit
-        return [(a, self.low[a], self.row[a] - 1), (a, self.row[a] + 1, self.high[a])]
-
-    def _push(self, boxes, number, chosen, units, lo, hi):
-        """Note a box by the least distance in it, unless it is empty or that is too large."""
-        if (lo > hi).any():
-            return
-        least = self.metric(
-            [sum(self.distances[a][lo[a] : hi[a] + 1].min() for a in unit) for unit in units]
-        )
-        if least < self._bound(chosen):
-            heapq.heappush(boxes, (least, next(number), lo, hi))
-
-    def _flips(self, chosen, units, lo, hi):
-        """Whether a box has a cell that is wanted; one that is nearer than any yet is kept."""
-        space = self.field.space(self.own, self.wanted, self.deadline)
-        held, cells, _ = certify(space, lo, hi, self.deadline, maxsize)
-        if held is None:
-            raise Stopped
-        if held:
-            return False
-        cell = cells[0]
-        distance = self.metric([sum(self.distances[a][cell[a]] for a in unit) for unit in units])
-        self._note(chosen, distance, cell)
-        return True

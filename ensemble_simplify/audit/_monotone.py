@@ -24,7 +24,7 @@ from ensemble_simplify.base import Interval, StrOptions, deadline_after, validat
 from ensemble_simplify.evidence import Claim, HasEvidence, Use
 from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes
 from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
-from ensemble_simplify.writing import number, plain
+from ensemble_simplify.writing import counted, number, plain
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, maxsize)
@@ -45,38 +45,38 @@ class Monotonicity(HasEvidence):
     Attributes
     ----------
     monotone : bool or None
-        True: proven; False: there is a counterexample; None: undecided, see `reason`.
+        True: proven. False: there is a counterexample. None: undecided, see `reason`.
     feature : str, int or list
-        The feature, by name if the model knows names. Of several, the one in which the answer is
-        not monotone, or not known to be; if there is none, the list of all.
+        The feature, by name if the model knows names. If several were asked about: the feature in
+        which the answer is not monotone, or not known to be. If there is none, the list of all.
     increasing : bool or list of bool
-        Whether the answer was to rise with the feature; else to fall. A list if `feature` is.
+        True: the answer was to rise with the feature. False: it was to fall. A list if `feature`
+        is a list.
     counterexample : ndarray of shape (2, n_features), table of two rows, or None
-        Two rows that differ in the feature alone, the one with the lower value first. Of models
-        that take tables of text or categories, a table.
+        Two rows that differ in the feature alone, the row with the lower value first. A table if
+        the model takes tables of text or categories.
     values : pair of float or None
-        The feature in these rows.
+        The values of the feature in these two rows.
     predictions : tuple or None
-        What the model itself answers to them: classes, probabilities or values.
+        What the model itself answers to these two rows: classes, probabilities or values.
     n_cuts, n_proven : int
-        Cut points of the features that count in the domain, and at how many of them monotonicity
+        Number of the features' thresholds inside the domain, and at how many of them monotonicity
         is proven.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Which inputs counted.
+        Which inputs counted. None: all.
     finer : bool
-        Whether the model compares numbers finer than float32: only inputs that float32 represents
-        counted.
+        True: only inputs that float32 represents counted, because the model compares finer numbers.
     response : {"class", "proba", "value"}
         What was asked about.
     positive : label or None
-        The class that counted as high, or whose probability was asked about.
+        The class that counted as high, or the class whose probability was asked about.
     reason : {None, "time", "rounding"}
-        Why it is undecided: `time_limit`, or numbers that are equal but for rounding at too many
-        points to look at each.
+        Why it is undecided: `time_limit`, or too many points at which numbers are equal up to
+        rounding.
     claim : Claim or None
         What `save` writes.
 
@@ -87,9 +87,8 @@ class Monotonicity(HasEvidence):
     >>> from ensemble_simplify import is_monotone
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    >>> outcome = is_monotone(tree, 3, class_order=[0, 1, 2])
-    >>> outcome.monotone, outcome.n_cuts
-    (True, 2)
+    >>> is_monotone(tree, 3, class_order=[0, 1, 2])
+    Monotonicity(3, increasing: proven for every input; 2 boxes in ... s)
     """
 
     monotone: bool | None
@@ -123,14 +122,14 @@ class Monotonicity(HasEvidence):
         return f"value in {what}" if self.response == "value" else what
 
     def __repr__(self):
-        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         what = self._what()
         if self.monotone:
             where = "every input that float32 represents" if self.finer else "every input"
             where += "" if self.domain is None else " in the domain"
             return f"Monotonicity({what}: proven for {where}; {effort})"
         if self.monotone is None:
-            done = f"proven at {self.n_proven} of {self.n_cuts} cut points"
+            done = f"proven at {self.n_proven} of {counted(self.n_cuts, 'threshold')}"
             why = "at the limit" if self.reason == "time" else "within rounding"
             return f"Monotonicity({what}: undecided {why}, {done}; {effort})"
         low, high = self.values
@@ -165,9 +164,9 @@ def is_monotone(
 ) -> Monotonicity:
     """Prove that a higher value of a feature never lowers the answer, or find a counterexample.
 
-    The answer is a class, the probability of one, or the value of a regressor.
+    The answer is a class, the probability of a class, or the value of a regressor.
 
-    Read more in the :ref:`User Guide <audit>`.
+    Read more in the :ref:`User Guide <audit_monotone>`.
 
     Parameters
     ----------
@@ -175,22 +174,23 @@ def is_monotone(
         A fitted classifier or regressor: a tree ensemble, a decision tree, a pipeline that ends in
         one, or an estimator of this package. It is not changed.
     feature : str, int or list of these
-        The feature, by index, or by name if the model knows the names of its columns. Of several,
-        the answer must be monotone in each.
+        The feature, by index, or by name if the model knows the names of its columns. If there are
+        several, the answer must be monotone in each of them.
     response : {"auto", "class", "proba", "value"}, default="auto"
         What is asked about: the class, the probability of one class, or the value of a regressor.
         ``"auto"``: the class of a classifier, the value of a regressor.
     increasing : bool or list of bool, default=True
         True: a higher value must never lower the answer. False: it must never raise the answer. A
-        list has one for each feature.
+        list has one entry for each feature.
     class_order : array-like of shape (n_classes,) or None, default=None
-        All classes from the lowest to the highest. None: with two classes, ``classes_`` of the
-        model. With more classes, give this or `positive`. Of classes alone.
+        All classes from the lowest to the highest. None: with two classes, the order of
+        ``classes_``. With more classes, give this or `positive`. It is for ``response="class"``
+        alone.
     positive : label or None, default=None
-        Of classes, the one class that counts as high; all others count as equally low. A higher
-        value of the feature must then never turn this class into another one (with
-        ``increasing=False``: never another one into this class). Of probabilities, the class whose
-        probability counts; None: of two classes, the second of ``classes_``.
+        If the class is asked about: the one class that counts as high, while all others count as
+        equally low. A higher value of the feature must then never turn this class into another one
+        (with ``increasing=False``: never another class into this one). If a probability is asked
+        about: the class that it belongs to. None: of two classes, the second of ``classes_``.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these count. See :class:`Domain`. None: every finite input.
     time_limit : float or None, default=None
@@ -218,18 +218,18 @@ def is_monotone(
 
     Notes
     -----
-    Only rows that differ in one feature alone are compared, and a missing value is neither high
-    nor low: it counts in other features, where the domain allows it, and not in this one. Pipelines
-    are judged on the rows that float32 represents.
+    *What is compared.* Pairs of rows that differ in one feature alone. A missing value is neither
+    high nor low, so pairs with a missing value of this feature do not count. Other features can be
+    missing if the domain allows it. Pipelines are judged on the rows that float32 represents.
 
-    Numbers are the doubles that the model itself answers: a fall by the last digit is a fall. A
-    sigmoid or softmax counts as rising with what it is given.
+    *Numbers* are the doubles that the model itself answers, so a fall by the last digit is a fall.
+    A sigmoid or softmax counts as rising with the sum that it is given.
 
-    Where no single tree falls (of classes, if there are two), as under monotonic constraints, that
-    alone is a proof. A single tree takes about as many steps as it has leaves, for each cut point
-    of the feature. Of ensembles, time can grow exponentially with the number of features. Bounds on
-    the model below and above one cut point at once are close, as all trees cancel that do not split
-    there [1]_.
+    *Time.* If no single tree falls, as under monotonic constraints, the sum does not fall either,
+    and nothing else is needed (for classes, if there are two). Otherwise the model below a
+    threshold of the feature is compared with the model above it, and trees that do not split there
+    cancel [1]_. The time can grow exponentially with the number of features. A single tree takes
+    about as many steps as it has leaves, for each threshold.
 
     References
     ----------
@@ -244,13 +244,14 @@ def is_monotone(
     >>> from ensemble_simplify import is_monotone
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
-    >>> bool(is_monotone(forest, "mean texture", increasing=False))
-    True
+    >>> is_monotone(forest, "mean texture", increasing=False)
+    Monotonicity('mean texture', decreasing: proven for every input; 0 boxes in ... s)
     >>> outcome = is_monotone(forest, "worst area", increasing=False)
-    >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
-    (False, (2, 30), 0, 1)
-    >>> bool(is_monotone(forest, "mean texture", response="proba", increasing=False))
-    True
+    >>> outcome
+    Monotonicity('worst area', decreasing: refuted, from ... to ... 0 becomes 1; ...)
+    >>> lower, higher = outcome.counterexample
+    >>> X.columns[lower != higher].tolist()
+    ['worst area']
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, classifier=False)
@@ -269,8 +270,8 @@ def is_monotone(
         positive = audited.forest.classes[asked.column] if asked.kind == "proba" else None
         if class_order is not None:
             raise ValueError(
-                f"class_order={class_order!r} is one of classes, but the response is a number. "
-                "Leave it out."
+                f"class_order={class_order!r} is for classes, but a number is asked about. Leave "
+                "class_order out."
             )
     searches: list[_PairSearch] = []
     for j, rises in zip(features, directions, strict=True):

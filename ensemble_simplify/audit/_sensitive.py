@@ -18,7 +18,7 @@ from ensemble_simplify.base import Interval, StrOptions, deadline_after, validat
 from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import shown_entry
-from ensemble_simplify.writing import number, plain
+from ensemble_simplify.writing import counted, number, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +30,8 @@ class Sensitivity(HasEvidence):
     Attributes
     ----------
     sensitive : bool or None
-        True: there are two rows, see `counterexample`; False: it is proven that there are none;
-        None: undecided, see `reason`.
+        True: there are two such rows, see `counterexample`. False: it is proven that there are
+        none. None: undecided, see `reason`.
     features : list of str or int
         The features that were changed, by name if the model knows names.
     response : {"class", "proba", "value"}
@@ -41,32 +41,32 @@ class Sensitivity(HasEvidence):
     gap : float
         Only larger moves of a probability or a value count.
     counterexample : ndarray of shape (2, n_features), table of two rows, or None
-        Two rows that differ in these features alone. With `near`, the first is a row of it where
-        that row has such a partner itself. Of models that take tables of text or categories, a
-        table.
+        Two rows that differ in these features alone. With `near`, the first one is a row of `near`
+        if this row has such a partner itself. A table if the model takes tables of text or
+        categories.
     changes : dict
-        The features in which these rows differ, with their values in the first row and the second.
+        The features in which the two rows differ, with the values in the first and the second row.
     predictions : tuple or None
-        What the model itself answers to the two: classes, probabilities or values.
+        What the model itself answers to the two rows: classes, probabilities or values.
     largest : float or None
-        Largest move of the probability or value that was seen; 0: none was. Of classes None.
+        The largest move of the probability or value that was seen. None: the class was asked about.
     bound : float or None
-        No move of the probability or value is larger. Of classes None.
+        It is proven that no move of the probability or value is larger. None: the class was asked
+        about.
     n_boxes : int
         Boxes of the space of pairs that were looked at.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Which inputs counted.
+        Which inputs counted. None: all.
     max_changes : int or None
-        Only pairs of rows counted that differ from some row of `near` in at most so many other
-        features; None: all.
-    reason : {None, "time", "rounding"}
-        Why it is undecided: `time_limit`, or moves that lie within rounding of the gap at too many
-        points to look at each.
-    finer : bool
-        Whether the model compares numbers finer than float32: only inputs that float32 represents
+        How many other features of a pair could differ from a row of `near`. None: all pairs
         counted.
+    reason : {None, "time", "rounding"}
+        Why it is undecided: `time_limit`, or too many points at which the move lies within rounding
+        of the gap.
+    finer : bool
+        True: only inputs that float32 represents counted, because the model compares finer numbers.
     claim : Claim or None
         What `save` writes.
 
@@ -77,9 +77,8 @@ class Sensitivity(HasEvidence):
     >>> from ensemble_simplify import is_sensitive
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    >>> outcome = is_sensitive(tree, [0, 1])
-    >>> outcome.sensitive, outcome.features
-    (False, [0, 1])
+    >>> is_sensitive(tree, [0, 1])
+    Sensitivity(class by 0, 1: proven, every input has one class; 0 boxes in ... s)
     """
 
     sensitive: bool | None
@@ -104,7 +103,7 @@ class Sensitivity(HasEvidence):
         return self.sensitive is True
 
     def __repr__(self):
-        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         if self.sensitive is None:
             why = "at the limit" if self.reason == "time" else "within rounding of the gap"
             if self.bound is not None:
@@ -132,8 +131,7 @@ class Sensitivity(HasEvidence):
         where = "every input that float32 represents" if self.finer else "every input"
         where += "" if self.domain is None else " in the domain"
         if self.max_changes is not None:
-            n = self.max_changes
-            where += f" near the rows ({n} other feature{'' if n == 1 else 's'} changed)"
+            where += f" near the rows ({counted(self.max_changes, 'other feature')} changed)"
         return where
 
 
@@ -161,9 +159,9 @@ def is_sensitive(
     domain: Domain | dict | None = None,
     time_limit: float | None = None,
 ) -> Sensitivity:
-    """Find two rows that differ in some features alone and get other answers, or prove none do.
+    """Prove that changes of some features alone never change the answer, or find two such rows.
 
-    Read more in the :ref:`User Guide <audit>`.
+    Read more in the :ref:`User Guide <audit_sensitive>`.
 
     Parameters
     ----------
@@ -172,21 +170,21 @@ def is_sensitive(
         one, or an estimator of this package. It is not changed.
     features : str, int or list of these
         The features that change, by index, or by name if the model knows the names of its columns.
-        Name all columns of a one-hot group: one alone cannot change in its ``domain``.
+        Name all columns of a one-hot group: inside a ``domain``, one of them cannot change alone.
     gap : float, default=0
-        How far a probability or a value may move: only larger moves count. Of classes it is 0: any
-        other class counts.
+        How far a probability or a value may move: only larger moves count. It must be 0 if the
+        class is asked about: any other class counts.
     response : {"auto", "class", "proba", "value"}, default="auto"
         What is asked about: the class, the probability of one class, or the value of a regressor.
         ``"auto"``: the class of a classifier, the value of a regressor.
     positive : label or None, default=None
         The class whose probability counts. None: of two classes, the second of ``classes_``.
     near : array-like of shape (n_samples, n_features) or None, default=None
-        Rows near which pairs are looked for: apart from the `features`, which may take any values,
-        a pair must be like some row of `near` in all but `max_changes` features. None: all pairs
-        count.
+        Rows near which pairs are looked for. The `features` may take any values. In all other
+        features, a pair must be like one of these rows, but for `max_changes` features. None: all
+        pairs count.
     max_changes : int or None, default=None
-        How many other features may differ from the row of `near`. None: 0.
+        With `near`, how many other features may differ from the row. None: 0.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Both rows of a pair must be among them. See :class:`Domain`. None:
         every finite input and, with `near`, missing values in columns of `near` that have some.
@@ -213,14 +211,15 @@ def is_sensitive(
 
     Notes
     -----
-    The two rows are one point of a space in which the features stand twice. Trees that do not split
-    on them cancel there, and the others are bounded together with their own copies [1]_. Time can
-    grow exponentially with the number of features. With `near` and few changes it hardly does.
+    *Time.* The two rows are one point of a space in which the features stand twice. Trees that do
+    not split on these features cancel there. The others are bounded together with their own copies
+    [1]_. The time can grow exponentially with the number of features. With `near` and few changes
+    it hardly does.
 
-    A move of a number is the difference of the two doubles that the model itself answers, taken in
-    double. Bounds are of real numbers, with margins for all rounding; what comes within a margin of
-    the gap is decided by the model itself. A missing value is a value like others, where the domain
-    allows it. Pipelines are judged on the rows that float32 represents.
+    *Numbers.* A move is the difference of the two doubles that the model itself answers, taken in
+    double. Bounds are of real numbers and keep a margin for all rounding. Within a margin of the
+    gap, the model itself is asked. A missing value is a value like others if the domain allows it.
+    Pipelines are judged on the rows that float32 represents.
 
     References
     ----------
@@ -236,8 +235,10 @@ def is_sensitive(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
     >>> outcome = is_sensitive(model, "sex", gap=20)
-    >>> outcome.sensitive, round(outcome.bound, 2)
-    (False, 8.41)
+    >>> outcome
+    Sensitivity(value by 'sex', beyond 20: proven, every input moves no further; ...)
+    >>> print(f"the value never moves by more than {outcome.bound:.1f}")
+    the value never moves by more than 8.4
     >>> outcome = is_sensitive(model, ["sex", "age"], gap=20, near=X)
     >>> outcome.sensitive, list(outcome.changes)
     (True, ['age'])
@@ -245,20 +246,20 @@ def is_sensitive(
     begin, deadline = monotonic(), deadline_after(time_limit)
     if max_changes is not None and near is None:
         raise ValueError(
-            f"max_changes={max_changes} counts changes of rows, but near=None gives none. Give "
-            "both, or neither to ask about all pairs."
+            f"max_changes={max_changes} needs rows, but near=None. Give both, or neither to ask "
+            "about all pairs."
         )
     audited = Audited(model, domain, classifier=False, near=near)
     asked = Response.of(audited, response, positive)
     if asked.kind == "class" and gap > 0:
         raise ValueError(
-            f"gap={gap} is one of numbers, but the response is the class. Ask about "
-            "response='proba', or leave it out."
+            f"gap={gap} is for numbers, but the class is asked about. Set response='proba', or "
+            "leave gap out."
         )
     if asked.kind == "class" and positive is not None:
         raise ValueError(
-            f"positive={plain(positive)!r} names the class whose probability counts, but the "
-            "response is the class. Ask about response='proba', or leave it out."
+            f"positive={plain(positive)!r} names a class whose probability is meant, but the class "
+            "is asked about. Set response='proba', or leave positive out."
         )
     chosen = audited.indices(features, "features")
     n_changes = None if near is None else int(max_changes or 0)

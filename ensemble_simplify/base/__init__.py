@@ -75,5 +75,6 @@ from ensemble_simplify.base.tree_mixins import (
     HoldsTree,
     KeepsBoosters,
     LearnsFromTables,
+    PrunesItsEstimator,
     TakesWhatItsEstimatorTakes,
 )

@@ -20,8 +20,9 @@ _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
 class TimeLimitError(TimeoutError):
     """The time limit was reached before there was any result to return.
 
-    Raised by every estimator and function of this package that takes a ``time_limit``. Where there
-    is a result, it is returned with a ``ConvergenceWarning`` instead.
+    Every estimator and function of this package that takes a ``time_limit`` can raise it. If there
+    is a result at the limit, the result is returned with a ``ConvergenceWarning`` instead. To go
+    on, raise ``time_limit``, or ask for less.
 
     Examples
     --------

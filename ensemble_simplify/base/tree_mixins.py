@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base.docs import SharesDocs
-from ensemble_simplify.base.ensemble import takes_missing
+from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import fitted_rows
 from ensemble_simplify.reading import is_booster
@@ -37,6 +39,47 @@ class TakesWhatItsEstimatorTakes(KeepsBoosters):
         known = vars(self).get("_takes_missing")
         tags.input_tags.allow_nan = takes_missing(self.estimator) if known is None else known
         return tags
+
+
+class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
+    """A classifier or a regressor, as the ensemble is that it prunes."""
+
+    predict: Any
+
+    @property
+    def _is_of_values(self):
+        """Whether the ensemble is a regressor."""
+        return self.estimator is not None and tags_of(self.estimator).estimator_type == "regressor"
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self._is_of_values:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            return tags
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        if self.estimator is not None:
+            own = tags_of(self.estimator).classifier_tags
+            tags.classifier_tags.multi_class = own is None or own.multi_class
+        return tags
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
+
+        Parameters
+        ----------
+        {X}
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
+        {sample_weight}
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        measure = r2_score if self._is_of_values else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
 
 class LearnsFromTables(SharesDocs):

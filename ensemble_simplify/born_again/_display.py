@@ -13,7 +13,7 @@ from ensemble_simplify.base import CurveDisplay, counts_axis, leaves_axis, share
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DepthLeavesDisplay(CurveDisplay):
-    """Draw the fewest leaves for each depth: what a shallower tree costs.
+    """Draw the fewest leaves for each depth, to see what a shallower tree costs.
 
     Use :meth:`from_estimator`.
 
@@ -87,7 +87,7 @@ class DepthLeavesDisplay(CurveDisplay):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExceptionPathDisplay(CurveDisplay):
-    """Draw exceptions against leaves: what a smaller tree costs in agreement.
+    """Draw exceptions against leaves, to see what a smaller tree costs in agreement.
 
     Use :meth:`from_estimator`.
 
@@ -136,7 +136,7 @@ class ExceptionPathDisplay(CurveDisplay):
 
         Parameters
         ----------
-        estimator : BornAgainClassifier
+        estimator : BornAgainClassifier or BornAgainRegressor
             Fitted with ``max_changes=0`` or 1.
         {drawing}
         """

@@ -23,11 +23,12 @@ from ensemble_simplify.base import (
     deadline_after,
     validate_params,
 )
-from ensemble_simplify.born_again._shared import leaves_near
+from ensemble_simplify.born_again._shared import count_in_words, leaves_near
 from ensemble_simplify.born_again.everywhere._grid import n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     REFUSED_LEAVES,
+    duration,
     forecast,
     read_problem,
 )
@@ -39,6 +40,7 @@ from ensemble_simplify.reading import Model, unwrap
 LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
 NEAR = (1, 0)  # Numbers of changes for which trees near rows are forecast.
 NEAR_SHARE = 0.25  # Share of the time left that each of them gets.
+OUT_OF_REACH = 1e8  # Seconds of a search, three years, beyond which no figure helps.
 READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 
 
@@ -51,7 +53,7 @@ class Estimate:
     n_trees : int
         Trees of the ensemble.
     n_cells : float
-        Cells on which the ensemble is constant. Cells that only repeat a neighbour are not
+        Cells on which the ensemble is constant. Cells with the answer of a neighbour are not
         counted, if there was time to look at all of them. Infinity from about 1.8e308 on.
     n_regions : float
         Boxes of these cells; likewise.
@@ -60,8 +62,7 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree that answers as the ensemble at every input, or within `atol` of it,
-        estimated.
+        Estimated leaves of a tree that answers as the ensemble at every input, or within `atol`.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -73,9 +74,9 @@ class Estimate:
     atol : float or None
         How far from the ensemble's numbers the tree may be; None: the tree keeps classes.
     n_leaves_near : dict or None
-        For ``max_changes`` of 1 and of 0, the leaves of a tree that answers so near the rows of
-        `X`, or None where that would take too long to find; ``fit`` finds smaller ones. None
-        without rows.
+        For ``max_changes`` of 1 and of 0, the leaves of a tree that was found quickly for the rows
+        `X`, or None where that would take too long. ``fit`` finds smaller trees. None without
+        rows.
 
     Examples
     --------
@@ -83,8 +84,9 @@ class Estimate:
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from ensemble_simplify import estimate
     >>> forest = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=0)
-    >>> estimate(forest.fit(*load_iris(return_X_y=True))).exact
-    True
+    >>> forecast = estimate(forest.fit(*load_iris(return_X_y=True)))
+    >>> forecast.exact, forecast.n_leaves_lower_bound
+    (True, 17)
     """
 
     n_trees: int
@@ -102,13 +104,15 @@ class Estimate:
 
     def __repr__(self):
         within = "" if self.atol is None else f" within {self.atol:.4g}"
+        cells, regions = count_in_words(self.n_cells), count_in_words(self.n_regions)
         lines = [
-            f"{self.n_trees} trees, {self.n_cells:.3g} cells, {self.n_regions:.3g} regions",
-            f"exact search: about {self.n_bytes / 1e6:.3g} MB and {self.seconds:.2g} s",
-            f"leaves{within}: about {self.n_leaves:.3g}, at least {self.n_leaves_lower_bound}",
+            f"{self.n_trees} trees, {cells} cells, {regions} regions",
+            f"exact search: {_effort(self.n_bytes, self.seconds)}",
+            f"leaves{within}: about {count_in_words(self.n_leaves)}, at least "
+            f"{self.n_leaves_lower_bound:,}",
         ]
         if self.n_occupied is not None:
-            lines.append(f"cells with rows of X: {self.n_occupied}")
+            lines.append(f"cells with rows of X: {self.n_occupied:,}")
         for max_changes, n_leaves in (self.n_leaves_near or {}).items():
             if n_leaves is not None:
                 lines.append(f"leaves with max_changes={max_changes}: {n_leaves:,} or fewer")
@@ -142,7 +146,7 @@ def estimate(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
 ) -> Estimate:
-    """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
+    """Forecast how large the born-again tree of an ensemble is, and what it costs to find it.
 
     Ask this before :class:`BornAgainClassifier` or :class:`BornAgainRegressor` if the ensemble is
     large.
@@ -153,39 +157,46 @@ def estimate(
         As for :class:`BornAgainClassifier` or :class:`BornAgainRegressor`, fitted, with or without
         ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows, in order to count the cells in which they lie, and the leaves of trees near them.
+        Rows. With them, the forecast includes the leaves of trees near these rows (`max_changes`).
         Needed for `merge_thresholds`, and where `atol` is a share.
     atol : float, str or None, default=None
         As for :class:`BornAgainRegressor`, where it is a share of the standard deviation of the
-        answers to the rows `X`, and for :class:`BornAgainClassifier`. None: "10%" for regressors;
-        of classifiers, the class alone is kept.
-    objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
-        What is to be smallest.
-    voting : {"estimator", "hard"}, default="estimator"
-        As for :class:`BornAgainClassifier`.
+        answers to the rows `X`, and for :class:`BornAgainClassifier`. None: "10%" for regressors,
+        and only the class for classifiers.
     domain : Domain, dict or None, default=None
         As for :class:`BornAgainClassifier`: which inputs can occur.
-    merge_thresholds : bool, default=False
-        As for :class:`BornAgainClassifier`: whether thresholds are merged as far as the rows `X`
-        allow it.
-    max_memory : float or None, default=None
-        Bytes the search may use; None: half of what is free.
     time_limit : float or None, default=None
-        About how many seconds the forecast may take; None: an effort of about a second, and of
-        some more for trees near rows, counted in operations, so that the result does not depend on
-        the speed of the machine.
-    random_state : int, RandomState instance or None, default=0
-        Seeds the samples.
+        About how many seconds the forecast may take. None: an effort of about a second, and of
+        some more for trees near rows. It is counted in operations, so the result does not depend
+        on the speed of the machine.
 
     Returns
     -------
     Estimate
-        Its ``repr`` is a short report with advice.
+        Prints as a short report with advice.
+
+    Other Parameters
+    ----------------
+    objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
+        What is to be smallest.
+    voting : {"estimator", "hard"}, default="estimator"
+        As for :class:`BornAgainClassifier`.
+    merge_thresholds : bool, default=False
+        As for :class:`BornAgainClassifier`: whether thresholds are merged as far as the rows `X`
+        allow it.
+    max_memory : float or None, default=None
+        Bytes that the search may use. None: half of what is free.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the samples.
 
     Raises
     ------
     ValueError
         If `merge_thresholds` or a share as `atol` needs rows, and there are none.
+
+    See Also
+    --------
+    BornAgainClassifier : Finds the tree.
 
     Examples
     --------
@@ -194,9 +205,14 @@ def estimate(
     >>> from ensemble_simplify import estimate
     >>> X, y = load_wine(return_X_y=True)
     >>> forest = RandomForestClassifier(n_estimators=3, max_depth=2, random_state=0).fit(X, y)
-    >>> report = estimate(forest, X)
-    >>> bool(report.n_leaves >= report.n_leaves_lower_bound)
-    True
+    >>> print(estimate(forest, X))
+    3 trees, 144 cells, 2,916 regions
+    exact search: about 0.1 MB and 0.01 s
+    leaves: about 20, at least 18
+    cells with rows of X: 41
+    leaves with max_changes=1: 18 or fewer
+    leaves with max_changes=0: 9 or fewer
+    method='auto' will prove the smallest tree.
     """
     deadline = deadline_after(time_limit)
     fitted = unwrap(estimator)
@@ -261,6 +277,14 @@ def estimate(
     )
 
 
+def _effort(n_bytes, seconds):
+    """Memory and time in words, of which nobody needs the digits where they are out of reach."""
+    if seconds > OUT_OF_REACH:
+        return "out of reach"
+    size, unit = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
+    return f"about {max(n_bytes / size, 0.1):,.1f} {unit} and {duration(seconds)}"
+
+
 def _tolerance_of(model, atol, given, rows):
     """What leaves may answer, given rows as they came and as numbers; None: classes."""
     is_classifier = model.forest.classes is not None
@@ -287,8 +311,8 @@ def _advice(exact, seen, allowed, tolerance):
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(
-            f"The exact search takes too much {reason}: method='auto' will give a tree with "
-            f"{promise} that is not proven smallest, and bounds. Set time_limit."
+            f"The exact search takes too much {reason}. method='auto' will give a tree with "
+            f"{promise} that is not proven smallest, with lower bounds. Set time_limit."
         )
         if seen.n_leaves > MAX_LEAVES:
             advice.append(
@@ -298,7 +322,7 @@ def _advice(exact, seen, allowed, tolerance):
     if not seen.n_leaves <= READABLE:
         advice.append(
             f"The tree will be too large to read. max_changes=1 asks for {promise} near the "
-            f"training rows only, which takes far fewer leaves. {fewer} or shallower trees, "
+            f"training rows only, and takes far fewer leaves. {fewer} or shallower trees, "
             "or binned features (KBinsDiscretizer), make it smaller, too."
         )
     return advice

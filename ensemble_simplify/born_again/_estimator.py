@@ -1,8 +1,8 @@
-"""The smallest single tree with exactly the same function as an ensemble."""
+"""The smallest single tree that gives the same class as an ensemble."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 
 from ensemble_simplify.base import (
-    Fittable,
     HoldsClassifierTree,
     Interval,
     StrOptions,
@@ -32,101 +31,65 @@ from ensemble_simplify.writing import write_classifier
 
 
 class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
-    """The smallest decision tree that gives the same class as a tree ensemble everywhere.
+    """The smallest decision tree that gives the same class as a tree ensemble.
 
-    For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
-    decision tree of axis-parallel splits that does so is smaller in the chosen objective. (Of
-    ensembles that compare numbers finer than float32: for every input that float32 represents.)
+    For every finite input, ``predict`` gives the class that ``estimator_.predict`` gives, and no
+    smaller decision tree does. This is for small ensembles: about ten shallow trees, or few
+    features. For a large forest, set `max_changes`: the tree then gives the same class on the
+    training rows and near them.
 
-    For a large forest that tree is too large to write out. Set `max_changes` then: the tree gives
-    the same answer at every point that differs from some training row in at most that many
-    features.
-
-    The thresholds of the ensemble divide the feature space into cells on which its prediction is
-    constant. Dynamic programming over all boxes of cells finds the smallest tree that tells the
-    classes of all cells [1]_. Unlike the paper's algorithm, ``"depth_then_leaves"`` is solved to
-    its true optimum.
+    The thresholds of the ensemble divide the feature space into cells, and its prediction is
+    constant in each of them. Dynamic programming over all boxes of cells finds the smallest
+    tree [1]_.
 
     Read more in the :ref:`User Guide <born_again>`.
 
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
-        The ensemble of decision trees. An unfitted one is cloned and fitted on the training data;
-        a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
-        None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
-        decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them; histogram gradient boosting, XGBoost, LightGBM and CatBoost, also a native
-        ``Booster``, which is taken as it is; decision thresholds and calibration around these; a
-        ``Pipeline`` of scalers, encoders, imputers or selectors of columns that ends in one of
-        these; and the fitted estimators of this package that hold a tree or an ensemble.
+        The ensemble of decision trees. Wrap a fitted one in
+        :class:`~sklearn.frozen.FrozenEstimator`: it is used as it is. An unfitted one is cloned and
+        fitted on the training data. None means ``RandomForestClassifier(n_estimators=5,
+        max_depth=2)``. Supported are decision trees, random forests, extra trees, bagged trees,
+        AdaBoost, gradient boosting (also by histograms), XGBoost, LightGBM, CatBoost, a native
+        ``Booster``, and voting over these. Decision thresholds and calibration around them are
+        followed, as are a ``Pipeline`` that ends in one of them, and the fitted estimators of this
+        package that hold a tree or an ensemble.
     objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
         What to minimise: the depth, the number of leaves, or the number of leaves among the
-        trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``; with `max_changes` it is
+        trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``. With `max_changes` it is
         ``"leaves"``, the only objective that is possible there.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
-        ``"heuristic"`` finds a tree with the same answers that is not proven smallest; bounds tell
-        how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
-        heuristic elsewhere, and refuses where far more than a million leaves are to be expected.
-    atol : float, str or None, default=None
-        Largest difference of the tree's probabilities from the ensemble's, for every class and at
-        every input; the class is the ensemble's, too. A text such as ``"10%"`` is a share of the
-        standard deviation of the ensemble's probabilities on the training rows, of the class where
-        that is largest. Only for ensembles whose probabilities are means of what their trees say
-        (trees, forests, bagging, soft votes of these). None: the class alone counts.
+        ``"heuristic"`` finds a tree with the same answers that is not proven smallest. Bounds tell
+        how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice, and
+        heuristic elsewhere. It refuses where far more than a million leaves are to be expected.
     max_changes : int or None, default=None
-        Where the tree answers as the ensemble. None: at every finite input. 0: on the training
-        rows. 1: also where a single feature of a training row takes any other value; 2: two
-        features, and so on. At other points the tree may answer anything. 0 and 1 work for any
-        forest; from 2 on, the time grows as the product of the numbers of thresholds. Rows
-        of weight zero do not count. See :meth:`covers`. 0 gives a certificate for the rows, and no
-        model for new ones, on which a plain tree of as many leaves agrees more often. Of 1, the
-        trees of 8 to 32 leaves of :meth:`at` are for reading; the whole one can have thousands.
-    tolerance : float, default=0.0
-        With ``max_changes=0`` or 1: largest share of the weight of the promised points on which
-        the tree may differ. The tree with the fewest leaves within this share is taken, and its
-        exceptions are counted.
+        Where the tree gives the class of the ensemble. None: at every finite input. 0: on the
+        training rows. 1: also where a single feature of a training row takes any other value. 2:
+        also where two features do, and so on. Elsewhere the tree may answer anything. 0 and 1 work
+        for any forest. From 2 on, the time grows with the number of thresholds to this power. Of 1,
+        take a tree of 8 to 32 leaves to read, with :meth:`at`; the whole tree can have
+        thousands. 0 gives a certificate for the training rows, and no model for new ones.
     max_leaf_nodes : int or None, default=None
         With ``max_changes=0`` or 1: largest number of leaves. If a tree without exceptions has
-        more, the tree with the least weight of exceptions is taken; with `tolerance`, the
-        smaller of the two. None: no limit.
-    row_share : float, default=0.5
-        With ``max_changes=1``: share of the training rows in the weight of all promised points,
-        below 1; the other points share the rest equally. Among the rows, `sample_weight` counts.
-    voting : {"estimator", "hard"}, default="estimator"
-        Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
-        answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
-        ``"hard"``, the majority of the trees' labels, ties to the first class, as in [1]_.
-    post_prune : bool, default=False
-        Whether to replace every split that has training rows on one side only by that side, and
-        splits between two leaves of one class by a leaf, as in [1]_. The tree is then smaller. It
-        answers like the ensemble on every training row (of positive weight), but not everywhere:
-        see `volume_fidelity_`.
+        more, the tree with the least weight of exceptions is taken, and its exceptions are counted.
+        None: no limit.
     domain : Domain, dict or None, default=None
-        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. Inside the domain
-        the tree answers as the ensemble. Outside it may answer anything, and ``predict`` does not
-        check; so the tree can be smaller. Training rows must be inside. None: every finite input.
-    merge_thresholds : bool, default=False
-        Whether to merge the ensemble's thresholds, before the search, into as few as possible such
-        that every training row keeps its path in every tree [2]_. The tree then answers as the
-        ensemble with merged thresholds: as the given one on the training rows (of positive
-        weight), but not everywhere: see `volume_fidelity_`.
-    max_memory : float or None, default=None
-        Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
-        With `max_changes`, only what the points near the rows take is checked.
+        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. The tree gives the
+        class of the ensemble inside the domain only, so it can be smaller. Outside it may answer
+        anything, and ``predict`` does not check. Training rows must be inside. None: every finite
+        input can occur.
     time_limit : float or None, default=None
-        Time in seconds; fitting the ensemble does not count, reading it and writing the tree do.
-        When it is over, the best tree so far is returned with its bounds and a
-        ``ConvergenceWarning``. More time does not give a larger tree. None: no limit. Before an
-        exact search that is expected to take more than ten seconds, a ``UserWarning`` tells how
-        long, and which tree and bound are known by then (it is printed if `verbose`).
+        Time in seconds for reading the ensemble, the search, and writing the tree. Fitting the
+        ensemble does not count. When the time is over, the best tree so far is returned with its
+        bounds and a ``ConvergenceWarning``. More time does not give a larger tree. None: no limit,
+        and a ``UserWarning`` before an exact search that is expected to take more than ten seconds
+        (it is printed if `verbose`).
     random_state : int, RandomState instance or None, default=None
         Seeds the default ensemble, the samples of cells by which the heuristic divides, and which
         points are looked at for the probabilities of leaves that no training row reaches. An
         ensemble that is given keeps its own.
-    verbose : int, default=0
-        If positive, the size of the problem, the best tree so far and its bound are printed.
 
     Attributes
     ----------
@@ -134,123 +97,153 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         The fitted ensemble.
     decision_tree_ : DecisionTreeClassifier
         The tree, an ordinary fitted scikit-learn tree. Its node weights and impurities come
-        from the training rows; a leaf's probabilities are the weighted mean of the ensemble's
+        from the training rows. The probabilities of a leaf are the weighted mean of the ensemble's
         over the training rows in it (over random points where there is none), changed as little
         as makes the leaf's class the most probable one.
-    atol_ : float or None
-        The number that `atol` stands for.
-    depth_ : int
-        Depth of the tree.
     n_leaves_ : int
         Number of leaves of the tree.
-    depth_unpruned_, n_leaves_unpruned_ : int
-        The same before ``post_prune``; equal without it.
-    depth_lower_bound_ : int
-        No tree with the same function (before ``post_prune``) is less deep. Equal to
-        `depth_unpruned_` where depth is minimised.
-    n_leaves_lower_bound_ : int
-        No tree with the same function (before ``post_prune``), and of depth `depth_unpruned_` if
-        depth comes first, has fewer leaves. Equal to `n_leaves_unpruned_` where leaves are
-        minimised. With `max_changes`, no tree that keeps the promise, within `tolerance` if
-        there is one.
+    depth_ : int
+        Depth of the tree.
     status_ : {"optimal", "feasible"}
-        ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
-        ensemble's function (inside `domain`, with merged thresholds if `merge_thresholds`), but a
-        smaller one may exist. It is about the search: what `post_prune` took away afterwards is
-        the difference to `n_leaves_unpruned_`.
+        ``"optimal"``: the tree is proven smallest in the objective. ``"feasible"``: the tree keeps
+        the promise, but a smaller one may exist. This is about the search, before `post_prune`.
+    n_leaves_lower_bound_ : int
+        Every tree that keeps the promise has at least so many leaves. If depth is minimised first,
+        this is about trees of depth `depth_unpruned_`. With `tolerance`, it is about trees
+        within it. Before `post_prune`.
+    depth_lower_bound_ : int
+        Every tree that keeps the promise has at least this depth. Before `post_prune`.
+    depth_unpruned_, n_leaves_unpruned_ : int
+        Depth and leaves before `post_prune`. Without it, they equal `depth_` and `n_leaves_`.
     fidelity_ : float
-        1.0 where the tree is proven equal to the ensemble (inside `domain`), unless there are
-        `n_row_exceptions_`: then the share of the training rows without them. NaN where
-        `post_prune` or `merge_thresholds` changed its function, as no rows are held out to
-        measure that: see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1:
-        agreement on a fifth of the training rows, of a tree of this size that was found without
-        them.
+        Agreement with the ensemble. It is 1.0 where the tree is proven equal (inside `domain`). If
+        there are `n_row_exceptions_`, it is the share of the training rows without them. With
+        ``max_changes=0`` or 1 it is measured: on a fifth of the training rows, for a tree of this
+        size that was found without them. NaN after `post_prune` or `merge_thresholds`, as no rows
+        are held out then; see `volume_fidelity_`.
+    atol_ : float or None
+        The number that `atol` stands for.
     n_points_ : int, float or None
-        With `max_changes` (else None, like `seen_share_`, `n_exceptions_`, `path_`), the promised
-        points: distinct rows, and cells that differ from a row in at most so many features. A point
-        near several rows counts for each. A training row that the ensemble answers otherwise than
-        what float32 makes of it is one more point.
-    seen_share_ : float or None
-        The share of `n_points_` whose answers were looked at: 1 unless `time_limit` came first.
-        Points outside `domain` are among those that were not.
+        With `max_changes`, the number of promised points; else None. Points are distinct rows, and
+        cells that differ from a row in at most `max_changes` features. A point near several rows
+        counts for each. A training row that gets another answer once it is rounded to float32 is
+        one more point.
+    n_exceptions_ : int or None
+        With `max_changes`, how many of the `n_points_` get another class than from the ensemble;
+        else None. Without `tolerance`, `max_leaf_nodes` and `time_limit`, these are only training
+        rows with numbers finer than float32 (see Notes). Points that were not looked at within
+        `time_limit` count as exceptions, so there are no more than this.
+    n_row_exceptions_ : int
+        How many of the `n_rows_` training rows, as they were given, get another class than from the
+        ensemble.
     n_rows_ : int
         The training rows of positive weight.
-    n_exceptions_ : int or None
-        With `max_changes`, how many of the `n_points_` the tree answers otherwise. Without
-        `tolerance` and `max_leaf_nodes`, these are training rows that are finer than float32: see
-        Notes. Where `time_limit` ended the search of a tree for ``max_changes=0`` or 1 (with a
-        ``ConvergenceWarning``), there can be others, and points that were not looked at by then
-        count, too: there are no more exceptions than this.
-    n_row_exceptions_ : int
-        How many of the `n_rows_` training rows, as they were given, the tree answers otherwise than
-        the ensemble itself.
+    seen_share_ : float or None
+        With `max_changes`, the share of `n_points_` that were looked at; else None. It is 1 unless
+        `time_limit` came first. Points outside `domain` are among those that were not.
     path_ : Bunch or None
         With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
-        arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
-        ``weighted_share``, what `tolerance` bounds; ``held_share``, the share of exceptions among
-        points that are not rows, each counted by the training rows that hold its changed value;
-        ``agreement``, as `fidelity_`. See :meth:`at`.
+        arrays; else None. ``n_leaves``, ``n_exceptions`` and ``n_row_exceptions`` are as above.
+        ``weighted_share`` is what `tolerance` bounds. ``held_share`` is the share of exceptions
+        among points that are not rows, where each counts by the training rows that hold its changed
+        value. ``agreement`` is as `fidelity_`. See :meth:`at`.
     volume_fidelity_ : float
-        Share of points, drawn uniformly from the bounding box of the training rows and rounded to
-        float32, to which the tree gives the ensemble's class: 1 where the tree is proven equal.
-        With a `domain`, only points inside count, integer features are drawn as integers, and what
-        groups and implications say about features that the ensemble does not use is put in terms of
-        those it uses. Computed from all cells; where there are too many, estimated from those of
-        100,000 points (of 12,500 with `max_changes`) that are in the domain (NaN if none is).
+        Share of the inputs on which the tree gives the class of the ensemble. Inputs are drawn
+        evenly between the smallest and largest values of the training rows, and rounded to float32.
+        It is 1 where the tree is proven equal. With a `domain`, only points inside count, and
+        integer features are drawn as integers. It is computed from all cells, or estimated from
+        100,000 points where there are too many cells (12,500 with `max_changes`). NaN if none of
+        these points is in the domain.
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
-        Number of cells (infinity from about 1.8e308 on); cuts across which no prediction changes
-        are not counted, unless there are too many cells to look at each.
+        Number of cells (infinity from about 1.8e308 on). Thresholds across which no prediction
+        changes are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
     {classes_}
     {features_in}
+
+    Other Parameters
+    ----------------
+    atol : float, str or None, default=None
+        Also keep the probabilities: at every promised point, the probability of each class differs
+        from the ensemble's by at most this, and the class is the ensemble's. A text such as
+        ``"10%"`` is a share of the standard deviation of the ensemble's probabilities on the
+        training rows, for the class where that is largest. Only for ensembles whose probabilities
+        are means over trees: trees, forests, bagging, soft votes of these. None: only the class is
+        kept.
+    tolerance : float, default=0.0
+        With ``max_changes=0`` or 1: largest share of the weight of the promised points that may be
+        exceptions. The tree with the fewest leaves within this share is taken. With
+        `max_leaf_nodes`, the smaller of the two trees is taken.
+    row_share : float, default=0.5
+        With ``max_changes=1``: share of the training rows in the weight of all promised points,
+        below 1. The other points share the rest equally. Among the rows, `sample_weight` counts.
+    voting : {"estimator", "hard"}, default="estimator"
+        Which answers the tree gives. ``"estimator"``: those of the ensemble's own ``predict`` with
+        ``n_jobs=None``. ``"hard"``: the majority of the trees' labels, and the first class of a
+        tie, as in [1]_.
+    post_prune : bool, default=False
+        Whether to remove, after the search, every split that has training rows on one side only,
+        and every split between two leaves of one class, as in [1]_. The tree is smaller, and gives
+        the ensemble's class on the training rows (of positive weight), but not everywhere: see
+        `volume_fidelity_`.
+    merge_thresholds : bool, default=False
+        Whether to merge the ensemble's thresholds, before the search, into as few as possible such
+        that every training row keeps its path in every tree [2]_. The tree gives the ensemble's
+        class on the training rows (of positive weight), but not everywhere: see `volume_fidelity_`.
+    max_memory : float or None, default=None
+        Memory that the search may use, in bytes. None: half of what is free when ``fit`` starts.
+        With `max_changes`, only the memory for the points near the rows is checked.
+    verbose : int, default=0
+        If positive, the size of the problem, the best tree so far and its bound are printed.
 
     Raises
     ------
     TypeError
         If the ensemble is of a kind that cannot be read.
     ValueError
-        If the search does not fit into `max_memory` (``method="exact"``), if a tree with the
-        ensemble's function is expected to have far more than a million leaves
-        (``method="auto"``), if with `max_changes` no tree was proven smallest
-        (``method="exact"``) or there are too many points, or a parameter is out of range.
+        If the search does not fit into `max_memory` (``method="exact"``). If a tree for every input
+        is expected to have far more than a million leaves (``method="auto"``). If no tree was
+        proven smallest near the rows (``method="exact"`` with `max_changes`), or there are too many
+        points. If a parameter is out of range.
     TimeLimitError
-        If no tree with the ensemble's function was found within `time_limit`. With
-        ``max_changes=0`` or 1 the best tree so far is returned instead, with its exceptions.
+        If no tree that keeps the promise was found within `time_limit`. With ``max_changes=0`` or 1
+        the best tree so far is returned instead, with its exceptions.
 
     See Also
     --------
-    sklearn.tree.DecisionTreeClassifier : A tree grown on the training data.
+    BornAgainRegressor : The same for numbers, within a tolerance.
+    RepresenterTree : A small tree that comes close to any model.
+    FaithfulPruner : Fewer trees of the ensemble, with the same answers.
+    estimate : How large the tree will be, before any work.
+    verify : The proof, for any two models.
 
     Notes
     -----
-    With h_j cuts on feature j there are ``prod(h_j + 1)`` cells and
-    ``prod((h_j + 1) (h_j + 2) / 2)`` regions; time and memory grow with the number of regions
-    that differ in function, which is often a twentieth of that. Features with many values
-    give many cuts: limit ``max_depth``, the number of trees, or bin the features.
+    *Size of the problem.* With h_j thresholds on feature j there are ``prod(h_j + 1)`` cells and
+    ``prod((h_j + 1) (h_j + 2) / 2)`` boxes of cells. Time and memory grow with the number of boxes
+    on which the ensemble has different functions, which is often a twentieth of that. Features with
+    many values give many thresholds: limit ``max_depth``, use fewer trees, or bin the features.
 
-    Thresholds are read as scikit-learn applies them, to rows rounded to float32. Some ensembles
-    compare numbers that are finer: HistGradientBoosting, LightGBM, pipelines with scalers. The tree
-    answers as they do at every input that float32 represents. A finer number can be answered
-    otherwise if it lies between a threshold and the next float32. `covers` leaves such rows out,
-    and such training rows are counted in `n_row_exceptions_`, with a warning.
+    *Numbers finer than float32.* Trees of scikit-learn round rows to float32. HistGradientBoosting,
+    LightGBM and pipelines with scalers do not. The tree gives their class at every input that
+    float32 represents. A finer number can get another class if it lies between a threshold and the
+    next float32. `covers` leaves such rows out, and such training rows are counted in
+    `n_row_exceptions_`, with a warning.
 
-    With `max_changes`, there are finitely many answers to look at: rows times thresholds for one
-    change. They are found along lines of cells. Small trees are grown greedily, following the
-    consequences of each split, and parts are searched again. A tree of few leaves is proven
-    smallest by exhaustion; for others the bound is a set of points of which no two can share a
-    leaf.
+    *Missing values and levels.* Where values may be missing, or columns hold levels, the tree is
+    smallest among those with two kinds of splits. Either values up to a threshold (levels up to a
+    code) go left and missing values right, or missing values are told from all others. Other splits
+    could at times save leaves and are not considered.
 
-    Where values may be missing, or columns hold levels, the tree is smallest among those with two
-    kinds of splits: values up to a threshold (levels up to a code) go left and missing values
-    right, or missing values are told from all others. Splits that send missing values left with
-    small ones, or any set of levels, could at times save leaves and are not considered.
+    *Domain.* Only splits at the ensemble's thresholds are considered. A split on a feature that the
+    ensemble does not use, but that a group or implication ties to others, could at times save
+    leaves.
 
-    With a `domain`, no tree with splits at the ensemble's thresholds is smaller. A split on a
-    feature that the ensemble does not use, but that a group or implication ties to others, could
-    at times save leaves and is not considered.
+    *Difference from the paper.* ``"depth_then_leaves"`` is solved to its true optimum. The
+    recursion of the paper can miss it.
 
     References
     ----------
@@ -258,38 +251,56 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
        9743-9753. https://doi.org/10.48550/arXiv.2003.11132
     .. [2] A. Nakamura, K. Sakurada (2019). An Algorithm for Reducing the Number of Distinct
        Branching Conditions in a Decision Forest. ECML PKDD, 578-589.
+       https://doi.org/10.1007/978-3-030-46150-8_34
 
     Examples
     --------
+    A small forest, and one tree with the same answers for every input:
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
     >>> from ensemble_simplify import BornAgainClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(n_estimators=7, max_depth=3, random_state=0)
-    >>> tree = BornAgainClassifier(forest).fit(X, y)
-    >>> tree.status_
-    'optimal'
-    >>> bool((tree.predict(X) == tree.estimator_.predict(X)).all())
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X = X.iloc[:, 2:]
+    >>> forest = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=1).fit(X, y)
+    >>> tree = BornAgainClassifier(FrozenEstimator(forest), random_state=0).fit(X, y)
+    >>> tree.status_, tree.depth_, tree.n_leaves_
+    ('optimal', 4, 8)
+    >>> bool(tree.verify())
     True
+    >>> print(tree.export_text(decimals=2, max_depth=1))
+    |--- petal length (cm) <= 2.80
+    |   |--- petal width (cm) <= 0.80
+    |   |   |--- (3 leaves)
+    |   |--- petal width (cm) > 0.80
+    |   |   |--- (3 leaves)
+    |--- petal length (cm) > 2.80
+    |   |--- petal width (cm) <= 1.70
+    |   |   |--- class: 1 (92.3 %, 52 rows)
+    |   |--- petal width (cm) > 1.70
+    |   |   |--- class: 2 (96.3 %, 48 rows)
+    <BLANKLINE>
+
+    A default forest, followed on its training rows and wherever one of their features changes. A
+    smaller tree has exceptions, which are counted:
+
+    >>> forest = RandomForestClassifier(random_state=0).fit(X[::3], y[::3])
+    >>> near = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, random_state=0)
+    >>> near = near.fit(X[::3], y[::3])
+    >>> small = near.at(n_leaves=6)
+    >>> print(near.n_leaves_, "leaves,", near.n_exceptions_, "exceptions")
+    12 leaves, 0 exceptions
+    >>> print(small.n_leaves_, "leaves,", small.n_exceptions_, "of", small.n_points_, "points")
+    6 leaves, 19 of 216 points
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimator": [Fittable(), None],
-        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
-        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        **BornAgain._parameter_constraints,
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
-        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
-        "tolerance": [Interval(Real, 0, 1, closed="left")],
-        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
-        "row_share": [Interval(Real, 0, 1, closed="left")],
         "voting": [StrOptions({"estimator", "hard"})],
         "post_prune": ["boolean"],
-        "domain": [Domain, dict, None],
         "merge_thresholds": ["boolean"],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -374,9 +385,9 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
             return None
         if not model.forest.tells_probabilities:
             raise TypeError(
-                f"atol={self.atol!r} keeps probabilities that are means of what trees say, those "
-                f"of trees, forests and bagging. {model.name}(...) has no such, or a decision "
-                "threshold after them. Use atol=None for its classes."
+                f"atol={self.atol!r} keeps probabilities that are means over trees, as those of "
+                f"trees, forests and bagging are. Those of {model.name}(...) are not, or a "
+                "decision threshold follows them. Use atol=None to keep its classes."
             )
         if self.max_changes is not None and model.forest.n_classes > 2:
             raise ValueError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from time import monotonic
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
+    Fittable,
+    Interval,
+    StrOptions,
     TakesWhatItsEstimatorTakes,
     TimeLimitError,
     answers_to_finer_rows,
@@ -72,7 +75,7 @@ from ensemble_simplify.born_again.near._near_promise import (
     chosen_step,
     path_bunch,
 )
-from ensemble_simplify.grid import with_missing
+from ensemble_simplify.grid import Domain, with_missing
 from ensemble_simplify.proof import Lines, NumberLines, Verification, n_near, verify
 from ensemble_simplify.reading import Model
 
@@ -128,6 +131,21 @@ def leaves_near(problem, cells, max_changes, seconds, rng):
 
 class BornAgain(TakesWhatItsEstimatorTakes):
     """Base of the estimators whose tree answers as an ensemble."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [Fittable(), None],
+        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
+        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "tolerance": [Interval(Real, 0, 1, closed="left")],
+        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
+        "row_share": [Interval(Real, 0, 1, closed="left")],
+        "domain": [Domain, dict, None],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     # parameters
     estimator: Any
@@ -232,7 +250,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         if self.merge_thresholds:
             until = np.inf if self.time_limit is None else begin + self.time_limit
             problem = read_problem(forest, domain, X[counted], until)
-            before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
+            before, after = (count_in_words(_cells(p.trees.shape)) for p in (whole, problem))
             report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
@@ -293,15 +311,15 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             self._tell_of_exceptions(search.n_unseen)
         report(
             self,
-            f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
-            f"otherwise or not looked at ({self.n_row_exceptions_} training rows)",
+            f"{self.n_leaves_} leaves; exceptions, or not looked at: {self.n_exceptions_:,} of "
+            f"{self.n_points_:,} points ({self.n_row_exceptions_} training rows)",
         )
 
     def _tell_of_exceptions(self, n_unseen):
         """Warn that a limit left exceptions, or points that were not looked at."""
         counted = (
-            f"Of the {self.n_points_:,} promised points, the tree of leaves={self.n_leaves_} "
-            f"answers {self.n_exceptions_ - n_unseen:,} otherwise"
+            f"The tree has leaves={self.n_leaves_}. Of the {self.n_points_:,} promised points, "
+            f"{self.n_exceptions_ - n_unseen:,} get another answer than from the ensemble"
         )
         if n_unseen:
             # rounded down: not all were looked at
@@ -310,7 +328,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         warn_out_of_time(
             f"time_limit={self.time_limit} seconds ended the search before a tree was found that "
             f"keeps the promise of max_changes={self.max_changes}. {counted}. All of these count "
-            "in n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
+            "as n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
         )
 
     def _search_near(self, problem, cells, weight, finer, seconds, rng):
@@ -336,21 +354,23 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 search.explore()
         except TooManyPoints as error:
             raise ValueError(
-                f"max_changes={self.max_changes} means {_count(error.n_points)} points near the "
-                f"training rows of {name}: more than can be compared without a time_limit. Use "
-                "max_changes=1, or set time_limit."
+                f"max_changes={self.max_changes} promises answers at "
+                f"{count_in_words(error.n_points)} points near the training rows of {name}. These "
+                "are too many to compare without a time_limit. Use max_changes=1, or set "
+                "time_limit."
             ) from error
         except TooLarge as error:
             raise ValueError(
-                f"The points near {len(cells):,} rows take about {_count(float(error.n_bytes))} "
-                f"bytes, and max_memory allows {_count(float(self._memory()))}. Use fewer rows or "
-                "max_changes=0, or raise max_memory."
+                f"The points near {len(cells):,} rows take about "
+                f"{count_in_words(float(error.n_bytes))} bytes, and max_memory allows "
+                f"{count_in_words(float(self._memory()))}. Use fewer rows or max_changes=0, or "
+                "raise max_memory."
             ) from error
         except NoTreeInTime as error:
             raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"answers as {name} within max_changes={self.max_changes}. Raise time_limit, or "
-                "use a smaller max_changes."
+                f"answers as {name} near its training rows (max_changes={self.max_changes}). "
+                "Raise time_limit, or use a smaller max_changes."
             ) from error
         search.bound(prove=self.method != "heuristic")
         return search
@@ -426,7 +446,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         wanted = f"answers as {name}"
         if self._tolerance is not None:
             wanted = f"is within {self._tolerance.atol:.4g} of {name}"
-        report(self, f"{forest.n_trees} trees, {_count(_cells(shape))} cells before merging")
+        report(
+            self, f"{forest.n_trees} trees, {count_in_words(_cells(shape))} cells before merging"
+        )
         try:
             return find_tree(
                 problem,
@@ -440,9 +462,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             )
         except Tied as error:
             raise ValueError(
-                f"{self._tolerance.atol:.4g}, for which atol={self.atol!r} stands, is too little: "
-                f"for some input, {name} finds two classes so nearly as probable that no tree can "
-                "give the same class within it. Use an atol of 1e-5 or more."
+                f"atol={self.atol!r} stands for {self._tolerance.atol:.4g}, which is too little. "
+                f"For some input, two classes of {name} are so nearly equally probable that no "
+                "tree can keep the class and this tolerance. Use an atol of 1e-5 or more."
             ) from error
         except TooManyAnswers as error:
             raise ValueError(self._too_many_answers()) from error
@@ -451,9 +473,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         except TooManyLeaves as error:
             raise ValueError(
                 f"A tree that {wanted} at every input is expected to have about "
-                f"{_count(error.n_leaves)} leaves ({forest.n_trees} trees, "
-                f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
-                f"not written out. {self._advice(problem, cells, rng)} For a small tree with "
+                f"{count_in_words(error.n_leaves)} leaves ({forest.n_trees} trees, "
+                f"{problem.axes.n_cuts.sum():,} distinct thresholds). At most {MAX_LEAVES:,} are "
+                f"written out. {self._advice(problem, cells, rng)} For a small tree with "
                 "measured agreement, use RepresenterTree. A tree for every input needs a far "
                 "smaller ensemble: about ten shallow trees, and features of few distinct values "
                 "(for instance by KBinsDiscretizer)."
@@ -463,12 +485,12 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             if error.share > 0:
                 forecast = (
                     f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
-                    f"expect about {_count(error.n_leaves / error.share)} leaves."
+                    f"expect about {count_in_words(error.n_leaves / error.share)} leaves."
                 )
             raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree was found that "
-                f"{wanted} at every input ({_count(_cells(shape))} cells).{forecast} Set "
-                "max_changes=1 or 0: the tree then answers alike near the training rows, and is "
+                f"{wanted} at every input ({count_in_words(_cells(shape))} cells).{forecast} Set "
+                "max_changes=1 or 0 for a tree that answers alike near the training rows; it is "
                 "found for any ensemble. Or use fewer or shallower trees, or features of fewer "
                 "distinct values (for instance by KBinsDiscretizer), or raise time_limit."
             ) from error
@@ -505,11 +527,11 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     def _too_large(self, shape, n_bytes, allowed):
         return (
             f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
-            f"{_count(_cells(shape))} cells ({_count(regions_forecast(shape))} regions); the exact "
-            f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
-            f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
-            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
-            "raise max_memory."
+            f"{count_in_words(_cells(shape))} cells ({count_in_words(regions_forecast(shape))} "
+            f"regions). The exact search needs about {count_in_words(float(n_bytes))} bytes, and "
+            f"max_memory allows {count_in_words(float(allowed))}. Use method='auto' or "
+            "'heuristic', fewer or shallower trees, or features of fewer distinct values (for "
+            "instance by KBinsDiscretizer), or raise max_memory."
         )
 
     def _set_tree_sizes(self, tree, unpruned):
@@ -542,17 +564,19 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         if self.status_ == "feasible" and self.method != "heuristic":
             limit = "max_memory" if self.time_limit is None else "time_limit or max_memory"
             warn_out_of_time(
-                f"{limit} ended the search. The tree that was found answers as it should, but it "
-                f"may not be the smallest: it has depth {depth} and {n_leaves} leaves, and every "
-                f"such tree has at least depth {self.depth_lower_bound_} and "
+                f"{limit} ended the search. The tree that was found keeps the promise, but it may "
+                f"not be the smallest. It has depth {depth} and {n_leaves} leaves. Every tree that "
+                f"keeps the promise has at least depth {self.depth_lower_bound_} and "
                 f"{self.n_leaves_lower_bound_} leaves."
             )
 
     def verify(self, *, time_limit: float | None = None) -> Verification:
-        """Prove that the tree and the ensemble agree on every finite input, or in the domain.
+        """Prove that the tree keeps its promise, or find a row on which it does not.
 
-        The proof does not use the search. It bounds the votes of the ensemble on the box of
-        each leaf, and divides the box where the bounds do not decide.
+        The promise is about every finite input, or those in `domain`; with `max_changes`, about
+        the points near the training rows. With `atol`, values or probabilities are compared. The
+        proof does not use the search. It bounds the votes of the ensemble on the box of each leaf,
+        and divides the box where the bounds do not decide.
 
         Parameters
         ----------
@@ -561,10 +585,10 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         Returns
         -------
         Verification
-            True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. Training rows that are finer than
-            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
-            `merge_thresholds` there often is such a row.
+            True in a condition if the promise is proven. Otherwise False, with a row on which the
+            two differ if one was found: see :func:`verify`. Training rows with numbers finer than
+            float32 are compared, too (see `n_row_exceptions_`). After `post_prune` or
+            `merge_thresholds`, or with exceptions, there often is a row that differs.
         """
         check_is_fitted(self)
         prove = partial(
@@ -598,20 +622,23 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; cast to float32. A row is not covered if it lacks a feature that may not be
-            missing, nor if the ensemble compares numbers finer than float32 and answers the row
-            otherwise once it is cast, nor if it is a pipeline that answers rows of float32 and of
-            float64 by other thresholds, and `X` has another of these dtypes than the rows in
-            ``fit``.
+            Rows. They are rounded to float32.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            Where the tree is promised to answer as the ensemble. Without `max_changes`: on all
-            rows inside `domain`. With it: on the rows that no split of the ensemble tells from a
-            point that differs from some training row in at most that many features. If
+            Where the tree is promised to answer as the ensemble. Without `max_changes`, these are
+            all rows inside `domain`. With it, these are the rows in the cell of a promised point:
+            a point that differs from some training row in at most so many features. If
             `tolerance`, `max_leaf_nodes` or `time_limit` left exceptions, these are among the rows
             covered.
+
+        Notes
+        -----
+        Three kinds of rows are never covered: rows that lack a value which may not be missing; rows
+        that get another answer from the ensemble once they are rounded to float32; and, for a
+        pipeline that answers float32 and float64 rows differently, rows of another type than those
+        in ``fit``.
         """
         given = X
         X, inside = promised_rows(self, X)
@@ -635,7 +662,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         tolerance: float | None = None,
         atol: float | str | None = None,
     ) -> Self:
-        """Take another tree of the path of exceptions, without a new search.
+        """Take a smaller tree with counted exceptions, without a new search.
+
+        The trees are those of `path_`, which ``fit`` found with ``max_changes=0`` or 1.
 
         Parameters
         ----------
@@ -643,17 +672,17 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             Largest number of leaves. Of the trees within it, the one with the fewest exceptions
             is taken.
         tolerance : float or None, default=None
-            As the parameter. None, if `n_leaves` is given: 0.
+            Largest share of the weight of the promised points that may be exceptions. The tree
+            with the fewest leaves within it is taken. None, if `n_leaves` is given: 0.
         atol : float, str or None, default=None
-            As the parameter, and no less than `atol_`; not together with the other two. The trees
-            of the path are cut back as far as every promised point stays within this tolerance,
-            and the smallest of them is taken. (A new search with this tolerance can find a smaller
-            one.)
+            A wider tolerance than `atol_`, not together with the other two. The trees of the path
+            are cut back as far as every promised point stays within this tolerance, and the
+            smallest of them is taken. (A new search with this tolerance can find a smaller one.)
 
         Returns
         -------
         BornAgainClassifier or BornAgainRegressor
-            A fitted copy; its tree is one of `path_`. With `atol`, `path_` has this tree alone, and
+            A fitted copy. Its tree is one of `path_`. With `atol`, `path_` has this tree alone, and
             its agreement with held-out rows is not known (NaN).
         """
         check_is_fitted(self)
@@ -678,11 +707,14 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         """`at` for a wider tolerance."""
         check_atol(atol)
         if self._tolerance is None:
-            raise ValueError(f"atol={atol!r}: only classes were promised. Fit with atol for that.")
+            raise ValueError(
+                f"atol={atol!r} asks for a tolerance, but only classes were promised. Fit the "
+                "estimator with atol."
+            )
         if n_leaves is not None or tolerance is not None:
             raise ValueError(
                 f"atol={atol!r} does not go with n_leaves={n_leaves!r}, tolerance={tolerance!r}: "
-                "there are no exceptions within it. Give atol alone."
+                "a tree within atol has no exceptions. Give atol alone."
             )
         if self.seen_share_ < 1.0:
             raise ValueError(
@@ -712,7 +744,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         return other
 
     def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:
-        """Find the fewest leaves for every depth: what a shallower tree costs.
+        """Find the fewest leaves for every depth, to see what a shallower tree costs.
 
         Parameters
         ----------
@@ -762,8 +794,8 @@ def _cells(shape):
     return _whole(n_cells(shape))
 
 
-def _count(number):
-    """A count for a message: plain while it is short."""
+def count_in_words(number):
+    """A count for people: in full while it is short."""
     if number == np.inf:
         return "more than 1e308"
     return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

@@ -174,8 +174,8 @@ class AbstentionDisplay(CurveDisplay):
         best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
         if best_two.shape[1] < 2:
             raise ValueError(
-                f"proba has {best_two.shape[1]} column, but a margin needs two classes or more; "
-                "pass the probabilities of all classes."
+                f"proba has {best_two.shape[1]} column, but a margin needs two classes or more. "
+                "Pass the probabilities of all classes."
             )
         thresholds, coverage, accuracy = _accuracy_by_rank(np.asarray(spread), correct)
         _, margin_coverage, margin_accuracy = _accuracy_by_rank(

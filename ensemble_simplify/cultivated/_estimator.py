@@ -72,13 +72,11 @@ class LeafShare(NamedTuple):
 
 
 class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimator):
-    """One decision tree whose nodes pool all reasonable decisions.
+    """One decision tree whose nodes pool all reasonable decisions, and that can say it is unsure.
 
     Every inner node is a module. It holds all features that split about equally well (options) and,
     for each of them, all thresholds near the best one. Where these decisions disagree about a row,
-    fractions of the row go both ways, and its prediction is an average over leaves. The tree stands
-    for the average over all trees that can be put together from the decisions in its modules. The
-    spread of the leaves that a row ends in says how much those trees disagree about it.
+    fractions of the row go both ways, and its prediction is an average over leaves.
 
     By default the tree has some hundred leaves. ``max_leaf_nodes=15, max_options=5`` make it small
     enough to read.
@@ -87,6 +85,53 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     Parameters
     ----------
+    max_options : int or None, default=None
+        Keep at most this many options in a module, the best ones. 5 costs no accuracy on
+        average and makes the tree far easier to read.
+    max_depth : int or None, default=14
+        Most modules on a path. Without a limit (None), fractions are divided until
+        `min_samples_split` stops them; then do not make that small.
+    max_leaf_nodes : int or None, default=None
+        Grow the tree best first to at most this many leaves: the module that lowers the impurity of
+        its mass most comes first.
+    ccp_alpha : float, "auto" or "cv", default="auto"
+        Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
+        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``0.005 /
+        sqrt(n_samples)``, less where a class is rare, or 0 if `max_leaf_nodes` is given (see
+        Notes). "cv" takes the value with the best accuracy in five shuffled, stratified folds, of
+        equal ones the largest.
+    time_limit : float or None, default=None
+        Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
+        is given then.
+    n_jobs : int or None, default=None
+        Threads that share out the branches of the tree when fitting and the rows when
+        predicting. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Controls the folds of ``ccp_alpha="cv"``; nothing else depends on it.
+
+    Attributes
+    ----------
+    {classes_}
+    n_leaves_ : int
+        Number of leaves.
+    n_modules_ : int
+        Number of inner nodes.
+    depth_ : int
+        Most modules on a path from the root.
+    feature_importances_ : ndarray of shape (n_features,)
+        Decrease of impurity owed to each feature, summing to one.
+    modules_ : ModuleTree
+        The tree as arrays.
+    ccp_alpha_ : float
+        The value of `ccp_alpha` that was used.
+    splitter_ : {"exact", "histogram"}
+        What `splitter` was taken for "auto".
+    calibration_scores_ : ndarray of shape (n_calibration_samples,) or None
+        Set in the copy that :meth:`calibrate` returns; None before.
+    {features_in}
+
+    Other Parameters
+    ----------------
     option_threshold : float, default=0.3
         How much worse than the best (in Gini impurity) a feature may split to be an option in
         the root; ``option_threshold / (depth + 1) ** 3`` at greater depth.
@@ -94,29 +139,12 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         False: only the best feature in each node.
     robust_splits : bool, default=True
         False: only the best threshold of each feature.
-    max_options : int or None, default=None
-        Keep at most this many options in a module, the best ones. 5 costs no accuracy on
-        average and makes the tree far easier to read.
     k : {"auto", "sqrt"}, float or callable, default="auto"
         Observations taken into the neighbourhood on either side of the best threshold: the square
         root of the node's mass (the sum of the fractions of rows in it), a fixed number, or a
         function of the mass (tabulated on some thousands of masses and interpolated). "auto" is the
         square root, as in the paper, and a quarter of it if `max_leaf_nodes` is given, because a
         tree of few leaves needs sharper modules.
-    max_depth : int or None, default=14
-        Most modules on a path. Without a limit (None), fractions are divided until
-        `min_samples_split` stops them; then do not make that small.
-    max_leaf_nodes : int or None, default=None
-        Grow the tree best first to at most this many leaves: the module that lowers the impurity of
-        its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
-    ccp_alpha : float, "auto" or "cv", default="auto"
-        Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
-        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``0.005 /
-        sqrt(n_samples)``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
-        grows with their number, so that many rows give a smaller part of the whole tree. It is less
-        where a class is rare, by the square of the impurity of all rows, as a share of that of
-        equally large classes. "cv" takes the value with the best accuracy in five shuffled,
-        stratified folds (with class shares in the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
         What a leaf answers: the shares of the classes in its mass, as in the paper, or
         probabilities whose averages over the leaves of each training row come nearest to its label
@@ -142,74 +170,72 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
     max_bins : int or None, default=None
         Most bins of a feature for histograms, at most 65535. None means ``8 * sqrt(n_samples)``,
         but at least 4096: bins must be finer than the neighbourhoods.
-    time_limit : float or None, default=None
-        Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
-        is given then.
-    n_jobs : int or None, default=None
-        Threads that share out the branches of the tree when fitting and the rows when
-        predicting. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Controls the folds of ``ccp_alpha="cv"``; nothing else depends on it.
     verbose : int, default=0
         If positive, the size of the grown tree is printed.
 
-    Attributes
-    ----------
-    {classes_}
-    modules_ : ModuleTree
-        The tree as arrays.
-    n_leaves_ : int
-        Number of leaves.
-    n_modules_ : int
-        Number of inner nodes.
-    depth_ : int
-        Most modules on a path from the root.
-    splitter_ : {"exact", "histogram"}
-        What `splitter` was taken for "auto".
-    ccp_alpha_ : float
-        The value of `ccp_alpha` that was used.
-    calibration_scores_ : ndarray of shape (n_calibration_samples,) or None
-        Set in the copy that :meth:`calibrate` returns; None before.
-    feature_importances_ : ndarray of shape (n_features,)
-        Decrease of impurity owed to each feature, summing to one.
-    {features_in}
-
     See Also
     --------
+    ModuleTreeDisplay : Draws the tree.
+    AbstentionDisplay : Draws what abstaining does to the accuracy.
     sklearn.ensemble.RandomForestClassifier : Many independent trees.
     sklearn.tree.DecisionTreeClassifier : One tree of sharp decisions.
 
     Notes
     -----
-    Class shares make predictions too cautious: a row that goes to several leaves counts in each of
-    them as if that leaf answered for it alone. ``leaf_values="refit"`` minimises the
+    The tree stands for the average over all trees that can be put together from the decisions in
+    its modules. The spread of the leaves that a row ends in says how much those trees disagree
+    about it.
+
+    *Price of a leaf.* With ``ccp_alpha="auto"`` the price of a leaf, counted in rows, grows with
+    their number, so that many rows give a smaller part of the whole tree. It is multiplied by the
+    square of the impurity of all rows, as a share of that of equally large classes.
+
+    *Refit.* Class shares make predictions too cautious: a row that goes to several leaves counts in
+    each of them as if that leaf answered for it alone. ``leaf_values="refit"`` minimises the
     sum over the training rows of ``w_i ||y_i - sum_l f_il v_l||^2``, with `w` their weights, `f`
     their fractions and `y` their classes as unit vectors, plus ``||v_l - s_l||^2`` for every
-    leaf, `s` being the shares: as if one more row had been seen there. Every ``v_l`` remains a
-    vector of probabilities. Of more than 200 000 rows, 200 000 drawn ones are summed over, always
-    the same.
+    leaf. Here `s` are the shares: it is as if one more row had been seen there. Every ``v_l``
+    remains a vector of probabilities. Of more than 200 000 rows, the sum is over 200 000 of them,
+    drawn in a way that is always the same.
 
-    Missing values are allowed: in fitting they are left out of a feature's impurities (its gain
+    *Missing values.* In fitting they are left out of a feature's impurities (its gain
     counts only for the mass that is known), and a row whose value is missing is divided as the
     rest of the node is, as in C4.5.
 
     References
     ----------
-    M. Nalenz and T. Augustin, "Cultivated Random Forests: Robust Decision Tree Learning
-    through Tree Structured Ensembles", Technical Report 240, Department of Statistics,
-    University of Munich, 2021.
+    .. [1] M. Nalenz and T. Augustin, "Cultivated Random Forests: Robust Decision Tree Learning
+       through Tree Structured Ensembles", Technical Report 240, Department of Statistics,
+       University of Munich, 2021. https://epub.ub.uni-muenchen.de/77861/
 
     Examples
     --------
+    A tree of three leaves, in which two features vote in each node:
+
     >>> from sklearn.datasets import load_breast_cancer
     >>> from ensemble_simplify import CultivatedForestClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = CultivatedForestClassifier(max_depth=4, max_options=5).fit(X, y)
-    >>> clf.n_leaves_
-    16
-    >>> spread = clf.predict_spread(X)
-    >>> bool(clf.score(X[spread < 0.25], y[spread < 0.25]) > clf.score(X, y))
-    True
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X, X_new, y, y_new = X[::2], X[1::2], y[::2], y[1::2]
+    >>> small = CultivatedForestClassifier(max_leaf_nodes=3, max_options=2).fit(X, y)
+    >>> print(small.export_text())
+    |--- vote of 2: worst perimeter > about 112, worst radius > about 16.8
+    |   |--- class: 0 (0.98 of mass 90.9)
+    |--- vote of 2: worst perimeter <= about 112, worst radius <= about 16.8
+    |   |--- vote of 2: worst concave points > about 0.160, worst perimeter > about 102
+    |   |   |--- class: 0 (0.71 of mass 18.2)
+    |   |--- vote of 2: worst concave points <= about 0.160, worst perimeter <= about 102
+    |   |   |--- class: 1 (1.00 of mass 175.9)
+    <BLANKLINE>
+
+    Rows that the tree is unsure about get the label -1:
+
+    >>> clf = CultivatedForestClassifier(max_leaf_nodes=15, max_options=5).fit(X, y)
+    >>> answers = clf.predict_with_abstention(X_new)
+    >>> sure = answers != -1
+    >>> print(f"all rows: accuracy {clf.score(X_new, y_new):.3f}")
+    all rows: accuracy 0.944
+    >>> print(f"{sure.mean():.0%} of the rows: accuracy {(answers == y_new)[sure].mean():.3f}")
+    90% of the rows: accuracy 0.973
     """
 
     _texts: ClassVar = TEXTS
@@ -286,9 +312,9 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         Parameters
         ----------
         name : {"full", "split", "option", "shallow"}
-            Both kinds of modules, robust splits only, options only (these three at most 14
-            deep), or both kinds at most 6 deep; rows are divided without limit
-            (``min_fraction=0``), and nothing is pruned (``ccp_alpha=0``).
+            "full": both kinds of modules; "split": robust splits only; "option": options only,
+            these three at most 14 deep; "shallow": both kinds, at most 6 deep. Rows are divided
+            without limit (``min_fraction=0``), and nothing is pruned (``ccp_alpha=0``).
         **parameters
             Other parameters, or values that override the version's.
 
@@ -318,10 +344,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         ----------
         {training}
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row. The
-            limits (`min_samples_split`, `k`) count rows, so weights of an average below one, rows
-            of weight 0 not counted, are scaled up to an average of one: weights that sum to one
-            give the same tree as weights that sum to the number of rows.
+            Weights of the rows: weight 2 is the same as the row twice, weight 0 as no row. Weights
+            above 0 that average below one are scaled up to an average of one, because the limits
+            (`min_samples_split`, `k`) count rows. So weights that sum to one give the same tree as
+            weights that sum to the number of rows.
 
         {fitted}
         """
@@ -357,7 +383,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown"
                 f"{', pruned' if self.ccp_alpha == 'cv' else ''}"
-                f"{' and its leaves refitted' if refits else ''}; what was not split by "
+                f"{' and its leaves refitted' if refits else ''}. What was not split by "
                 "then became leaves. Raise time_limit, or lower max_depth."
             )
         report(
@@ -473,11 +499,11 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
     def predict_spread(self, X: ArrayLike) -> np.ndarray:
         """How much the leaves that a row ends in disagree.
 
-        For two classes the standard deviation, over the leaves weighted with the row's
-        fractions, of the probability of a class; for more the square root of half the sum of the
-        classes' variances, which is the same for two. It lies between 0 and 0.5 for two classes
-        and is 0 for a row that ends in one leaf. For two classes
-        ``p * (1 - p) = sum_l w_l * v_l * (1 - v_l) + spread ** 2``.
+        It is 0 for a row that ends in one leaf, and at most 0.5 for two classes. For two classes it
+        is the standard deviation of a class's probability over the leaves, weighted with the row's
+        fractions. Then ``p * (1 - p) = sum_l w_l * v_l * (1 - v_l) + spread ** 2``. For more
+        classes it is the square root of half the sum of the classes' variances, which is the same
+        for two.
 
         Parameters
         ----------
@@ -504,10 +530,12 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         Returns
         -------
         leaf_set : LeafSet
-            A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction
-            of each row in each leaf, rows summing to one; ``values``, ndarray of shape
-            (n_leaves, n_classes): what the leaves answer; ``nodes``, ndarray of shape
-            (n_leaves,): their numbers in `modules_`. ``weights @ values`` is `predict_proba`.
+            A named tuple. ``weights @ values`` is `predict_proba`.
+
+            - ``weights``, sparse array of shape (n_samples, n_leaves): the fraction of each row in
+              each leaf. The fractions of a row sum to one.
+            - ``values``, ndarray of shape (n_leaves, n_classes): what the leaves answer.
+            - ``nodes``, ndarray of shape (n_leaves,): their numbers in `modules_`.
 
         See Also
         --------
@@ -572,7 +600,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         if any(label == abstain_label for label in self.classes_.tolist()):
             raise ValueError(
                 f"abstain_label={plain(abstain_label)!r} is one of the classes "
-                f"{self.classes_.tolist()}; pass an abstain_label that is not."
+                f"{self.classes_.tolist()}. Pass a label that is none of them."
             )
         proba = self.predict_proba(X)
         labels = self.classes_[np.argmax(proba, axis=1)]
@@ -606,13 +634,13 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         y = np.asarray(y)
         if y.shape != proba.shape[:1]:
             raise ValueError(
-                f"y has the shape {y.shape}, but X has {len(proba)} rows; give a label for each."
+                f"y has the shape {y.shape}, but X has {len(proba)} rows. Give a label for each."
             )
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(
                 f"y has the label {y[unknown].tolist()[0]!r}, but the tree was fitted on the "
-                f"classes {self.classes_.tolist()}; calibrate on rows of these classes."
+                f"classes {self.classes_.tolist()}. Calibrate on rows of these classes."
             )
         other = copy(self)
         of_row = np.searchsorted(self.classes_, y)
@@ -635,12 +663,14 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Notes
         -----
-        This is split conformal prediction [1]_. With n calibration rows, a class belongs to the set
-        if one minus its probability is at most the ``ceil((n + 1) * confidence)``-th smallest of
-        the calibration scores; if there are fewer scores, all classes do. Suppose that the
-        calibration rows and a new row are drawn alike and were unseen in `fit`. Then the set holds
-        the true class with at least this probability, on average over calibration sets and rows.
-        This need not hold for every class or region by itself.
+        This is split conformal prediction [1]_. If the calibration rows and a new row are drawn
+        alike and were unseen in `fit`, the set holds the true class with at least this probability,
+        on average over calibration sets and rows. This need not hold for every class or region by
+        itself.
+
+        With n calibration rows, a class belongs to the set if one minus its probability is at most
+        the ``ceil((n + 1) * confidence)``-th smallest of the calibration scores. If there are fewer
+        scores, all classes belong to it.
 
         References
         ----------
@@ -651,11 +681,13 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         check_is_fitted(self)
         if self.calibration_scores_ is None:
             raise ValueError(
-                "The tree is not calibrated. Call predict_label_set on the copy that "
-                "calibrate(X, y) returns; give it rows that the tree was not fitted on."
+                "The tree is not calibrated. Call calibrate(X, y) with rows that the tree was not "
+                "fitted on, and predict_label_set of the copy that it returns."
             )
         if not isinstance(confidence, Real) or not 0 < confidence < 1:
-            raise ValueError(f"confidence={confidence!r} must be a number between 0 and 1.")
+            raise ValueError(
+                f"confidence={confidence!r} is not a number between 0 and 1. Give one."
+            )
         proba = self.predict_proba(X)
         scores = self.calibration_scores_
         # the product may be too large by its rounding
@@ -703,7 +735,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         if len(feature_names) != self.n_features_in_:
             raise ValueError(
                 f"feature_names has {len(feature_names)} names, but the tree was fitted on "
-                f"{self.n_features_in_} features; give one for each."
+                f"{self.n_features_in_} features. Give one for each."
             )
         names = list(map(one_line, feature_names))
         return TreeText(self.modules_, self.classes_, names, self._table.levels, **how)
@@ -740,7 +772,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
         if not 0 <= node < self.modules_.n_nodes or self.modules_.left[node] < 0:
             raise ValueError(
-                f"node={node} is not a module; modules are the nodes with modules_.left >= 0."
+                f"node={node} is not a module. Modules are the nodes with modules_.left >= 0."
             )
         return text.decisions(node, left=left)
 
@@ -770,7 +802,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         text = self._text(feature_names, decimals=decimals, max_options=max_options)
         if not 0 <= node < self.modules_.n_nodes:
             raise ValueError(
-                f"node={node} is not a node; there are {self.modules_.n_nodes}, from 0 on."
+                f"node={node} is not a node. Give a number from 0 to {self.modules_.n_nodes - 1}."
             )
         return text.rule(node)
 

@@ -17,24 +17,24 @@ from ensemble_simplify.reading import Model, common_forests, common_table
 class CheckedEvidence:
     """Outcome of `check`.
 
-    It is true (in the sense of ``if``) only where the evidence proves its claim, and is about the
+    It is true (in the sense of ``if``) only if the evidence proves its claim, and is about the
     models that were given.
 
     Attributes
     ----------
     proven : bool or None
-        True: the evidence proves its claim. False: it does not, or is about other models. None: it
-        cannot be told, see `reason`.
+        True: the evidence proves its claim. False: it does not, or it is about other models. None:
+        the file could not be checked, see `reason`.
     claim : str or None
-        What is proven, in a sentence that was made from the data of the file.
+        What is proven, in a sentence that the checker made from the data of the file.
     reason : str or None
-        Why it is not proven, or not known to be.
+        Why the claim is not proven, or why the file could not be checked.
 
     Examples
     --------
-    >>> from ensemble_simplify.evidence import CheckedEvidence
-    >>> bool(CheckedEvidence(False, None, "it was changed later"))
-    False
+    >>> from ensemble_simplify import check
+    >>> check("nowhere.json")
+    CheckedEvidence(cannot tell: the file cannot be read: ...)
     """
 
     proven: bool | None
@@ -52,17 +52,17 @@ class CheckedEvidence:
 
 
 def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
-    """Check a file of evidence again, and whether it is about some models.
+    """Check a file of evidence again, and whether it is about the models that you have.
 
-    The check shares no code with what made the file: it believes nothing that the file says of its
-    proof, and makes the sentence anew. Reading the models to compare them does use this package.
+    The check shares no code with what made the file, and computes everything in the proof again.
+    Only to compare the file with `models`, these are read by this package.
 
     Read more in the :ref:`User Guide <evidence>`.
 
     Parameters
     ----------
     path : str or path-like
-        The file that a ``save`` of an outcome wrote.
+        The file that ``save`` of an outcome wrote.
     *models : estimators
         Fitted models, as many as the file holds, in its order. Their trees and votes must be those
         in the file. Without them, the file is checked alone.
@@ -70,16 +70,18 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
     Returns
     -------
     outcome : CheckedEvidence
-        It is true where the claim is proven.
+        It is true if the claim is proven, and has the ``claim`` in words.
 
     Raises
     ------
     TypeError
         If a model cannot be read.
+    ValueError
+        If more or fewer models are given than the file holds.
 
     See Also
     --------
-    verify : Whether two models answer alike; its outcome has the method ``save``.
+    verify : Whether two models answer alike. Its outcome has the method ``save``.
 
     Notes
     -----
@@ -96,11 +98,16 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> again = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> other = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "evidence.json")
     ...     verify(tree, again).save(path)
-    ...     bool(check(path, tree, again)), bool(check(path, tree, tree.fit(X[:90], y[:90])))
-    (True, False)
+    ...     check(path, tree, again)
+    ...     check(path, tree, other)
+    CheckedEvidence(proven: For every input of finite float64 numbers: model A
+        (DecisionTreeClassifier of 1 tree) and model B (DecisionTreeClassifier of 1 tree) answer the
+        same class.)
+    CheckedEvidence(not proven: it is about other models than those that were given)
     """
     try:
         text = checker.text_of(path)

@@ -32,6 +32,7 @@ from ensemble_simplify.writing import (
     Operation,
     Probability,
     TreeSum,
+    counted,
     plain,
     program_of,
 )
@@ -51,29 +52,29 @@ class HasEvidence:
     def save(
         self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
     ) -> None:
-        """Write evidence: a file with the model or models, the outcome and its proof.
+        """Write the outcome and its proof to a file that another program can check.
 
-        ``python -m ensemble_simplify check`` checks it, and so does a program that knows nothing of
-        this package.
+        The file holds the models, too. :func:`check` and ``python -m ensemble_simplify check``
+        check the file, and so does a single file of Python that needs NumPy alone.
 
         Read more in the :ref:`User Guide <evidence>`.
 
         Parameters
         ----------
         path : str or path-like
-            The file, in JSON. One that ends in ``.gz`` is compressed.
+            The file, in JSON. It is compressed if its name ends in ``.gz``.
         max_boxes : int, default=1_000_000
-            Boxes of the proof, at most.
+            The most boxes that the proof may take.
         time_limit : float or None, default=None
             Seconds after which :class:`TimeLimitError` is raised.
 
         Raises
         ------
         ValueError
-            If it is undecided, or the proof takes more than `max_boxes` boxes, or a model is no
-            sum of what its trees say. No file is written then.
+            If the outcome is undecided, the proof takes more than `max_boxes` boxes, or the answer
+            of a model does not come from sums of its trees. No file is written then.
         TimeLimitError
-            If the time limit came first.
+            If the time limit came first. No file is written then.
         """
         save(vars(self)["claim"], path, max_boxes=max_boxes, time_limit=time_limit)
 
@@ -82,8 +83,8 @@ def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
     """Write evidence of a claim to a file; `NoEvidence` where there is none in reach."""
     if claim is None:
         raise NoEvidence(
-            "There is no evidence to save: the outcome is undecided, or of a kind of which none is "
-            "written yet."
+            "There is no evidence to save: the outcome is undecided, or of a kind that cannot be "
+            "saved (see the method save in the documentation)."
         )
     document = evidence(claim, max_boxes=max_boxes, time_limit=time_limit)
     lines = [f"{json.dumps(key)}: {json.dumps(own)}" for key, own in document.items()]
@@ -99,8 +100,7 @@ def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
         unchecked.replace(path)
     except (checker.Refused, checker.Unproven) as error:
         raise NoEvidence(
-            f"The proof is of a form that the checker of evidence does not follow: {error}. No "
-            "file was written."
+            f"The checker of evidence does not accept this proof: {error}. No file was written."
         ) from error
     finally:
         unchecked.unlink(missing_ok=True)
@@ -173,7 +173,7 @@ def model_in_json(model, forest):
         "result": result,
         "outputs": outputs,
     }
-    n_trees = f"{forest.n_trees} tree{'' if forest.n_trees == 1 else 's'}"
+    n_trees = counted(forest.n_trees, "tree")
     return {"name": f"{model.name} of {n_trees}", **own, "sha256": _digest(own)}
 
 

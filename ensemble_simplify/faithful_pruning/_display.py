@@ -16,9 +16,10 @@ from ensemble_simplify.reading import Model
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FaithfulPathDisplay(CurveDisplay):
-    """Draw how often smaller ensembles answer otherwise, on promised points and on other rows.
+    """Draw how often smaller ensembles differ from the whole one, against their number of trees.
 
-    With ``atol``, it is by how much they do at most.
+    There are two curves: for promised points, and for other rows. With `atol`, they show the
+    largest difference instead of a share.
 
     Use :meth:`from_estimator`.
 
@@ -27,10 +28,10 @@ class FaithfulPathDisplay(CurveDisplay):
     n_trees : ndarray of shape (n_steps,)
         Trees of each ensemble, in rising order.
     exceptions : ndarray of shape (n_steps,)
-        Share of the promised points that each answers otherwise; with `atol`, the largest
-        difference at these points.
+        Share of the promised points on which each differs; with `atol`, the largest difference at
+        these points.
     disagreement : ndarray of shape (n_steps,), default=None
-        Share of other rows that each answers otherwise; with `atol`, the largest difference there.
+        Share of other rows on which each differs; with `atol`, the largest difference there.
     n_points : int, default=None
         Number of promised points.
     n_rows : int, default=None

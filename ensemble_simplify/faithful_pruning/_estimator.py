@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
     Fittable,
     Interval,
+    PrunesItsEstimator,
     StrOptions,
-    TakesWhatItsEstimatorTakes,
     absolute_tolerance,
     all_or_nothing,
     check_atol,
@@ -39,7 +38,6 @@ from ensemble_simplify.base import (
     promised_rows,
     report,
     safe_indexing,
-    tags_of,
     unmoved_by_rounding,
     warn_out_of_time,
 )
@@ -60,129 +58,127 @@ def _is_classifier(pruner):
     return not pruner._is_of_values
 
 
-class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
+class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     """Drop trees of an ensemble, and weight the others so that its answers stay.
 
-    The predicted class stays the same or, with `atol`, the value of a regressor or the probability
-    of every class stays within a tolerance. That is so at every point of a promised set: every
-    finite input, the inputs of a domain, or all points that differ from a training row in at most
-    `max_changes` features. It is proven before ``fit`` returns, in the arithmetic of the pruned
-    ensemble's own ``predict``.
+    The predicted class stays the same at every promised point. With `atol`, the value of a
+    regressor or the probability of every class stays within a tolerance. The promised points are
+    every finite input, the inputs of a domain, or all points that differ from a training row in at
+    most `max_changes` features. The promise is proven before ``fit`` returns, in the arithmetic of
+    the pruned ensemble's own ``predict``.
 
-    The weights solve a linear program. Points that are still answered otherwise are added to it,
-    until there are none [1]_. The program is solved again with higher costs for small weights, so
-    that few trees keep a weight [2]_. The fewest stumps within a tolerance, for every input, are
-    found by dynamic programming.
+    It drops many boosted stumps (trees of depth 1). Of a default random forest it drops few trees
+    or none.
+
+    The weights solve a linear program. Points that still get another answer are added to it, until
+    there are none [1]_. The program is solved again with higher costs for small weights, so that
+    few trees keep a weight [2]_.
 
     Read more in the :ref:`User Guide <faithful_pruning>`.
 
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
-        The ensemble of decision trees. An unfitted one is cloned and fitted on the training data;
-        a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
-        None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
-        forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
-        histograms), voting over them, XGBoost and LightGBM, also their native ``Booster``, which is
-        taken as it is, CatBoost; and a ``Pipeline`` of scalers, imputers or selectors of columns
-        that ends in one of these. With `atol` also regressors of these kinds, but for voting and
-        for ``AdaBoostRegressor``, which answers a weighted median.
+        The ensemble of decision trees. Wrap a fitted one in
+        :class:`~sklearn.frozen.FrozenEstimator`: it is used as it is. An unfitted one is cloned and
+        fitted on the training data. None means ``RandomForestClassifier(n_estimators=10,
+        max_depth=2)``. Supported are random forests, extra trees, bagged trees, AdaBoost over
+        trees, gradient boosting (also by histograms), voting over them, XGBoost, LightGBM,
+        CatBoost, a native ``Booster``, and a ``Pipeline`` that ends in one of these. With `atol`
+        also regressors of these kinds, except voting, and except ``AdaBoostRegressor``, which
+        answers a weighted median.
     max_changes : int or None, default=None
         The points at which the answers stay the same. None: every input. 0: the training rows
         (see Notes on a forest's own rows). 1: also every point that differs from some training row
-        in one feature, whatever value it takes; 2: in two features, and so on. There are finitely
-        many such points, and all are checked; the time grows with the number of thresholds to this
-        power. For every input (None) the proof can take exponentially long; use it for boosted
-        stumps. Default forests mostly need all or most of their trees for 1, and all of them for 2
-        and None.
+        in one feature, whatever value it takes. 2: in two features, and so on. The time grows with
+        the number of thresholds to this power. For every input (None) the proof can take
+        exponentially long; use it for boosted stumps. Default forests need most or all of their
+        trees for 1, and mostly all for 2 and None.
     atol : float, str or None, default=None
         By how much values of a regressor, or probabilities of a classifier, may differ at the
-        promised points: a number, or a share of the standard deviation of the ensemble's answers
-        to the training rows such as ``"10%"`` (of several classes, the largest one). None: a
-        classifier keeps its classes; regressors need a tolerance. Probabilities are supported where
-        they are means of what trees say, and in boosting of two classes.
+        promised points: a number, or a share such as ``"10%"`` of the standard deviation of the
+        ensemble's answers to the training rows (for the class where that is largest). None: a
+        classifier keeps its classes. Regressors need a tolerance. Probabilities are supported where
+        they are means over trees, and for boosting of two classes.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The promise is about these inputs only. Training rows must be
         inside. See :class:`Domain`.
-    tolerance : float in [0, 1), default=0.0
-        Share of the promised points that may be answered otherwise, or be further off than `atol`.
-        If it is positive, the
-        ensemble of fewest trees on `path_` with no more exceptions is taken. Only with
-        `max_changes`.
-    objective : {"trees", "leaves"}, default="trees"
-        What to minimise: the number of trees, or the number of leaves of all trees.
     method : {"auto", "exact", "heuristic"}, default="auto"
-        ``"heuristic"`` is the quickest: it looks only for points that few trees tell apart before
-        it searches, and spends no more time on a lower bound. ``"auto"`` searches
-        longer, and makes a limited effort for a lower bound. ``"exact"`` goes on until no better
-        choice of trees is possible, or `time_limit` is over; with more than a few tens of trees,
-        set a `time_limit`.
-    validation_fraction : float in [0, 1), default=0.0
-        Share of the rows to hold out, from the promise and, if the ensemble is fitted here, from
-        its fit. On them `fidelity_` and the agreement along `path_` are measured.
+        ``"heuristic"`` is the quickest: it makes little effort for a lower bound. ``"auto"``
+        searches longer, and makes a limited effort for a lower bound. ``"exact"`` goes on until no
+        better choice of trees is possible, or `time_limit` is over. With more than a few tens of
+        trees, set a `time_limit`.
     time_limit : float or None, default=None
-        Time for the search in seconds; fitting the ensemble does not count. When it is over, the
+        Time for the search in seconds. Fitting the ensemble does not count. When it is over, the
         best ensemble proven so far (at worst the whole one) is returned with its bound and a
         ``ConvergenceWarning``. None: no limit.
     random_state : int, RandomState instance or None, default=None
         Seeds the default ensemble, the choice of held-out rows, and the starting points of the
         search.
-    {verbose}
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted ensemble.
     pruned_estimator_ : estimator
-        The pruned ensemble, an ordinary fitted object of its library. AdaBoost and gradient
-        boosting keep their type (gradient boosting with scaled leaves); a native booster is a
-        native booster again. A forest or bagged trees
-        become a ``VotingClassifier(voting="soft")`` of their trees, which has a place for weights
-        and a ``predict`` of its own; those that answer values keep their type, with scaled leaves.
-        If no tree can go, it is a copy of the ensemble.
+        The pruned ensemble, an ordinary fitted object of its library. AdaBoost, gradient boosting
+        and native boosters keep their type. A forest or bagged trees of classes become a
+        ``VotingClassifier(voting="soft")`` of their trees, which has a place for weights. Those of
+        values keep their type, with scaled leaves. If no tree can go, it is a copy of the ensemble.
+    n_trees_ : int
+        Number of trees kept.
+    n_leaves_ : int
+        Number of leaves of the trees kept.
+    status_ : {"optimal", "feasible"}
+        ``"optimal"``: the objective is proven smallest. ``"feasible"``: the promise is kept, but
+        fewer trees may keep it, too.
+    n_trees_lower_bound_, n_leaves_lower_bound_ : int
+        At least so many trees, or leaves, are needed to keep the promise, whatever the weights (see
+        Notes). With a `tolerance`, nothing is known: 1, or the leaves of the smallest tree.
+    max_difference_ : float
+        With `atol`: no value or probability at a promised point differs by more. Else NaN.
+    n_points_ : int or float
+        Number of promised points; ``inf`` without `max_changes`. A point is a cell between the
+        ensemble's thresholds. It counts once for every row that it is near, and rows in the same
+        cell are one. Training rows that are finer than cells (see Notes) are points of their own.
+    n_exceptions_ : int
+        Number of promised points where the pruned ensemble gives another class, or is further off
+        than `atol` (those within rounding of it are counted). Unless `tolerance` is positive, these
+        are training rows that are finer than cells. -1: there are some, uncounted.
+    path_ : Bunch
+        Ensembles from the fewest trees to the one without exceptions, as arrays: ``n_trees``,
+        ``n_leaves``, ``n_exceptions`` (exact), ``agreement`` (on held-out rows; NaN if there are
+        none) and ``weights``. With `atol` also ``offset``, and ``max_difference``, the largest
+        difference of each. There is only one entry without `max_changes` (except for stumps with
+        `atol`), and if there are too many promised points to count the exceptions of each ensemble.
+        See :meth:`at`.
+    fidelity_ : float
+        Share of the held-out rows that both ensembles answer alike, or within `atol`; NaN without
+        `validation_fraction`.
+    atol_ : float or None
+        The number that `atol` stands for.
     weights_ : ndarray of shape (n_trees of the ensemble,)
         Factor of each tree's vote; 0: the tree is dropped. If only their ratios matter, the mean
         is 1, or close to 1 where ties are kept. With `atol`, weights may be negative where leaves
         are scaled.
     offset_ : float
-        What is added to the weighted sum: it stands in the leaves of the first tree kept. 0 without
+        What is added to the weighted sum. It stands in the leaves of the first tree kept. 0 without
         `atol`, and where probabilities are means of votes.
-    atol_ : float or None
-        The tolerance as a number.
-    max_difference_ : float
-        With `atol`: no value or probability at a promised point differs by more. Else NaN.
-    n_trees_ : int
-        Number of trees kept.
-    n_leaves_ : int
-        Number of leaves of the trees kept.
-    n_trees_lower_bound_, n_leaves_lower_bound_ : int
-        At least that many trees, or leaves, are needed to keep the promise, whatever the weights.
-        Weights are not counted that leave a promised point to a tie, or that lead there by less
-        than a millionth of their sum (times the largest vote of a tree), unless no weights lead
-        everywhere; with `atol`, weights beyond 100. With a `tolerance`: 1, or the leaves of the
-        smallest tree.
-    status_ : {"optimal", "feasible"}
-        ``"optimal"``: the objective is proven smallest. ``"feasible"``: the promise is kept, but
-        fewer trees may keep it, too.
-    n_points_ : int or float
-        Number of promised points. A point is a cell between the ensemble's thresholds; it counts
-        once for every row that it is near, and rows in the same cell are one. Training rows that
-        are finer than cells (see Notes) are points of their own. ``inf`` without `max_changes`.
-    n_exceptions_ : int
-        Number of promised points that the pruned ensemble answers otherwise, or further off than
-        `atol` (those within rounding of it are counted). Unless `tolerance` is positive, these are
-        training rows that are finer than cells. -1: there are some, uncounted.
-    path_ : Bunch
-        Ensembles from the fewest trees to the one without exceptions, as arrays ``n_trees``,
-        ``n_leaves``, ``n_exceptions`` (exact), ``agreement`` (on held-out rows; NaN if there are
-        none) and ``weights``; with `atol` also ``offset`` and ``max_difference``, the largest
-        difference of each. There is one entry only without `max_changes` (but for stumps with
-        `atol`), and if there are too many promised points to count the exceptions of each ensemble.
-    fidelity_ : float
-        Share of the held-out rows that both ensembles answer alike, or within `atol`; NaN if there
-        are none.
     {classes_}
     {features_in}
+
+    Other Parameters
+    ----------------
+    tolerance : float in [0, 1), default=0.0
+        With `max_changes`: share of the promised points that may get another class, or be further
+        off than `atol`. If it is positive, the ensemble of fewest trees on `path_` with no more
+        exceptions is taken.
+    objective : {"trees", "leaves"}, default="trees"
+        What to minimise: the number of trees, or the number of leaves of all trees.
+    validation_fraction : float in [0, 1), default=0.0
+        Share of the rows to hold out from the promise and, if the ensemble is fitted here, from
+        its fit. `fidelity_` and the agreement along `path_` are measured on them.
+    {verbose}
 
     Raises
     ------
@@ -201,31 +197,36 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     Notes
     -----
-    The promise is about ``predict`` with ``n_jobs=None``. At points where the ensemble's classes
-    are tied, the pruned one leads clearly with the class that the ensemble answers. Ties can
-    contradict one another, so that no weights lead at all of them. Then they are kept as ties: the
-    weights are multiples of a power of two under which sums of whole votes do not round, and
-    ``predict`` answers the first of the tied classes, as the ensemble does. If the votes are no
-    such numbers, or no such weights are found, the ensemble is returned as it is.
+    *What is promised.* The promise is about ``predict`` with ``n_jobs=None``. Without `atol`, only
+    the class is promised, and probabilities change. With it, only values or probabilities are
+    promised: the class can differ where two classes are less than twice `atol` apart.
 
-    A forest knows its own rows by heart: very few of its trees answer these as all do, and say
-    little about new rows. With ``max_changes=0`` on exactly the rows that a forest (with bootstrap)
-    was fitted on, in their order, so many trees are kept that they could keep the forest's
-    out-of-bag answers, too; which ones, is chosen by their votes, with weights as equal as the
-    promise allows. Of an ensemble without out-of-bag rows, pass fresh rows as `X_more`.
+    *The lower bound* does not count weights with which two classes tie at a promised point, or
+    with which the right class leads there by less than a millionth of the sum of the weights (times
+    the largest vote of a tree). It counts them if no weights lead everywhere. With `atol`, it does
+    not count weights beyond 100.
 
-    Trees round rows to float32, so a promise about rows that float32 represents is one about all
-    rows. HistGradientBoosting compares float64 numbers, and is followed on all of these. A pipeline
-    transforms rows before that, in the type in which they come; with one, the promise is about
-    inputs that float32 represents, of the same type as the rows in ``fit``. A training row with a
-    number between a threshold and the next float32 is put to both ensembles as it was given. If
-    they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
+    *Ties.* At points where the ensemble's classes are tied, the pruned one leads clearly with the
+    class that the ensemble answers. Ties can contradict one another, so that no weights lead at all
+    of them. Then they are kept as ties: the weights are multiples of a power of two under which
+    sums of whole votes do not round, and ``predict`` answers the first of the tied classes, as the
+    ensemble does. If the votes are no such numbers, or no such weights are found, the ensemble is
+    returned as it is.
 
-    Without `atol`, only the class is promised, and the probabilities of the pruned ensemble differ.
-    With it, only these are: where two classes are less than twice `atol` apart, the class can
-    differ. Extra trees that were grown in full know the rows that they were fitted on by heart, and
-    one of them is enough for these, which says nothing of other rows: promise more
-    (``max_changes=1``, or fresh rows as `X_more`).
+    *A forest's own rows.* A forest knows its training rows by heart: very few of its trees answer
+    these as all do, and this says little about new rows. So with ``max_changes=0`` on exactly the
+    rows that a forest with bootstrap was fitted on, in their order, more trees are kept: as many as
+    could keep the forest's out-of-bag answers, too. They are chosen by their votes, with weights as
+    equal as the promise allows. For an ensemble without out-of-bag rows, pass fresh rows as
+    `X_more`. Extra trees that were grown in full know their training rows by heart, too, and one of
+    them is enough for these: use ``max_changes=1``, or fresh rows as `X_more`.
+
+    *Numbers finer than float32.* Trees round rows to float32, so a promise about rows that float32
+    represents is one about all rows. HistGradientBoosting compares float64 numbers, and is followed
+    on all of these. With a pipeline, the promise is about inputs that float32 represents, of the
+    same type as the rows in ``fit``. A training row with a number between a threshold and the next
+    float32 is finer than cells. It is put to both ensembles as it was given, and counted in
+    `n_exceptions_` if they answer differently. `covers` leaves such rows out.
 
     References
     ----------
@@ -238,23 +239,24 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.ensemble import RandomForestClassifier
+    AdaBoost over stumps. 27 of 100 trees give the same class for every input, and no fewer do:
+
+    >>> from sklearn.datasets import load_diabetes, load_wine
+    >>> from sklearn.ensemble import AdaBoostClassifier, GradientBoostingRegressor
     >>> from ensemble_simplify import FaithfulPruner
     >>> X, y = load_wine(return_X_y=True)
-    >>> forest = RandomForestClassifier(50, random_state=0)
-    >>> pruner = FaithfulPruner(forest, max_changes=1, method="heuristic", random_state=0)
-    >>> pruner = pruner.fit(X, y)
-    >>> pruner.n_trees_ < 40, pruner.n_exceptions_
-    (True, 0)
+    >>> ensemble = AdaBoostClassifier(n_estimators=100, random_state=0)
+    >>> pruner = FaithfulPruner(ensemble, random_state=0).fit(X, y)
+    >>> pruner.n_trees_, pruner.n_trees_lower_bound_, pruner.status_
+    (27, 27, 'optimal')
     >>> bool(pruner.verify())
     True
+    >>> pruner.pruned_estimator_.n_classes_, len(pruner.pruned_estimator_.estimators_)
+    (3, 27)
 
-    Boosted stumps that answer values: no input is answered by more than a tenth of the standard
-    deviation otherwise, and no fewer of these stumps can do that:
+    Boosted stumps that answer values. No input changes by more than a tenth of the standard
+    deviation, and no fewer of these stumps can do that:
 
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.ensemble import GradientBoostingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> stumps = GradientBoostingRegressor(max_depth=1, random_state=0)
     >>> pruner = FaithfulPruner(stumps, atol="10%", random_state=0).fit(X, y)
@@ -314,23 +316,6 @@ classes_ : ndarray of shape (n_classes,)
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _is_of_values(self):
-        """Whether the ensemble is a regressor."""
-        return self.estimator is not None and tags_of(self.estimator).estimator_type == "regressor"
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self._is_of_values:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-            return tags
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        if self.estimator is not None:
-            own = tags_of(self.estimator).classifier_tags
-            tags.classifier_tags.multi_class = own is None or own.multi_class
-        return tags
-
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
     def fit(
@@ -368,8 +353,8 @@ classes_ : ndarray of shape (n_classes,)
         if regression and self.atol is None:
             raise ValueError(
                 f"atol=None is for classes, but estimator={type(self.estimator).__name__}(...) is "
-                "a regressor: say by how much its values may change, as atol='10%' of their "
-                "standard deviation."
+                "a regressor. Say by how much its values may change, such as atol='10%' (of their "
+                "standard deviation)."
             )
         given = X
         X, y = checked_table(self, X, y, regression=regression)
@@ -486,14 +471,13 @@ classes_ : ndarray of shape (n_classes,)
         check_column_names([self], X_more, "X_more")
         if not self._table.same_dtypes(X_more):
             raise ValueError(
-                "X_more comes in other types of numbers than X, and the pipeline answers these "
-                "differently. Give both in the same types: X_more.astype(X.dtype)."
+                "X_more has columns of other types than X (float32 or float64), and the pipeline "
+                "answers these differently. Give both in the same types: X_more.astype(X.dtype)."
             )
         more = self._table.read(X_more, [np.float64, np.float32], "X_more")
         if np.isnan(more).any() and not self._takes_missing:
             raise ValueError(
-                "X_more lacks values, but the ensemble takes no missing values. Leave such rows "
-                "out."
+                "X_more has missing values, but the ensemble takes none. Leave such rows out."
             )
         return named_rows(X_more, more), more
 
@@ -602,8 +586,8 @@ classes_ : ndarray of shape (n_classes,)
         fits = np.flatnonzero(self.path_.n_trees <= n_trees)
         if not fits.size:
             raise ValueError(
-                f"n_trees={n_trees} is below the fewest trees on the path, "
-                f"{self.path_.n_trees[0]}. Ask for that many or more."
+                f"n_trees={n_trees} is less than the {self.path_.n_trees[0]} trees of the smallest "
+                "ensemble on path_. Ask for that many or more."
             )
         other = copy.copy(self)
         other._choose(int(fits[-1]))
@@ -640,23 +624,6 @@ classes_ : ndarray of shape (n_classes,)
         """
         check_is_fitted(self)
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
-
-        Parameters
-        ----------
-        {X}
-        {y}
-        {sample_weight}
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        measure = r2_score if self._is_of_values else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def _rows(self, X):
         checked = validate_data(
@@ -700,12 +667,15 @@ classes_ : ndarray of shape (n_classes,)
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            Whether a row lies in a cell that differs from that of a promised training row on
-            at most `max_changes` features, and inside the domain. Values between the same
-            cut points of the ensemble count as equal. Rows are not covered that an ensemble answers
-            otherwise once they are rounded to float32, if it compares numbers finer than the cells
-            (see Notes), nor are rows of float32 if it was fitted on rows of float64, or the other
-            way round, and tells these apart.
+            Whether the answer to a row is promised: the row is inside the domain and, with
+            `max_changes`, in a cell that differs from that of a training row in at most so many
+            features. Values between the same thresholds of the ensemble count as equal.
+
+        Notes
+        -----
+        Two kinds of rows are never covered: rows that get another answer once they are rounded to
+        float32 (see the Notes of the class); and, for a pipeline that answers float32 and float64
+        rows differently, rows of another type than those in ``fit``.
         """
         given = X
         X, covered = promised_rows(self, X, self._axes.row_dtype)
@@ -722,9 +692,9 @@ classes_ : ndarray of shape (n_classes,)
     ) -> Verification:
         """Prove that the pruned ensemble keeps the promise.
 
-        The proof is that of :func:`verify`. It does not use what the search found: it reads both
-        ensembles again, and asks their own ``predict`` wherever rounding could decide. It shares
-        with the search the code that reads ensembles, walks along lines and bounds votes.
+        The proof is that of :func:`verify`. It does not use what the search found. It reads both
+        ensembles again, and asks their own ``predict`` wherever rounding could decide. Search and
+        proof share the code that reads ensembles, walks along lines and bounds votes.
 
         Parameters
         ----------

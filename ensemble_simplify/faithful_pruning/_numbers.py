@@ -79,9 +79,9 @@ class Numbers:
         sums = forest.odds_sums if sums is None else sums
         if sums is None:
             raise TypeError(
-                "The probabilities of this ensemble are neither means of what its trees say nor "
-                "the sigmoid of their sum, so atol cannot be promised for them. That is so for "
-                "boosting of more than two classes. Leave atol out to keep the classes."
+                "atol cannot be promised for the probabilities of this ensemble: they are neither "
+                "means over its trees nor the sigmoid of their sum. This is so for boosting of "
+                "more than two classes. Leave atol out to keep the classes."
             )
         self.sums, self.value, self.start = sums, sums.value, sums.start
         if forest.n_classes == 2 and not self.is_odds:

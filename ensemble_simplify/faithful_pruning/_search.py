@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.faithful_pruning._within import Within
-from ensemble_simplify.grid import Axes, Domain, Stopped
+from ensemble_simplify.grid import Axes, Stopped
 from ensemble_simplify.reading import Forest, Model, Table
 from ensemble_simplify.writing import reweighted
 
@@ -39,29 +40,11 @@ CHECK_SHARE = 0.25
 class Search:
     """Finds weights of trees that keep a promise.
 
-    Parameters
-    ----------
-    estimator : fitted ensemble
-        The whole one, which is written with other weights, and `table`, what its rows stand for.
-    model : Model
-        What was read of it.
-    forest : Forest
-        Its trees inside the domain.
-    axes : Axes
-    cells : ndarray of int32, shape (n_cells, n_axes)
-        Those of the promised rows.
-    domain : Domain or None
-    max_changes : int or None
-    price : ndarray of shape (n_trees,)
-        What every tree costs.
-    method : {"auto", "exact", "heuristic"}
-    proves : bool
-        Whether a lower bound is of use.
-    rng : Generator
-    deadline : float
-        On the clock of ``time.monotonic()``, `time_limit` seconds after the begin.
-    tell : callable
-        Takes a line of text.
+    `estimator` is the whole ensemble, which is written with other weights, `table` what its rows
+    stand for, `model` what was read of it, and `forest` its trees inside the `domain` (what
+    `read_domain` answers, or None). `cells` are those of the promised rows, `price` is what every
+    tree costs. `proves`: whether a lower bound is of use. `deadline`, on the clock of
+    ``time.monotonic()``, is `time_limit` seconds after the begin. `tell` takes a line of text.
 
     Attributes
     ----------
@@ -79,7 +62,7 @@ class Search:
     forest: Forest
     axes: Axes
     cells: np.ndarray
-    domain: Domain | None
+    domain: Any
     max_changes: int | None
     price: np.ndarray
     method: str
@@ -88,7 +71,7 @@ class Search:
     deadline: float
     time_limit: float | None
     tell: Callable
-    n_points: float = field(default=np.inf, init=False)
+    n_points: Any = field(default=np.inf, init=False)
     bound: float = field(default=0.0, init=False)
     is_complete: bool = field(default=True, init=False)
 
@@ -209,8 +192,8 @@ class Search:
                 weights = scaled(weights, promise.votes)
             if not promise.votes.can_be_written(weights):
                 warn(
-                    "Fewer trees need weights under which their votes leave the range of doubles, "
-                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                    "All trees are kept, because the weights for fewer trees would make votes too "
+                    "large for float64. Scale the leaf values of the ensemble down."
                 )
                 search.weights = np.ones(len(weights))
                 continue

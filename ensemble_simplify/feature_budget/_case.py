@@ -136,7 +136,7 @@ def state_case(
         leaf = forest.apply(X, deadline) if like is None else like.problem.leaf
     except Stopped as error:
         raise TimeLimitError(
-            f"The time limit was over before {len(X):,} rows had been sent through "
+            f"time_limit was over before {len(X):,} rows had been sent through "
             f"{forest.n_trees} trees. Raise time_limit, or fit on fewer rows."
         ) from error
     counted = np.empty((0, 0), dtype=np.uint8)  # all rows

@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     RandomForestClassifier,
 )
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -25,8 +24,8 @@ from ensemble_simplify.base import (
     Fittable,
     Interval,
     Options,
+    PrunesItsEstimator,
     StrOptions,
-    TakesWhatItsEstimatorTakes,
     all_or_nothing,
     check_weights,
     checked_table,
@@ -75,32 +74,28 @@ def _has_proba(self):
     return estimator is None or hasattr(estimator, "predict_proba")
 
 
-class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
+class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     """Prune a forest so that its rows need fewer features, within a budget.
 
-    A row pays for a feature once, when the first split of any tree asks for it. A pruning turns
-    some splits of the given trees into leaves. For one `lam`, this finds a pruning that exactly
-    minimises::
+    A row pays for a feature once, when the first split of any tree asks for it. You say with
+    `budget` what a row may cost on average. If the ensemble may be fitted, forests on fewer
+    features are fitted as well, and the best one is taken on rows that its trees have not seen. If
+    it is frozen, some of its splits are turned into leaves.
 
-        mean error of the trees + lam * mean cost of a row
-
-    With a `budget`, it takes the best pruning that it finds within the budget, and reports a bound
-    on the error of all others. If a budget is given and the ensemble may be fitted, ensembles on
-    chosen features compete with it (`refit`). See the :ref:`User Guide <feature_budget>`.
+    See the :ref:`User Guide <feature_budget>`.
 
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
         A decision tree, random forest, extra trees or bagging of trees, or a pipeline of scalers,
-        encoders and imputers that ends in one. An unfitted one is fitted on the same rows; pass a
+        encoders and imputers that ends in one. An unfitted one is fitted on the same rows. Pass a
         fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
         therefore be pruned far. Without a pipeline, text and categories are given to it as numbers:
         ordered categories in their order, others in that of the mean label of their rows.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature: of the columns of `X`, whatever a pipeline makes of them. A dict maps
-        column names (or indices) to prices; columns that it does not name cost nothing. None: 1
-        each.
+        Price of each column of `X`, whatever a pipeline makes of it. A dict maps column names (or
+        indices) to prices, and columns that it does not name cost nothing. None: 1 each.
     groups : dict or None, default=None
         Maps the name of a group to the columns (names or indices) that share a price, as the
         tests of one blood sample do. A row pays the shared price with the first member that it
@@ -108,98 +103,62 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     group_costs : float, dict or None, default=None
         Price of each group, or one price for all. Needed with `groups`.
     lam : float or None, default=None
-        Error that one unit of cost is worth.
+        Error that one unit of cost is worth. Not together with `budget`. With neither, only splits
+        are pruned that bring no accuracy on the given rows.
     budget : float, str or None, default=None
         Highest mean cost of a row: a number in units of the prices (0.4 is not a share), or a
-        share of the unpruned cost, as "60%". Not together with `lam`. With neither, `lam` tends to
-        zero, and only splits are pruned that bring no accuracy on the given rows.
-    sharing : {"ensemble", "tree"}, default="ensemble"
-        "ensemble": what a row has bought is free for all trees. "tree": each tree is pruned as if
-        it were alone, for comparison.
-    solver : {"min_cut", "highs", "highs_printed", "dantzig_wolfe"}, default="min_cut"
-        "min_cut": parametric minimum cut, all prunings at once. The others solve linear
-        programs by HiGHS, one for each price level; use them to check or to learn. "highs": the
-        difference constraints p_child <= p_parent, p <= w; "highs_printed": (IP3) of the paper as
-        printed; "dantzig_wolfe": its decomposition by trees, in parallel through joblib. All give
-        the same answer.
-    loss : {"auto", "error", "gini", "log_loss", "squared_error"}, default="auto"
-        Error of a leaf. "error": wrong labels; "gini": Brier score of its probabilities;
-        "log_loss"; "squared_error" for regression. "auto": "error" or "squared_error".
-    labels : {"tree", "sample"}, default="tree"
-        "tree": nodes keep the values the ensemble gave them. "sample": values are those of the
-        rows given to `fit`, as in the paper; `pruned_estimator_` is rewritten accordingly.
-    errors : {"given", "oob"}, default="given"
-        "given": each tree is judged on all rows of `fit`. "oob": on the rows that it was not grown
-        on; then pass `fit` the rows that the ensemble was fitted on.
-    drop_trees : bool, default=True
-        Whether trees that have lost all their splits are left out of the vote, unless all have:
-        they would answer the same for every row. In `error_` they count as constants.
-    ties : {"keep", "prune"}, default="keep"
-        What to do with splits that change neither error nor cost: keep them for their finer
-        probabilities, or prune them for smaller trees. Splits that no row reaches are among them.
-    fill : {"vertex", "theta", "mip"}, default="theta"
-        What to do with a `budget` that lies between two prunings of the path. "vertex": take the
-        next cheaper pruning on the path. "theta": look for better ones, by interpolating prices
-        between shared and separate, and by leaving out whole features or trees; the first trees,
-        and the most important features, as many as fit, are among what it finds. Of all these, it
-        takes the pruning that votes best (bootstrapped trees vote on rows that they have not
-        seen; for other trees, the one of lowest `error_` is taken). "mip": from the lowest error,
-        continue with integer programming (HiGHS) until optimal or out of time. With
-        ``sharing="tree"`` the path is taken as it is, and "mip" is refused.
+        share of the unpruned cost, as "60%".
     refit : {"auto", False}, default="auto"
-        "auto": if a `budget` is given and the ensemble is not frozen, other ensembles are fitted
-        as well: forests, bagged trees, extra trees and trees of the kind that the ensemble holds,
-        on smaller and smaller sets of features, and :class:`BudgetForestClassifier` with shared
-        purchases. Features with the least gain for their price are left out first, groups at
-        once; at the same prices, L1 penalties choose further sets. One set fills the budget. All
-        ensembles are bootstrapped, tried with a quarter of their trees (at least 25), grown in
-        full if they are among the best for some budget, and pruned along their whole path by
-        out-of-bag errors. Of the prunings within the budget whose out-of-bag votes are less than
-        a standard error behind the best, the one that costs most is taken: the features were
-        chosen on the same rows, which flatters small sets. (An ensemble without bootstrapping is
-        judged by cross-validation.) This tries 30 to 130 ensembles; with more than a million rows
-        times trees 5 to 40, of trees of the given kind.
-        False: only the ensemble as given is pruned. The same holds without a budget, with other
-        solvers than "min_cut", and with ``sharing="tree"``.
+        "auto": if a `budget` is given and the ensemble is not frozen, 30 to 130 other ensembles on
+        fewer and fewer features are fitted, and the best one is taken (see Notes). False: only the
+        ensemble as given is pruned. The same holds with other solvers than "min_cut", and with
+        ``sharing="tree"``.
     time_limit : float or None, default=None
         Seconds for the search. When they are over, the best pruning so far is returned, with its
         bound.
     n_jobs : int or None, default=None
         Number of trees to grow in parallel for `refit`, and to solve in parallel with
         "dantzig_wolfe", as in joblib.
-    {verbose}
     random_state : int, RandomState instance or None, default=None
         For the ensemble of ``estimator=None``, and for `refit` (None: as the ensemble).
 
     Attributes
     ----------
-    estimator_ : estimator
-        The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
-        A pruned copy: a scikit-learn ensemble of the same type (with `refit`, often a
+        The result: a scikit-learn ensemble of the same type (with `refit`, often a
         ``BaggingClassifier`` on some of the features). For tables it is a pipeline that ends in
         such an ensemble, and takes the same tables. It can be stored alone.
-    budget_ : float or None
-        `budget` as a mean cost of a row.
-    voting_trees_ : ndarray of int
-        The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
-    lam_ : float
-        Price level from which on the pruning is optimal; between two prunings of the path, the
-        slope between them.
+    estimator_ : estimator
+        The fitted ensemble before pruning; with `refit`, the one that was chosen.
     cost_ : float
         Mean cost of the given rows in the pruned ensemble.
-    error_ : float
-        Mean error of the pruned trees on the given rows: the objective.
+    unpruned_cost_ : float
+        Mean cost of the given rows in the ensemble as it was given.
+    feature_usage_ : ndarray of shape (n_features,)
+        Share of the given rows that use each feature after pruning.
     forest_error_ : float
-        Error of the pruned ensemble itself on the given rows: share of wrong labels, or mean
-        squared error.
+        Error of the pruned ensemble on the given rows: share of wrong labels, or mean squared
+        error.
+    error_ : float
+        Mean error of the single pruned trees on the given rows, which is what pruning minimises.
+    unpruned_error_ : float
+        The same for the ensemble as it was given.
     error_bound_ : float
-        No pruning of `estimator_` of cost at most `budget` (with `lam`: at most `cost_`) has a
-        lower mean error.
+        Lower bound for `error_`: every pruning of `estimator_` within `budget` (with `lam`: of at
+        most the cost `cost_`) has a mean error of the trees of at least this much.
     is_budget_optimal_ : bool
         Whether `error_` equals that bound.
-    unpruned_cost_, unpruned_error_ : float
-        The same for the ensemble as it was given.
+    status_ : {"optimal", "feasible"}
+        "optimal": no pruning within the budget has a lower `error_` or, with `lam`, no pruning has
+        a lower ``error + lam * cost``. "feasible": this is not proven, because the budget lies
+        between two prunings of the path, or because `time_limit` ended the search.
+    budget_ : float or None
+        `budget` as a mean cost of a row.
+    lam_ : float
+        Price level from which on the pruning is optimal. Between two prunings of the path, the
+        slope between them.
+    voting_trees_ : ndarray of int
+        The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
         Not with other solvers than "min_cut", which follow the path only as far as needed.
@@ -210,23 +169,76 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         ``envelope`` holds the lowest errors for their cost: ``costs``, ``errors``, ``candidates``.
     candidate_ : int or None
         With `refit`: which of the candidates was chosen.
-    feature_usage_ : ndarray of shape (n_features,)
-        Share of the given rows that use each feature after pruning.
-    status_ : {"optimal", "feasible"}
-        "optimal": no pruning has a lower ``error + lam * cost`` or, with a `budget`, no pruning
-        within it has a lower error. "feasible": this is not proven, because the budget lies
-        between two prunings of the path, or because `time_limit` ended the search.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
     {features_in}
 
+    Other Parameters
+    ----------------
+    sharing : {"ensemble", "tree"}, default="ensemble"
+        "ensemble": what a row has bought is free for all trees. "tree": each tree is pruned as if
+        it were alone, for comparison.
+    solver : {"min_cut", "highs", "highs_printed", "dantzig_wolfe"}, default="min_cut"
+        "min_cut" finds all prunings at once, by parametric minimum cut. The others solve linear
+        programs by HiGHS, one for each price level, and give the same answer; use them to check or
+        to learn. "highs": the difference constraints p_child <= p_parent, p <= w;
+        "highs_printed": (IP3) of the paper as printed; "dantzig_wolfe": its decomposition by
+        trees, in parallel through joblib.
+    loss : {"auto", "error", "gini", "log_loss", "squared_error"}, default="auto"
+        Error of a leaf. "error": wrong labels; "gini": Brier score of its probabilities;
+        "log_loss"; "squared_error" for regression. "auto": "error" or "squared_error".
+    labels : {"tree", "sample"}, default="tree"
+        "tree": nodes keep the values the ensemble gave them. "sample": values are those of the
+        rows given to `fit`, as in the paper, and `pruned_estimator_` has these values.
+    errors : {"given", "oob"}, default="given"
+        "given": each tree is judged on all rows of `fit`. "oob": on the rows that it was not grown
+        on; then pass `fit` the rows that the ensemble was fitted on.
+    drop_trees : bool, default=True
+        Whether trees that have lost all their splits are left out of the vote, unless all have:
+        they would answer the same for every row. In `error_` they count as constants.
+    ties : {"keep", "prune"}, default="keep"
+        What to do with splits that change neither error nor cost: keep them for their finer
+        probabilities, or prune them for smaller trees. Splits that no row reaches are among them.
+    fill : {"vertex", "theta", "mip"}, default="theta"
+        What to do with a `budget` that lies between two prunings of the path.
+
+        - "vertex": take the next cheaper pruning on the path.
+        - "theta": look for better ones, by interpolating prices between shared and separate, and
+          by leaving out whole features or trees. The first trees, and the most important features,
+          as many as fit, are among what it finds. It takes the pruning that votes best, if there
+          are rows that the trees have not seen, else the one of lowest `error_`.
+        - "mip": from the lowest error, continue with integer programming (HiGHS) until optimal or
+          out of time.
+
+        With ``sharing="tree"`` the path is taken as it is, and "mip" is refused.
+    {verbose}
+
     See Also
     --------
     BudgetForestClassifier : Grows trees with feature costs in mind.
+    BudgetPathDisplay : Draws error against cost.
 
     Notes
     -----
-    Memory: so that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
+    For one `lam`, a pruning is found that exactly minimises ::
+
+        mean error of the trees + lam * mean cost of a row
+
+    With a `budget`, the best pruning that is found within it is taken, with a bound on the error of
+    all others.
+
+    *Refit.* Forests, bagged trees, extra trees and trees of the kind that the ensemble holds are
+    fitted on smaller and smaller sets of features, and :class:`BudgetForestClassifier` with shared
+    purchases. Features with the least gain for their price are left out first, groups at once. At
+    the same prices, L1 penalties choose further sets. One set fills the budget. All ensembles are
+    bootstrapped, tried with a quarter of their trees (at least 25), grown in full if they are among
+    the best for some budget, and pruned along their whole path by out-of-bag errors. (An ensemble
+    without bootstrapping is judged by cross-validation.) Of the prunings within the budget whose
+    out-of-bag votes are less than a standard error behind the best, the one that costs most is
+    taken: the features were chosen on the same rows, which flatters small sets. With more than a
+    million rows times trees, 5 to 40 ensembles are tried, of trees of the given kind.
+
+    *Memory.* So that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
     of `fit` in each tree, and up to four more for each feature that the row uses there (40 trees,
     20,000 rows: 30 MB). With `refit` the rows themselves and the candidate ensembles are kept as
     well.
@@ -238,23 +250,25 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     Examples
     --------
+    A forest that asks an average row for 2 of 30 features:
+
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.frozen import FrozenEstimator
     >>> from ensemble_simplify import FeatureBudgetPruner
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
-    >>> pruner = FeatureBudgetPruner(FrozenEstimator(forest), budget="40%").fit(X, y)
-    >>> bool(pruner.cost_ <= 0.4 * pruner.unpruned_cost_)
-    True
-    >>> pruner.score(X, y) > 0.9
-    True
+    >>> X, X_new, y, y_new = X[::2], X[1::2], y[::2], y[1::2]
+    >>> pruner = FeatureBudgetPruner(RandomForestClassifier(10, random_state=0), budget=2.0)
+    >>> pruner = pruner.fit(X, y)
+    >>> print(f"{pruner.feature_cost(X_new).mean():.1f} features, {pruner.score(X_new, y_new):.3f}")
+    2.0 features, 0.923
 
-    If the forest may be fitted again, pass it unfitted:
+    A forest that must stay as it is, pruned to 40 % of its cost:
 
-    >>> pruner = FeatureBudgetPruner(RandomForestClassifier(10, random_state=0), budget="20%")
-    >>> pruner.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
-    True
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> forest = RandomForestClassifier(10, max_features=None, random_state=0).fit(X, y)
+    >>> given = FeatureBudgetPruner(FrozenEstimator(forest), budget="40%").fit(X, y)
+    >>> print(f"{given.unpruned_cost_:.1f} -> {given.cost_:.1f} features per row")
+    11.0 -> 3.4 features per row
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -322,20 +336,6 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self.estimator is not None and is_regressor(unwrap(self.estimator)):
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags()
-        else:
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags()
-            if self.estimator is not None:
-                multi_class = get_tags(unwrap(self.estimator)).classifier_tags
-                tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
-        return tags
-
     _texts: ClassVar = {
         "y": """\
 y : array-like of shape (n_samples,)
@@ -363,7 +363,7 @@ y : array-like of shape (n_samples,)
         {fitted}
         """
         self._check_options()
-        regression = self.estimator is not None and is_regressor(unwrap(self.estimator))
+        regression = self._is_of_values
         given = X
         X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
         if not regression:
@@ -438,8 +438,9 @@ y : array-like of shape (n_samples,)
         contest.judged = search.run(own, unfitted, numbers)
         if not search.is_complete:
             warn_out_of_time(
-                f"time_limit={self.time_limit} was reached after {len(contest.judged)} "
-                "candidates. Raise time_limit to have all of them fitted, or set refit=False."
+                f"time_limit={self.time_limit} seconds were over after {len(contest.judged)} "
+                "ensembles had been fitted. Raise time_limit to have all of them fitted, or set "
+                "refit=False."
             )
         self.candidates_ = contest.described()
 
@@ -477,12 +478,12 @@ y : array-like of shape (n_samples,)
         """Refuse what contradicts itself, before anything is fitted."""
         if self.lam is not None and self.budget is not None:
             raise ValueError(
-                f"lam={self.lam} and budget={self.budget} were both given. Give only one of them."
+                f"lam={self.lam} and budget={self.budget} were both given. Give one of them."
             )
         if self.fill == "mip" and self.sharing == "tree":
             raise ValueError(
-                "fill='mip' finds the best pruning of trees that share what they buy, but "
-                "sharing='tree' was given. Use sharing='ensemble', or another fill."
+                "fill='mip' needs trees that share what they buy, but sharing='tree' was given. "
+                "Use sharing='ensemble', or another fill."
             )
         if isinstance(self.budget, str):
             self._read_share()
@@ -517,9 +518,9 @@ y : array-like of shape (n_samples,)
         )
         if not pruning.is_complete:
             warn_out_of_time(
-                f"time_limit={self.time_limit} was reached before the search was complete. "
-                f"error_={self.error_:.6g} is within {self.error_ - self.error_bound_:.3g} of the "
-                "best. Raise time_limit to close the gap."
+                f"time_limit={self.time_limit} seconds were over before the search was complete. "
+                f"error_={self.error_:.6g} is at most {self.error_ - self.error_bound_:.3g} above "
+                "that of the best pruning. Raise time_limit to close the gap."
             )
         self._warn_of_step(pruning, budget)
 
@@ -572,7 +573,7 @@ y : array-like of shape (n_samples,)
             return self._read_share() * self.unpruned_cost_
         if self.budget is not None and 0 < self.budget < 1 <= self.unpruned_cost_:
             warn(
-                f"budget={self.budget} is a mean cost of {self.budget} units a row, where the "
+                f"budget={self.budget} is a mean cost of {self.budget} units a row, and the "
                 f"unpruned ensemble costs {self.unpruned_cost_:.6g}. For a share of that, write "
                 f"budget='{100 * self.budget:g}%'."
             )
@@ -584,11 +585,11 @@ y : array-like of shape (n_samples,)
         high, low = pruning.step
         if high - low > _WIDE_STEP * self.unpruned_cost_:
             warn(
-                f"budget={budget:.6g} lies in a step of the path from cost {high:.6g} down to "
-                f"{low:.6g}: no pruning between them is optimal for any lam. The best one found "
-                f"costs {pruning.cost:.6g} with error {pruning.error:.6g}; none within the budget "
-                f"has an error below {pruning.error_bound:.6g}. To come closer, use trees that "
-                "choose from all features (bagging, max_features=None), or fill='mip'."
+                f"budget={budget:.6g} lies between two optimal prunings, of cost {high:.6g} and "
+                f"{low:.6g}. The best pruning found for it costs {pruning.cost:.6g} a row, with a "
+                f"mean error of the trees of {pruning.error:.6g}; within the budget this error "
+                f"cannot be below {pruning.error_bound:.6g}. To come closer, use trees that choose "
+                "from all features (bagging, max_features=None), or fill='mip'."
             )
 
     def _set_pruning(self, pruning):
@@ -620,7 +621,7 @@ y : array-like of shape (n_samples,)
     # After fitting.
 
     def at(self, *, lam: float | None = None, budget: float | str | None = None) -> Self:
-        """Take the pruning for another price level or budget, without fitting anything again.
+        """Take the pruning for another budget or price level, without fitting anything again.
 
         Parameters
         ----------
@@ -759,21 +760,6 @@ y : array-like of shape (n_samples,)
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
         return self.pruned_estimator_.predict_proba(X)
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the pruned ensemble; for regression, R^2.
-
-        Parameters
-        ----------
-        {rows}
-
-        Returns
-        -------
-        float
-            The score.
-        """
-        measure = r2_score if is_regressor(self) else accuracy_score
-        return measure(y, self.predict(X), sample_weight=sample_weight)
 
     def acquired_features(self, X: ArrayLike) -> np.ndarray:
         """Tell which features the pruned ensemble uses for each row.

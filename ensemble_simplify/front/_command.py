@@ -58,8 +58,8 @@ def _report(told):
     if told.save:
         found.save(told.save)
         _print(
-            f"\nThe recommended tree is in {told.save}: SimplifiedModel.load reads it, and so do "
-            "the commands."
+            f"\nThe recommended tree is in {told.save}. Read it with SimplifiedModel.load, or give "
+            "it to the other commands."
         )
     return HOLDS if holds else DOES_NOT_HOLD
 
@@ -151,7 +151,7 @@ def _tree_as_text(told):
     else:
         if told.data is None:
             raise CannotRead(
-                f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
+                f"export needs rows to make a tree of {told.model}. Add a table in CSV. Or add "
                 "--as-is to write the model itself, or --tree if the file holds the tree."
             )
         if told.kinds == "scorecard" and told.language == "rules":
@@ -195,6 +195,12 @@ def _verify(told):
 
 def _differences(told):
     models = _both_models(told)
+    own, other = (getattr(model, "feature_names_in_", None) for model in models)
+    if own is not None and other is not None and (odd := set(own) ^ set(other)):
+        raise CannotRead(
+            f"one of the models was fitted on the column {sorted(odd)[0]!r}, the other was not. "
+            "Give two models of the same columns."
+        )
     X = _rows(told.data, told.target, models[0], others=True)[0]
     found = differences(
         *models, X, max_boxes=told.max_boxes, atol=told.atol, random_state=told.random_state
@@ -205,7 +211,8 @@ def _differences(told):
 
 def _check(told):
     outcome = check(told.evidence)
-    _print(f"Proven: {outcome.claim}" if outcome else repr(outcome))
+    words = {True: "Proven", False: "Not proven", None: "Cannot tell"}
+    _print(f"{words[outcome.proven]}: {outcome.claim if outcome else outcome.reason}")
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.proven]
 
 
@@ -271,7 +278,7 @@ Without a command, "report" is meant.
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_simplify",
-        description="Say what a fitted model can become, write it as code, or compare two models.",
+        description="Make a fitted model small, write it as code, or compare two models.",
         epilog=f"{_EXAMPLES}{_EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -279,26 +286,26 @@ def _parser():
 
     report = commands.add_parser(
         "report",
-        help="try what a fitted model can become, and compare the results",
-        description="Try what a fitted model can become, and compare the results.",
+        help="make small trees of a model, measure them, and recommend one",
+        description="Make small trees of a model, measure them, and recommend one.",
         epilog=_EXIT_CODES,
     )
     _add_model(report)
-    report.add_argument("data", type=Path, help="table with a header, in CSV")
+    report.add_argument("data", type=Path, help="CSV file with a header")
     _add_simplify(report)
-    report.add_argument("--html", type=Path, help="where to write a page with the tree drawn")
+    report.add_argument("--html", type=Path, help="file for the report as a page")
     report.add_argument(
         "--save",
         type=Path,
-        help="where to write the recommended tree: alone, as text, if the name ends in .json, "
-        "else with the model",
+        help="file for the recommended tree. If its name ends in .json, it holds the tree alone, "
+        "as text, otherwise the model, too",
     )
 
     export = commands.add_parser(
         "export",
-        help="write the recommended tree, or a model as it is, in a language",
-        description="Write the tree that is recommended for a model, or the model as it is, in a "
-        "language. What the tree is worth is said on the standard error stream.",
+        help="write the recommended tree, or the model itself, as code",
+        description="Write the recommended tree, or the model itself, as code. For a tree, "
+        "standard error says how far it follows the model.",
         epilog=_EXIT_CODES,
     )
     _add_model(export)
@@ -306,22 +313,22 @@ def _parser():
         "data",
         type=Path,
         nargs="?",
-        help="table with a header, in CSV; not used with --tree, and with --as-is only for the "
-        "types and levels of columns that the model does not know itself",
+        help="CSV file with a header. Not used with --tree. With --as-is, needed only if the model "
+        "does not know the types and levels of its columns",
     )
     whole = export.add_mutually_exclusive_group()
     whole.add_argument(
         "--as-is",
         action="store_true",
-        help="write the model itself, an ensemble or a tree, with its own answers bit for bit",
+        help="write the model itself, an ensemble or a tree, with exactly its answers",
     )
     whole.add_argument(
-        "--tree", action="store_true", help="the file holds the tree: write it as it is"
+        "--tree", action="store_true", help="the model file holds a tree: write this tree"
     )
     export.add_argument(
         "--language", choices=LANGUAGES, default="rules", help="(default: %(default)s)"
     )
-    export.add_argument("--out", type=Path, help="where to write it (default: standard output)")
+    export.add_argument("--out", type=Path, help="file to write (default: standard output)")
     export.add_argument(
         "--probabilities", action="store_true", help="write probabilities in place of labels"
     )
@@ -330,21 +337,21 @@ def _parser():
     export.add_argument(
         "--keys",
         type=lambda text: text.split(","),
-        help="with --as-is in SQL, columns that are selected beside the answer, with commas",
+        help="with --as-is in SQL: columns to select beside the answer, separated by commas",
     )
     export.add_argument(
         "--form",
         choices=["tables", "nested"],
-        help="with --as-is in C or SQL: nodes in a table, or nested tests (default: tables in C, "
-        "nested in SQL)",
+        help="with --as-is in C or SQL: write nodes as a table or as nested tests (default: "
+        "tables in C, nested in SQL)",
     )
     export.add_argument(
         "--precision",
         choices=["exact", "int16"],
-        help="with --as-is in C or JSON: int16 rounds to 16 bits, and says what that changes "
-        "(default: exact)",
+        help="with --as-is in C or JSON: int16 rounds numbers to 16 bits, and says what that "
+        "changes (default: exact)",
     )
-    export.add_argument("--decimals", type=int, help="in rules, digits after the point")
+    export.add_argument("--decimals", type=int, help="in rules: digits after the decimal point")
     _add_simplify(export)
 
     changed = commands.add_parser(
@@ -355,22 +362,23 @@ def _parser():
         "bad input.",
     )
     _add_model(changed, and_another=True)
-    changed.add_argument("data", type=Path, help="table with a header, in CSV")
-    changed.add_argument("--target", help="column of the table that is none of the models'")
+    changed.add_argument("data", type=Path, help="CSV file with a header")
+    changed.add_argument("--target", help="column to leave out, such as the true labels")
     changed.add_argument(
-        "--max-boxes", type=int, default=5, help="rules, at most (default: %(default)s)"
+        "--max-boxes", type=int, default=5, help="the most rules to print (default: %(default)s)"
     )
     changed.add_argument(
         "--max-share",
         type=_share,
         default=0.0,
-        help="share of the rows, from 0 to 1, on which they may differ (default: 0)",
+        help="share of the rows, from 0 to 1, on which the models may differ (default: 0)",
     )
     changed.add_argument(
         "--atol",
         type=_tolerance,
-        help="values differ if they are further apart: a number, or a share of the standard "
-        "deviation of the first model's (default: their mean distance)",
+        help="in regression, values that are further apart than this differ: a number, or a share "
+        "such as 10%% of the standard deviation of the first model's values (default: the mean "
+        "distance)",
     )
     changed.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
 
@@ -383,38 +391,39 @@ def _parser():
     )
     _add_model(compare, and_another=True)
     compare.add_argument(
-        "--data", type=Path, help="table with a header, in CSV: rows to compare on"
+        "--data", type=Path, help="CSV file with a header: compare on these rows only"
     )
     compare.add_argument(
         "--max-changes",
         type=int,
-        help="with --data: compare wherever at most so many columns differ from a row (default: "
-        "0, on the rows alone)",
+        help="with --data: compare at all points that differ from a row in at most this many "
+        "columns (default: 0, only the rows)",
     )
     compare.add_argument(
-        "--atol", type=float, help="compare numbers or probabilities, within this tolerance"
+        "--atol", type=float, help="compare numbers or probabilities within this tolerance"
     )
-    compare.add_argument("--rtol", type=float, help="the same, relative to the number")
+    compare.add_argument("--rtol", type=float, help="the same, as a share of the number")
     _add_limit(compare)
     compare.add_argument(
         "--max-boxes",
         type=int,
-        help="boxes of the feature space to look at, at most: a limit that is the same on every "
-        "machine (default: none)",
+        help="the most boxes of the feature space to look at: a limit that, unlike --time-limit, "
+        "is the same on every machine (default: none)",
     )
     compare.add_argument(
         "--save",
         type=Path,
-        help="where to write evidence, in JSON, for the command check: the models, the claim, and "
-        "its proof or the row on which they differ; 2 if there is none in reach",
+        help="file for evidence in JSON, which the command check reads: the models, and the proof "
+        "or the row on which they differ. The exit code is 2 if there is no such evidence",
     )
 
     check = commands.add_parser(
         "check",
-        help="check evidence that verify or an audit saved",
-        description="Check evidence again, without the code that made it, and say what it proves.",
+        help="check a file of evidence that verify or an audit saved",
+        description="Check a file of evidence, without the code that made it, and say what it "
+        "proves.",
         epilog="Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or "
-        "takes too long to be checked.",
+        "takes too long to check.",
     )
     check.add_argument("evidence", type=Path, help="file of evidence, .json or .json.gz")
     return parser
@@ -424,58 +433,59 @@ def _add_model(parser, *, and_another=False):
     parser.add_argument(
         "model",
         type=Path,
-        help="fitted model, written by joblib, pickle, skops (.skops), SimplifiedModel.save or "
-        "export in JSON; or an ONNX graph (.onnx), or what LightGBM (.txt), XGBoost (.ubj, .json) "
-        "or CatBoost (.cbm) saved",
+        help="file of a fitted model, written by joblib, pickle, skops (.skops), "
+        "SimplifiedModel.save, export in JSON, ONNX (.onnx), LightGBM (.txt), XGBoost (.ubj, "
+        ".json) or CatBoost (.cbm)",
     )
     parser.add_argument(
-        "--trust", action="store_true", help="load every type in a .skops file, known or not"
+        "--trust", action="store_true", help="load a .skops file even if skops does not trust it"
     )
     if and_another:
-        parser.add_argument("model_b", type=Path, help="the other one")
+        parser.add_argument("model_b", type=Path, help="the other model")
 
 
 def _add_simplify(parser):
     """What `simplify` takes."""
     parser.add_argument("--target", help="column that holds the true labels or values")
     parser.add_argument(
-        "--more", type=Path, help="another table: rows to learn from, but not to measure on"
+        "--more", type=Path, help="another CSV file: rows to learn from, but not to measure on"
     )
     parser.add_argument(
         "--max-leaves",
         type=int,
-        help="leaves of the tree (default: 4, 8, 16 and 32 are compared)",
+        help="the most leaves of the tree (default: 4, 8, 16 and 32 are compared)",
     )
     parser.add_argument(
-        "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
+        "--methods",
+        default="auto",
+        help='"auto", "all", or names separated by commas (default: auto)',
     )
     parser.add_argument(
         "--kinds",
         default="tree",
-        help='what can be recommended: "tree", "scorecard", or both with a comma (default: tree)',
+        help="what can be recommended: tree, scorecard, or tree,scorecard (default: tree)",
     )
     parser.add_argument(
-        "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'
+        "--scoring", help="metric that decides which tree is best, such as balanced_accuracy"
     )
     parser.add_argument(
-        "--class-weight", choices=["balanced"], help="let all classes together count alike"
+        "--class-weight", choices=["balanced"], help="let all classes count alike, however rare"
     )
     parser.add_argument(
         "--atol",
         type=_tolerance,
         default="10%",
-        help="in regression, how far from the model's value promises may be: a number, or a share "
-        "of the standard deviation of its answers (default: %(default)s)",
+        help="in regression, how far from the model's value a promise may be: a number, or a share "
+        "of the standard deviation of the model's answers (default: 10%%)",
     )
     parser.add_argument(
         "--min-agreement",
         type=_share,
-        help="exit with 1, and export nothing, if the tree agrees with the model on a smaller "
-        "share of rows than this, from 0 to 1 (in regression: R2; both corrected for the choice "
-        "among trees)",
+        help="exit with 1, and export nothing, if the tree's agreement with the model is below "
+        "this number from 0 to 1 (in regression, its R2)",
     )
     parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
-    parser.add_argument("--verbose", action="store_true", help="print the progress")
+    parser.add_argument("--verbose", action="store_true", help="show progress")
     _add_limit(parser)
 
 
@@ -483,7 +493,7 @@ def _share(text):
     """A number from 0 to 1."""
     number = float(text)
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is no share from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 1")
     return number
 
 
@@ -679,4 +689,4 @@ def _text_columns(table):
 
 def _some(names):
     shown = ", ".join(repr(name) for name in list(names)[:8])
-    return shown + (", ..." if len(names) > 8 else "")
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -233,8 +233,8 @@ def _named_score(name, labels, shares):
         scorer = get_scorer(name)
     except ValueError as error:
         raise ValueError(
-            f"scoring={name!r} is no scorer of scikit-learn. sklearn.metrics.get_scorer_names() "
-            "lists them; a function of (answers, predicted) will do, too."
+            f"scoring={name!r} is not a scorer of scikit-learn. Choose one that "
+            "sklearn.metrics.get_scorer_names() lists, or give a function of (answers, predicted)."
         ) from error
     n_labels = len(labels)
     if n_labels == 0:

@@ -298,19 +298,19 @@ def _many(forecast):
 def born_again_1(task, seconds):
     """A tree that answers alike wherever one feature of a row changes, and a small one."""
     X, answers, whose = task.near()
-    return _near(task, X, answers, seconds, 1, _one_change(whose))
+    return _near(task, X, answers, seconds, 1, f"points {_one_change(whose)}")
 
 
 def born_again_0(task, seconds):
     """A tree that answers alike on the training rows, and a small one."""
-    return _near(task, task.X, task.answers, seconds, 0, "of the training rows")
+    return _near(task, task.X, task.answers, seconds, 0, "different training rows")
 
 
 def _one_change(whose):
     return f"that differ from {whose} in at most one feature"
 
 
-def _near(task, X, answers, seconds, max_changes, where):
+def _near(task, X, answers, seconds, max_changes, points):
     fitted = _born_again_tree(
         task,
         max_changes=max_changes,
@@ -324,16 +324,14 @@ def _near(task, X, answers, seconds, max_changes, where):
             name,
             fitted,
             (int(fitted.n_leaves_), 1),
-            f"{task.promised} at all {fitted.n_points_:,} points {where}, proven",
+            f"{task.promised} at all {fitted.n_points_:,} {points}, proven",
             is_proven=max_changes > 0,
         )
     ]
     if fitted.n_leaves_ > task.max_leaves:
         small = fitted.at(n_leaves=task.max_leaves)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
-        promise = f"{task.promised} at {share} of the {small.n_points_:,} points {where}, counted"
-        if max_changes == 0:
-            promise = f"{task.promised} on {share} of the training rows, counted"
+        promise = f"{task.promised} at {share} of the {small.n_points_:,} {points}, counted"
         found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 

@@ -59,44 +59,34 @@ def _inside_has(method):
 
 
 class SimplifiedModel(SharesDocs, BaseEstimator):
-    """A tree, a scorecard, or a smaller ensemble, that a model has become.
+    """One result of :func:`simplify`: a tree, a scorecard, or a smaller ensemble.
 
-    It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. What
-    is fitted stays so: ``fit`` does nothing, and ``clone`` returns it as it is, as with
-    :class:`~sklearn.frozen.FrozenEstimator`. :func:`simplify` makes it, and all functions of this
-    package take it for what it holds.
+    It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. It
+    stays as it is: ``fit`` does nothing, and ``clone`` returns the same object, as with
+    :class:`~sklearn.frozen.FrozenEstimator`. All functions of this package take it for what it
+    holds.
 
     Read more in the :ref:`User Guide <simplify>`.
 
     Parameters
     ----------
     fitted : estimator
-        What was found, fitted.
+        The fitted tree, scorecard or ensemble.
     model : estimator or None
-        The model that it stands for, fitted; None: it is not known, and nothing can be compared
+        The fitted model that it stands for. None: it is not known, and nothing can be compared
         with it.
     name : str
         Name of the method.
-    title : str, default=""
-        Its name for readers; empty: `name`.
-    promise : str, default=""
-        What it promises, in words.
-    is_proven : bool, default=False
-        Whether that is proven.
-    table : Table or None, default=None
-        The columns of the rows that it was made from.
-    agreement, agreement_low, agreement_high : float, default=nan
-        Its agreement with the model on rows that it did not learn from (in regression, the
-        coefficient of determination), and the ends of the interval.
-    accuracy : float, default=nan
-        Its accuracy on such rows, or coefficient of determination.
 
     Attributes
     ----------
     fitted : estimator
-        As it was given; `model`, `name`, `title`, `promise`, `is_proven` and `table` as well.
-    agreement_, agreement_low_, agreement_high_, accuracy_ : float
-        As they were given.
+        What was given. `model`, `name`, `title`, `promise`, `is_proven` and `table` are also kept
+        as they were given.
+    agreement_, agreement_low_, agreement_high_ : float
+        Measured agreement with the model, and its 95 % interval.
+    accuracy_ : float
+        Measured accuracy, or in regression the coefficient of determination.
     classes_ : ndarray of shape (n_classes,)
         Class labels; in classification only.
     n_features_in_ : int
@@ -104,11 +94,27 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns; defined only if all are strings.
     decision_tree_ : DecisionTreeClassifier or DecisionTreeRegressor
-        The tree, on codes of levels; defined only if it is one.
+        The tree, on codes of levels; defined only if it is one tree.
     named_tree : NamedTree or None
-        The same in the words of the table; None if it is not one tree.
+        The tree in the words of the table; None if it is not one tree.
     named_card : NamedCard or None
-        A scorecard in the words of the table; None if it is none.
+        The scorecard in the words of the table; None if it is not a scorecard.
+
+    Other Parameters
+    ----------------
+    title : str, default=""
+        Its name for readers. Empty: `name`.
+    promise : str, default=""
+        What it promises, in words.
+    is_proven : bool, default=False
+        Whether the promise is proven.
+    table : Table or None, default=None
+        The columns of the rows that it was made from.
+    agreement, agreement_low, agreement_high : float, default=nan
+        Its agreement with the model on rows that it did not learn from (in regression, the
+        coefficient of determination), and the ends of the interval.
+    accuracy : float, default=nan
+        Its accuracy on such rows, or coefficient of determination.
 
     See Also
     --------
@@ -128,8 +134,14 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     SimplifiedModel(representer: a tree of 3 leaves)
     >>> small.predict(X[:2])
     array([0, 0])
-    >>> bool(small.agreement(X).share > 0.9)
-    True
+    >>> print(small.export_text(decimals=2))
+    |--- petal length (cm) <= 2.50
+    |   |--- class: 0 (90.2 % of synthetic rows, 44 training rows)
+    |--- petal length (cm) > 2.50
+    |   |--- petal length (cm) <= 4.85
+    |   |   |--- class: 1 (77.8 % of synthetic rows, 46 training rows)
+    |   |--- petal length (cm) > 4.85
+    |   |   |--- class: 2 (86.8 % of synthetic rows, 45 training rows)
     """
 
     # what is read in place of it, see `reading.unwrap`
@@ -417,15 +429,15 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         ----------
         {names}
         decimals : int or None, default=None
-            Digits after the point; None: as few as split float32 numbers alike. Of a scorecard,
-            the one thing that can be chosen.
+            Digits after the decimal point. None: as few as split float32 numbers alike. For a
+            scorecard, this is the only option.
         max_depth : int or None, default=None
-            Splits deeper than this are cut short. None: none are.
+            Parts of the tree below this depth are not written. None: all is written.
 
         Returns
         -------
         text : str
-            With the class of each leaf, its share and the number of training rows there.
+            Each leaf has its class, the share of this class, and the number of training rows.
 
         Raises
         ------

@@ -313,6 +313,9 @@ def _summed_up(search, trials, curve, given, refit, begin):
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
     verdict = judge(best, judged, corrected, largest, search.kinds)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
+    if task.forest is not None:  # what is as large as the model is not worth a note
+        own = size_of(task.model, task.forest)[0]
+        every = [each for each in every if each.is_card or each.n_leaves < own]
     rows = _rows(task, trials, judged, given.y)
     by_name = {row.name: row for row in rows}
     results = {trial.name: trial for trial in trials if trial.result is not None}

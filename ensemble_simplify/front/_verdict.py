@@ -311,7 +311,7 @@ def _closer_result(candidates, judged, best):
     size = f" ({other.in_size})" if other.may_win else ""
     how = f"agrees on {said(share, n_rows)} of rows"
     if not judged.is_classifier:
-        how = f"has an R2 of {share:.2f}"
+        how = f"has an R2 of {share:.3f}"
     what = "A larger result" if other.may_win else "A result that is no single ordinary tree"
     return [f"{what} is closer to the model: {other.name}{size} {how}."]
 

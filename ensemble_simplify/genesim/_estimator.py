@@ -57,9 +57,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     """One decision tree bred from an ensemble of trees.
 
     The trees of an ensemble are the first population of a genetic algorithm. Children are made by
-    merging trees, by moving thresholds and by swapping subtrees. To merge trees, their decision
-    regions are intersected, labelled by the training rows, and written back as a tree. Held-out
-    rows, training rows and the votes of a random forest choose the result; see `selection`.
+    merging trees, by moving thresholds and by swapping subtrees. Held-out rows, training rows and
+    the votes of a random forest choose the result.
 
     The result is a classifier of its own and does not imitate the ensemble. Expect it to be about
     as accurate as a CART tree with tuned pruning.
@@ -83,6 +82,60 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
           training rows, or used as it is if wrapped in :class:`sklearn.frozen.FrozenEstimator`.
 
         Only the splits of these trees are used; their leaves are labelled anew.
+    fitness : {"holdout", "oob"}, default="holdout"
+        ``"holdout"``: score on held-out rows. ``"oob"``, for few rows: all rows are training rows,
+        and trees are scored by their agreement with the out-of-bag votes of a random forest. It
+        takes several times as long, and trees come out larger.
+    scoring : str or callable, default="accuracy"
+        ``"accuracy"``, ``"balanced_accuracy"``, ``"f1_macro"`` and ``"neg_log_loss"`` are
+        computed in compiled code. Any other scorer of scikit-learn is called for every tree, which
+        takes longer.
+    min_samples_leaf : int, default=3
+        Training rows that a leaf has at least.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree. Larger trees are cut back along their cost-complexity path.
+    time_limit : float or None, default=None
+        Seconds after which the search stops and the best tree so far is the result. If the
+        trees of the first population would take too long on all rows, they are grown on some of
+        them, drawn at random; their leaves are labelled by all rows. A model of yours that is being
+        fitted is not interrupted.
+    n_jobs : int or None, default=None
+        Threads for fitting the first population and, on large data, for breeding. The result
+        does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Controls bootstraps, held-out rows and breeding.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The result, a real scikit-learn tree. Its nodes count all rows given to `fit`; their values
+        are the probabilities that `shrinkage` makes of these.
+    {classes_}
+    n_leaves_ : int
+        Leaves of `decision_tree_`.
+    n_nodes_ : int
+        Nodes of `decision_tree_`.
+    pareto_front_ : Bunch
+        The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
+        ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
+        chooses (NaN with another selection); and ``trees``, a list of `DecisionTreeClassifier`.
+        Small trees may be missing if `time_limit` stopped the search.
+    validation_score_ : float
+        Score of `decision_tree_` on the validation rows, before they were counted in. It is too
+        good, because these rows chose among thousands of trees.
+    ensemble_score_ : float
+        Score, on the validation rows, of the first population voting together with
+        their class fractions; of the trees that were reached before `time_limit`.
+    history_ : Bunch
+        Arrays over the iterations, the first entry being the first population: ``best_score``
+        and ``mean_score``, of the fitness; ``n_leaves`` of the fittest tree and
+        ``population_size``.
+    n_iter_ : int
+        Iterations done.
+    {features_in}
+
+    Other Parameters
+    ----------------
     n_bootstraps : int, default=25
         Bootstrap samples for every inducer of ``"auto"`` and ``"paper"``, each of which is also
         fitted once on all training rows; and the largest number of boosted trees.
@@ -101,29 +154,18 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     mutation_prob : float, default=0.25
         Probability that a tree of the population gets a pair of mutants in an iteration, one
         with a threshold moved and one with two subtrees swapped.
-    fitness : {"holdout", "oob"}, default="holdout"
-        ``"holdout"``: score on held-out rows. ``"oob"``: all rows are training rows, and trees
-        are scored by their agreement with the out-of-bag votes of a random forest; trees
-        come out larger.
     training_weight : float, default=0.3
         Weight of the score on the training rows, which is added to the score on the held-out rows
         in the fitness of a tree. The held-out rows alone (0, as in the paper) are few enough to be
         fitted by chance.
     validation_fraction : float, default=0.5
         Fraction of the rows of each class held out for ``fitness="holdout"``.
-    scoring : str or callable, default="accuracy"
-        ``"accuracy"``, ``"balanced_accuracy"``, ``"f1_macro"`` and ``"neg_log_loss"`` are
-        computed in compiled code; every other scorer of scikit-learn is called for every tree.
     merge_order : {"random", "gain"}, default="random"
         Which of the parents' splits is taken first in a merge: a random one, as in the paper, or
         the one with the largest decrease of Gini impurity.
     prune : {"ccp", "reduced_error"} or None, default="ccp"
         How the pruned twin that joins the population with every merged or mutated tree is made:
         the best tree of the cost-complexity path on the validation rows, or reduced-error pruning.
-    min_samples_leaf : int, default=3
-        Training rows that a leaf has at least.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree. Larger trees are cut back along their cost-complexity path.
     selection : {"auto", "forest", "best", "one_se"}, default="auto"
         Which tree of `pareto_front_` is the result.
 
@@ -141,85 +183,62 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         fractions of its rows' labels. What `predict` answers does not depend on it.
     n_iter_no_change : int or None, default=None
         Stop after this many iterations in which the best score did not rise.
-    time_limit : float or None, default=None
-        Seconds after which the search stops and the best tree so far is the result. If the
-        trees of the first population would take too long on all rows, they are grown on some of
-        them, drawn at random; their leaves are labelled by all rows. A model of yours that is being
-        fitted is not interrupted.
-    n_jobs : int or None, default=None
-        Threads for fitting the first population and, on large data, for breeding. The result
-        does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Controls bootstraps, held-out rows and breeding.
     verbose : int, default=0
         If positive, lines are printed while the first population grows and for every iteration.
 
-    Attributes
-    ----------
-    decision_tree_ : DecisionTreeClassifier
-        The result, a real scikit-learn tree. Its nodes count all rows given to `fit`; their values
-        are the probabilities that `shrinkage` makes of these.
-    {classes_}
-    pareto_front_ : Bunch
-        The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
-        ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
-        chooses (NaN with another selection); and ``trees``, a list of `DecisionTreeClassifier`.
-        Small trees may be missing if `time_limit` stopped the search.
-    history_ : Bunch
-        Arrays over the iterations, the first entry being the first population: ``best_score``
-        and ``mean_score``, of the fitness; ``n_leaves`` of the fittest tree and
-        ``population_size``.
-    ensemble_score_ : float
-        Score, on the validation rows, of the first population voting together with
-        their class fractions; of the trees that were reached before `time_limit`.
-    validation_score_ : float
-        Score of `decision_tree_` on the validation rows, before they were counted in.
-    n_leaves_ : int
-        Leaves of `decision_tree_`.
-    n_nodes_ : int
-        Nodes of `decision_tree_`.
-    n_iter_ : int
-        Iterations done.
-    {features_in}
-
     See Also
     --------
+    ParetoFrontDisplay : Draws the trees of all sizes.
     merge_trees : Exact average of fitted trees as one tree.
     InterpretableSingleModel : Tree grown top-down from what an ensemble predicts.
 
     Notes
     -----
-    Survival is elitist: the fittest tree met is in `pareto_front_`. With ``training_weight=0``,
-    ``selection="best"`` and ``scoring="accuracy"``, the tree is never worse on the validation
-    rows than the best tree of the first population, since counting the validation rows into the
-    leaves at the end cannot lower their accuracy. The paper's setting is
+    To merge trees, their decision regions are intersected, labelled by the training rows, and
+    written back as a tree.
+
+    The fittest tree met is always kept in `pareto_front_`. With ``training_weight=0``,
+    ``selection="best"`` and ``scoring="accuracy"``, the result is never worse on the validation
+    rows than the best tree of the first population. (Counting the validation rows into the leaves
+    at the end cannot lower their accuracy.) The paper's setting is
     ``GenesimClassifier("paper", n_crossovers=10, training_weight=0, selection="best",
     shrinkage=0)``.
 
     A frozen ensemble may have seen the rows that are held out here. Its splits then know them, and
     scores on them are too good. Give rows that the ensemble has not seen, or use
     ``fitness="oob"``. A ``UserWarning`` is given if each leaf holds at least as many of the rows as
-    it saw when it was fitted; rows never seen would do so with a chance below 1 in 10000. Forests
-    of bootstrap samples are compared on the rows in their bags, which are known only if the rows
-    stand in the same order. If there is no warning, rows may still have been seen.
+    it saw when it was fitted. Rows never seen would do so with a chance below 1 in 10,000. Without
+    a warning, rows may still have been seen: the bags of a forest of bootstrap samples are known
+    only if the rows stand in the same order.
 
     References
     ----------
-    G. Vandewiele, K. Lannoye, O. Janssens, F. Ongenae, F. De Turck and S. Van Hoecke,
-    "A genetic algorithm for interpretable model extraction from decision tree ensembles", 2017.
-    https://doi.org/10.1007/978-3-319-67274-8_10
+    .. [1] G. Vandewiele, K. Lannoye, O. Janssens, F. Ongenae, F. De Turck and S. Van Hoecke,
+       "A genetic algorithm for interpretable model extraction from decision tree ensembles", 2017.
+       https://doi.org/10.1007/978-3-319-67274-8_10
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ensemble_simplify import GenesimClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X, y)
-    >>> bool(model.score(X, y) > 0.9)
-    True
-    >>> small = model.at(n_leaves=3)
-    >>> int(small.get_n_leaves())
-    3
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X[::2], y[::2])
+    >>> print(f"{model.n_leaves_} leaves, accuracy {model.score(X[1::2], y[1::2]):.3f}")
+    3 leaves, accuracy 0.947
+    >>> print(model.export_text())
+    |--- petal length (cm) <= 2.7
+    |   |--- class: 0 (95.3 % of rows expected, 25 training rows)
+    |--- petal length (cm) > 2.7
+    |   |--- petal width (cm) <= 1.7
+    |   |   |--- class: 1 (89... % of rows expected, 25 training rows)
+    |   |--- petal width (cm) > 1.7
+    |   |   |--- class: 2 (8... % of rows expected, 25 training rows)
+    <BLANKLINE>
+
+    A smaller tree, without fitting again:
+
+    >>> model.at(n_leaves=2).n_leaves_
+    2
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -397,12 +416,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         """
         check_is_fitted(self)
         if not isinstance(n_leaves, Integral):
-            raise ValueError(f"n_leaves={n_leaves!r} must be an integer, the most leaves wanted.")
+            raise ValueError(f"n_leaves={n_leaves!r} is not a whole number of leaves. Give one.")
         sizes = self.pareto_front_.n_leaves
         if n_leaves < sizes[0]:
             raise ValueError(
-                f"n_leaves={n_leaves}, but the smallest tree met has {sizes[0]} leaves. Ask for "
-                f"{sizes[0]} or more."
+                f"n_leaves={n_leaves}, but the smallest tree that was found has {sizes[0]} leaves. "
+                f"Ask for {sizes[0]} or more."
             )
         other = copy(self)
         other._set_tree(int(np.searchsorted(sizes, n_leaves, side="right")) - 1)
@@ -510,7 +529,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if evolution.stopped:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds stopped the search after {self.n_iter_} of "
-                f"n_iter={self.n_iter} iterations. Raise it, or lower n_bootstraps or n_iter."
+                f"n_iter={self.n_iter} iterations. The tree is the best one found by then. Raise "
+                "time_limit, or lower n_bootstraps or n_iter."
             )
 
     def _set_front(self, population, scorer, decode, X, weight, rows, deadline):

@@ -367,10 +367,9 @@ def _warn_of_rows_seen(estimators, X, given, weight):
         if fitted is not estimator and has_seen(inner, numbers, weight):
             warn(
                 f"estimators[{i}]={type(fitted).__name__}(...) seems to have been fitted on the "
-                "rows given to fit, of which some are held out to choose the tree: its leaves "
-                "hold as many of them as they saw when it was fitted. Scores on these rows, and "
-                "so the choice, are then too optimistic. Give rows it has not seen, or use "
-                "fitness='oob'."
+                "rows given to fit: its leaves hold as many of them as they saw when it was "
+                "fitted. Some of these rows are held out to choose the tree, so the choice is too "
+                "optimistic. Give rows that the model has not seen, or use fitness='oob'."
             )
 
 

@@ -51,7 +51,7 @@ def merge_trees(
     were fitted apart, for instance at sites that cannot share their rows. Its leaves are the
     non-empty intersections of the leaves of all models, so their number can grow fast.
 
-    Read more in the :ref:`User Guide <beyond_one_machine>`.
+    Read more in the :ref:`User Guide <merge_trees>`.
 
     Parameters
     ----------
@@ -66,16 +66,6 @@ def merge_trees(
     max_leaf_nodes : int, default=100_000
         Raise an error if the result has more leaves. Their number can grow like the product of the
         numbers of leaves of all trees.
-    allow_nan : bool, default=False
-        Whether the result is the mean on rows with missing values, too. It has more leaves then:
-        where a model sends missing values left, they are split off. A single tree is always copied
-        together with the sides to which it sends missing values. Unknown levels that the models
-        take for missing values are always part of the mean.
-    shrinkage : float, default=0.0
-        How many rows the ancestors of a node count for in its class probabilities, in every tree
-        before the mean is taken (hierarchical shrinkage). Then the result is not exactly the mean,
-        and its probabilities are better on new rows if the trees were grown deep; its labels are
-        those of the mean. 10 is the default of `GenesimClassifier`.
     time_limit : float or None, default=None
         Seconds after which the merge ends with an error.
 
@@ -86,6 +76,19 @@ def merge_trees(
         shared equally among the leaves of the result inside it. Where the models know columns of
         text or categories, a pipeline of two steps: one that numbers the levels, and the tree. It
         predicts on their tables, and :func:`export_tree` writes it in their words.
+
+    Other Parameters
+    ----------------
+    allow_nan : bool, default=False
+        Whether the result is the mean on rows with missing values, too. It has more leaves then:
+        where a model sends missing values left, they are split off. A single tree is always copied
+        together with the sides to which it sends missing values. Unknown levels that the models
+        take for missing values are always part of the mean.
+    shrinkage : float, default=0.0
+        How many rows the ancestors of a node count for in its class probabilities, in every tree
+        before the mean is taken (hierarchical shrinkage). The probabilities are then better on new
+        rows if the trees were grown deep. They are no longer exactly the mean, but the labels stay
+        those of the mean. 10 is the default of `GenesimClassifier`.
 
     Raises
     ------
@@ -110,6 +113,8 @@ def merge_trees(
     >>> north = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], y[::2])
     >>> south = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[1::2], y[1::2])
     >>> tree = merge_trees([north, south])
+    >>> int(tree.get_n_leaves())
+    6
     >>> mean = (north.predict_proba(X) + south.predict_proba(X)) / 2
     >>> bool(abs(tree.predict_proba(X) - mean).max() < 1e-12)
     True
@@ -218,7 +223,7 @@ def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
     if cells is None and time.monotonic() >= deadline:
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
-            "smaller trees, raise the limit, or breed a small tree with GenesimClassifier."
+            "smaller trees, raise time_limit, or breed a small tree with GenesimClassifier."
         )
     if cells is None:
         raise _too_many_leaves(max_leaf_nodes)
@@ -299,7 +304,7 @@ def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit):
 def _too_many_leaves(max_leaf_nodes):
     return ValueError(
         f"The merged tree has more than max_leaf_nodes={max_leaf_nodes} leaves. Merge fewer or "
-        "smaller trees, raise the limit, or breed a small tree with GenesimClassifier."
+        "smaller trees, raise max_leaf_nodes, or breed a small tree with GenesimClassifier."
     )
 
 
@@ -308,9 +313,9 @@ def _refuse_missing(models, parts):
     for i, (model, part) in enumerate(zip(models, parts, strict=True)):
         if any(missing_directions(tree)[1] for tree in part.trees):
             raise ValueError(
-                f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values, which "
-                "the merged tree would not follow. Set allow_nan=True to have it follow them, at "
-                "the price of more leaves, or fit the models on rows without missing values."
+                f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values. Set "
+                "allow_nan=True to have the merged tree answer them as the models do, with more "
+                "leaves, or fit the models on rows without missing values."
             )
 
 

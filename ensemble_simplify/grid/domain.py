@@ -29,15 +29,14 @@ MAX_CLAUSES = 20_000
 class Domain:
     """Which inputs can occur, for the parameter ``domain`` of estimators and functions.
 
-    Knowing this makes trees smaller and proofs faster, and leaves out counterexamples that nobody
-    can meet. Features are given by index, or by name if the data have names of columns.
+    With a domain, trees become smaller and proofs faster, and counterexamples that nobody will ever
+    meet are left out. Features are given by index, or by name if the data have names of columns.
 
     Parameters
     ----------
     bounds : mapping of a feature to (low, high)
-        The lowest and the highest value; both belong to the domain. None leaves an end open. For
-        models that round numbers to float32, an end stands for the float32 number that it is
-        rounded to.
+        The lowest and the highest value. Both belong to the domain, and None leaves an end open.
+        For models that round numbers to float32, an end is rounded as well.
     integers : list of features or "all"
         Features that only take whole numbers.
     one_hot : list of lists of features
@@ -48,19 +47,38 @@ class Domain:
         Chains of 0/1 features: if one is 1, the next is 1, too. ``("age<20", "age<25")`` says that
         everyone below 20 is also below 25.
     missing : list of features, "all" or None
-        Features that may be missing (NaN). None: those that are missing in some of the rows that
-        come with the domain (the training rows of an estimator, or `X` of `verify`), and columns of
-        levels in which the model takes unknown levels for missing values.
+        Features that may be missing (NaN). None: the features that are missing in some of the rows
+        that come with the domain (the training rows of an estimator, or `X` of `verify`), and
+        columns of levels in which the model takes unknown levels for missing values.
 
     Examples
     --------
+    A tree that must answer as a forest does, everywhere or for large flowers alone:
+
     >>> from sklearn.datasets import load_iris
-    >>> from ensemble_simplify import BornAgainClassifier, Domain
-    >>> X, y = load_iris(return_X_y=True)
-    >>> domain = Domain(bounds={j: (0, 8) for j in range(4)})
-    >>> tree = BornAgainClassifier(domain=domain, random_state=0).fit(X, y)
-    >>> bool(tree.verify())
-    True
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from ensemble_simplify import BornAgainClassifier, Domain, verify
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    >>> born = BornAgainClassifier(FrozenEstimator(forest), objective="leaves", random_state=0)
+    >>> everywhere = born.fit(X, y).n_leaves_
+    >>> domain = Domain(bounds={name: (X[name].quantile(0.4), X[name].max()) for name in X})
+    >>> rows = X[(X >= X.quantile(0.4)).all(axis=1)]
+    >>> tree = born.set_params(domain=domain).fit(rows, y[rows.index])
+    >>> everywhere, tree.n_leaves_
+    (30, 10)
+    >>> verify(forest, tree, domain=domain)
+    Verification(equal=True: proven for every input in the domain; ... in ... s)
+
+    Whole numbers, one-hot groups and implications:
+
+    >>> domain = Domain(
+    ...     bounds={"age": (18, 120), "income": (0, None)},
+    ...     integers=["age"],
+    ...     one_hot=[["own", "rent", "other"]],
+    ...     implies=[("age<20", "age<25")],
+    ... )
     """
 
     bounds: Mapping = field(default_factory=dict)
@@ -154,7 +172,8 @@ class _DomainReader:
             if self.missing[j]:
                 raise ValueError(
                     f"domain has the feature {j} in a group or implication, but it may be missing. "
-                    "Leave it out of one of the two: name in missing what can be missing."
+                    "Take it out of the group, or name in Domain(missing=...) the features that "
+                    "can be missing without it."
                 )
         for feature, (first, last) in entry.items():
             j = self._number(feature)
@@ -185,8 +204,8 @@ class _DomainReader:
         given = feature.item() if isinstance(feature, np.generic) else feature
         raise ValueError(
             f"domain names the feature {given!r}, but the data has {n_features} features"
-            f"{', named otherwise' if self.numbers else ' without names'}. Name features by "
-            "index, or by name where X has names."
+            f"{' with other names' if self.numbers else ' without names'}. Give features by "
+            "index, or by the names that X has."
         )
 
     def _mask(self, name, entry):

@@ -58,53 +58,55 @@ class Agreement:
     Attributes
     ----------
     share : float
-        Share of the rows of `X` that the models answer alike: with the same label, or with numbers
-        that are at most `atol` apart; nan without rows.
+        Share of the rows of `X` to which the models give the same answer: the same label, or
+        numbers that are at most `atol` apart. nan without rows.
     interval : pair of float
-        Where the probability that they answer alike lies, for rows drawn as those of `X` were, at
-        the confidence asked for (Clopper and Pearson); (0, 1) without rows.
+        Confidence interval of the probability of the same answer, for rows like those of `X`
+        (Clopper and Pearson). (0, 1) without rows.
     n_rows, n_different : int
-        Rows of `X`, and how many the models answer otherwise.
+        Rows of `X`, and how many of them get different answers.
     volume : pair of float
-        Where the share of the volume of the box lies on which they answer alike: proven, if both
-        models can be read; otherwise the interval below. The volume is that of all real numbers in
-        the box, in the arithmetic of doubles. Where a model compares numbers that are finer than
-        float32 (HistGradientBoosting, LightGBM, pipelines), those between a threshold and the
-        next float32 count as not settled.
+        Bounds on the share of the volume of the box on which the answers are the same. They are
+        proven if both models can be read (see `is_read`). Otherwise they are `volume_interval`. The
+        volume is that of all real numbers in the box, in the arithmetic of doubles. If a model
+        compares numbers that are finer than float32 (HistGradientBoosting, LightGBM, pipelines),
+        the numbers between a threshold and the next float32 number count as not settled.
     volume_estimate : float
         The same share, estimated from points drawn from the box.
     volume_interval : pair of float
-        Its interval at the confidence asked for; independent of the proof.
+        Confidence interval of this share, from the same points. It does not use the proof.
     box : pair of ndarray of shape (n_features,)
         Lower and upper ends of the box: the range of the rows, or the bounds of the domain.
     counterexamples : ndarray of shape (n, n_features)
-        Some rows on which the models differ, those of `X` first; of numbers, those rows of `X` that
-        are furthest apart.
+        Some rows with different answers, those of `X` first. If numbers were compared, these are
+        the rows of `X` with the largest differences.
     predictions : list of pairs
-        What the models answer to them: labels, values, or probabilities of each one's classes.
+        What the models answer to these rows: labels, values, or the probabilities of each one's
+        classes.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     is_read : bool
-        Whether both models could be read, so that the bounds on volume are proven.
+        Whether both models could be read, so that the bounds on the volume are proven.
     seconds : float
         Time taken.
     table : Table
-        What the numbers of `counterexamples` stand for, where the models take tables of text or
-        categories; see `to_frame`.
+        What the numbers of `counterexamples` stand for, if the models take tables of text or
+        categories. `to_frame` uses it.
     atol : float or None
-        Of numbers: the tolerance; None: labels were compared.
+        The tolerance, as a number. None: labels were compared.
     differences : ndarray of shape (n_rows,) or None
-        Of numbers: the absolute difference of the models' answers to each row of `X`; of
-        probabilities, that of the class on which they are furthest apart.
+        The absolute difference of the two answers to each row of `X`. For probabilities, the
+        largest one over the classes. None: labels were compared.
     r2 : float or None
-        Of values: the coefficient of determination of the second model's answers, where those of
-        the first are the truth; nan without rows.
+        Coefficient of determination of the second model's values, with the values of the first as
+        the truth. nan without rows. None: values were not compared.
     max_difference : float or None
-        Of numbers: the largest difference that was seen, in a row of `X` or anywhere in the box.
+        The largest difference that was seen, in a row of `X` or anywhere in the box. None: labels
+        were compared.
     max_difference_bound : float or None
-        Of numbers: no difference is larger, in a row of `X` or anywhere in the box; infinite if it
-        is not proven. Where a model compares numbers that are finer than float32, and the other
-        one does not, it holds for those that float32 represents.
+        It is proven that no difference is larger, in a row of `X` or anywhere in the box. Infinite
+        if nothing is proven. If only one model compares numbers that are finer than float32, the
+        bound holds for the numbers that float32 represents. None: labels were compared.
 
     Examples
     --------
@@ -116,10 +118,10 @@ class Agreement:
     >>> forest = RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2])
     >>> tree = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     >>> outcome = agreement(forest, tree, X[1::2], random_state=0)
-    >>> outcome.n_rows
-    75
-    >>> outcome.interval[0] < outcome.share < outcome.interval[1]
-    True
+    >>> print(f"{outcome.n_different} of {outcome.n_rows} rows get different answers")
+    1 of 75 rows get different answers
+    >>> print("probability of the same answer: {:.3f} to {:.3f}".format(*outcome.interval))
+    probability of the same answer: 0.928 to 1.000
     """
 
     share: float
@@ -143,18 +145,19 @@ class Agreement:
     max_difference_bound: float | None = None
 
     def quantile(self, share: float) -> tuple[float, float, float]:
-        """How far apart numbers are on a share of rows like those of `X`, at most.
+        """The difference that a given share of rows like those of `X` does not exceed.
 
         Parameters
         ----------
         share : float in (0, 1)
-            0.5 asks for the median difference, 0.9 for the one that one row in ten exceeds.
+            0.5 asks for the median difference. 0.9 asks for the difference that one row in ten
+            exceeds.
 
         Returns
         -------
         value, low, high : float
-            The quantile of `differences`, and the ends of its interval at `confidence`, which are
-            two of the differences: 0 and infinity where there are too few rows to tell.
+            The quantile of `differences`, and the ends of its confidence interval. Each end is one
+            of the differences. With too few rows, the ends are 0 and infinity.
 
         Raises
         ------
@@ -171,14 +174,13 @@ class Agreement:
         >>> forest = RandomForestRegressor(5, random_state=0).fit(X[::2], y[::2])
         >>> tree = DecisionTreeRegressor(max_depth=3).fit(X[::2], forest.predict(X[::2]))
         >>> outcome = agreement(forest, tree, X[1::2], atol="50%", time_limit=1, random_state=0)
-        >>> value, low, high = outcome.quantile(0.5)
-        >>> bool(low < value < high)
-        True
+        >>> print("half of the differences are at most {:.0f}".format(*outcome.quantile(0.5)))
+        half of the differences are at most 20
         """
         if self.differences is None or not self.n_rows:
             raise ValueError(
-                "Quantiles are of the differences of numbers on rows. Compare two regressors, or "
-                "probabilities by atol, on rows X."
+                "There are no differences of numbers to take quantiles of. Compare two regressors, "
+                "or two classifiers with atol, and give rows X."
             )
         if not 0 < share < 1:
             raise ValueError(f"share={share!r} must be a number between 0 and 1.")
@@ -191,12 +193,13 @@ class Agreement:
         Parameters
         ----------
         feature_names : sequence of str or None, default=None
-            None: ``x0``, ``x1``, ...
+            Names of the features. None: ``x0``, ``x1``, ...
 
         Returns
         -------
         pandas.DataFrame
-            A row each: its features, and the columns ``model_a`` and ``model_b``.
+            One row for each counterexample: its features, and the answers of both models in the
+            columns ``model_a`` and ``model_b``.
         """
         import pandas as pd
 
@@ -286,10 +289,10 @@ def agreement(
     """Measure how often, where, and how closely two models agree.
 
     The agreement is measured on the rows `X`, and on the volume of a box of possible inputs. Two
-    classifiers agree where they answer the same label or, with `atol`, where their probabilities
-    are that close; two regressors, where their values are.
+    classifiers agree on a row if they answer the same label or, with `atol`, if their probabilities
+    are that close. Two regressors agree if their values are that close.
 
-    Read more in the :ref:`User Guide <verify>`.
+    Read more in the :ref:`User Guide <agreement>`.
 
     Parameters
     ----------
@@ -298,14 +301,14 @@ def agreement(
         are tree models that can be read (see :func:`verify`), the bounds on the volume are proven.
         Otherwise they are estimated from random points.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows on which neither model was fitted, and which are like the rows on which the agreement
-        matters. Without them, `domain` must bound every feature.
+        Rows like those that the models will meet, on which neither model was fitted. Without them,
+        `domain` must bound every feature.
     atol : float, str or None, default=None
-        Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%" is
-        that share of the standard deviation of the first model's answers to the rows `X`. For
+        Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%"
+        means that share of the standard deviation of the first model's answers to the rows `X`. For
         classifiers, the answers are the probabilities of all classes (0 for a class that a model
-        does not know). None: classifiers are compared by label, and regressors agree only where
-        they give the very same number.
+        does not know). None: classifiers are compared by label, and regressors agree only if they
+        give the very same number.
     domain : Domain, dict or None, default=None
         The box in which the volume is measured. Its bounds replace the range of the rows; features
         that it calls integers are counted in whole numbers. Groups and implications are not
@@ -314,19 +317,19 @@ def agreement(
         Confidence of the intervals.
     time_limit : float or None, default=None
         Seconds for random points and proofs together. None: 100,000 points, and at most 20,000
-        boxes each for the volume, or 1,000 (of numbers of large forests, fewer) if these settle
-        less than 1 % of it, and for the bound on the largest difference.
+        boxes each for the volume and for the largest difference. If 1,000 boxes settle less than
+        1 % of the volume, no more are tried (for numbers of large forests, fewer).
     random_state : int, RandomState instance or None, default=None
         Seeds the random points.
 
     Returns
     -------
     agreement : Agreement
-        ``share``: the share of the rows with the same answer; ``interval``: a confidence interval
-        of the probability of the same answer; ``volume``: bounds on the share of the box with the
-        same answer; ``counterexamples``: some rows with different answers. Of numbers, it has also
-        their ``differences`` on the rows, ``r2``, ``quantile(share)`` of the differences with an
-        interval, and ``max_difference`` with ``max_difference_bound``.
+        Its attribute ``share`` is the share of the rows with the same answer, ``interval`` a
+        confidence interval of the probability of the same answer, and ``volume`` bounds the share
+        of the box with the same answer. ``counterexamples`` are some rows with different answers.
+        If numbers are compared, there are also the ``differences`` on the rows, ``r2``,
+        ``quantile(share)`` of the differences, ``max_difference`` and ``max_difference_bound``.
 
     Raises
     ------
@@ -339,24 +342,27 @@ def agreement(
 
     See Also
     --------
-    verify : Whether they agree everywhere.
+    verify : Whether two models agree everywhere.
+    differences : Where two models differ, in short rules.
 
     Notes
     -----
-    The interval of Clopper and Pearson covers the true probability at least as often as
-    `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
-    certain, if both models can be read: a box is settled if both models provably give the same
-    answer in it, or one class each. All other boxes are halved, the largest first, until the time
-    or the number of boxes is used up. Most models round numbers to float32 before they compare
-    them, and the bounds count how many numbers are rounded to which side of a threshold. Two models
-    that compare float64 numbers (HistGradientBoosting, LightGBM) are compared on all of these. Of
-    pipelines, and of models of both kinds, numbers between a threshold and the next float32 remain
-    open: that matters where a column spans few float32 numbers, as seconds since 1970 do.
+    *Rows.* The interval of Clopper and Pearson [1]_ covers the true probability at least as often
+    as `confidence` says, if the rows are drawn independently. The intervals of quantiles hold for
+    any distribution.
 
-    Of numbers, a box is settled if all answers in it are provably within the tolerance, or none
-    are. The largest difference is bounded as by :func:`verify`, within the box. Probabilities that
-    :func:`verify` does not compare are estimated from random points. Intervals of quantiles have
-    two of the differences as their ends: they hold for any distribution.
+    *Volume.* The bounds are certain if both models can be read. A box is settled if both models
+    provably give the same answer in it, or one class each. If numbers are compared, it is settled
+    if all answers in it are provably within the tolerance, or none are. All other boxes are halved,
+    the largest first, until the time or the number of boxes is used up. The largest difference is
+    bounded as by :func:`verify`, within the box. Probabilities that :func:`verify` does not compare
+    are estimated from random points.
+
+    *Rounding.* Most models round numbers to float32 before they compare them, and the bounds count
+    how many numbers are rounded to which side of a threshold. Two models that compare float64
+    numbers (HistGradientBoosting, LightGBM) are compared on all of these. For pipelines, and for
+    one model of each kind, numbers between a threshold and the next float32 number remain open.
+    That matters in columns that span few float32 numbers, such as seconds since 1970.
 
     References
     ----------
@@ -373,9 +379,10 @@ def agreement(
     >>> deep = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     >>> flat = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], y[::2])
     >>> outcome = agreement(deep, flat, X[1::2], random_state=0)
-    >>> low, high = outcome.volume
-    >>> bool(low == high)
-    True
+    >>> print(f"{outcome.share:.1%} of {outcome.n_rows} rows")
+    98.7% of 75 rows
+    >>> print("{:.1%} to {:.1%} of the volume".format(*outcome.volume))
+    75.5% to 75.5% of the volume
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     check_atol(atol, X is not None)

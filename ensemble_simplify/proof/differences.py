@@ -32,7 +32,7 @@ from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_doma
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.volume import box_of, share_of
 from ensemble_simplify.reading import Model, Table, is_plain
-from ensemble_simplify.writing import ALL, NamedTree, Span, one_line, percent, plain
+from ensemble_simplify.writing import ALL, NamedTree, Span, counted, one_line, percent, plain
 
 # Numbers (rows times columns) from which the rules are found, at most; rows are counted on all.
 GROWN_ON = 4_000_000
@@ -57,28 +57,28 @@ class Difference:
     Attributes
     ----------
     rule : str
-        Which rows it holds, in the user's columns; ``"every row"`` if it holds them all.
+        The conditions on the columns that its rows meet, or ``"every row"``.
     rows : ndarray of intp
         Numbers of its rows in `X`, ascending.
     n_rows : int
         Number of its rows.
     n_differing : int
-        On how many of them the models differ.
+        Number of its rows on which the models differ.
     share : float
-        Its share of the rows of `X`.
+        Share of the rows of `X` that are in the rule.
     volume : float
-        Its share of the volume: the probability that it holds a point of which each column is
-        drawn by itself, and evenly. Numbers are drawn from the range of the column in `X`, or from
-        its bounds in the domain: as whole numbers if the column is of integers or booleans, or
-        the domain says so. Of a column with levels, all levels have the same chance. A value is
-        missing as often as it is in `X`.
+        Probability that a random point meets the rule, if each column is drawn independently and
+        evenly. Numbers are drawn from the range of the column in `X`, or from its bounds in the
+        domain. They are whole numbers if the column holds integers or booleans, or if the domain
+        says so. In a column with levels, all levels have the same chance. A value is missing as
+        often as in `X`.
     share_differing : float
-        The share of its rows on which the models differ.
+        Share of the rule's rows on which the models differ.
     share_of_differences : float
-        Its share of all rows on which the models differ.
+        Of all rows on which the models differ, the share that is in the rule.
     answers : pair
-        What the models answer where they differ there: the most frequent pair of labels, or in
-        regression the mean of each one's values.
+        What the models answer on the rule's rows on which they differ: the most frequent pair of
+        labels, or in regression the mean of each model's values.
     is_mean : bool
         Whether `answers` are means of values.
 
@@ -120,11 +120,10 @@ class Difference:
             How many rows it holds, on how many of them the models differ, and what they answer.
         """
         first, second = map(_shown, self.answers)
-        n_rows = f"{self.n_rows:,} row{'' if self.n_rows == 1 else 's'}"
         most = "on average" if self.is_mean else "mostly"
         return (
             f"{self.rule} ({percent(self.share)} of the rows, {percent(self.volume)} of the "
-            f"volume): they differ on {self.n_differing:,} of {n_rows} "
+            f"volume): they differ on {self.n_differing:,} of {counted(self.n_rows, 'row')} "
             f"({percent(self.share_differing)}); {model_a} says {most} {first}, {model_b} {second}"
         )
 
@@ -148,20 +147,20 @@ class Difference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differences:
-    """Outcome of `differences`: a list of `Difference`, that of the most differing rows first.
+    """Outcome of `differences`: a list of rules, with the most differing rows first.
 
     Attributes
     ----------
     rules : list of Difference
-        No row is in two of them.
+        The rules. No row is in two of them.
     n_rows, n_differing : int
-        Rows of `X`, and on how many the models differ.
+        Number of rows of `X`, and of those on which the models differ.
     atol : float or None
-        Values that are further apart differ; None: labels were compared.
+        Values that are further apart than this differ. None: labels were compared.
     mean_difference : float or None
-        Mean absolute difference of the values; None: labels were compared.
+        Mean absolute difference of the values. None: labels were compared.
     domain : Domain, dict or None
-        What the volume is a share of; None: the range of the rows.
+        The box of which `volume` is a share. None: the range of the rows.
 
     Examples
     --------
@@ -171,9 +170,9 @@ class Differences:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> deep = DecisionTreeClassifier(random_state=0).fit(X, y)
     >>> flat = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
-    >>> found = differences(flat, deep, X, random_state=0)
-    >>> found[0].answers, found[0].n_differing
-    ((1, 2), 45)
+    >>> differences(flat, deep, X, random_state=0)  # doctest: +NORMALIZE_WHITESPACE
+    The models differ on 50 of 150 rows (33.3 %). 1 rule tells where 45 of these are:
+    ...
     """
 
     rules: list
@@ -198,9 +197,9 @@ class Differences:
         Returns
         -------
         pandas.DataFrame
-            A row each: ``rule``, ``n_rows``, ``n_differing``, ``share``, ``volume``,
-            ``share_differing``, ``share_of_differences``, and what the models answer: ``model_a``,
-            ``model_b``.
+            One row for each rule, with the columns ``rule``, ``n_rows``, ``n_differing``,
+            ``share``, ``volume``, ``share_differing``, ``share_of_differences``, and the answers
+            of the models, ``model_a`` and ``model_b``.
         """
         import pandas as pd
 
@@ -211,17 +210,17 @@ class Differences:
         return pd.DataFrame(told, columns=[*_COUNTS, "model_a", "model_b"])
 
     def summary(self, models: str = "The models") -> str:
-        """How often the models differ, and how much of that the rules tell, in two sentences.
+        """How often the models differ, and how many of these rows the rules hold, in words.
 
         Parameters
         ----------
         models : str
-            What they are called, with a capital letter.
+            What the models are called, with a capital letter.
 
         Returns
         -------
         text : str
-            Without the rules.
+            One or two sentences, without the rules.
         """
         beyond = ""
         if self.atol is not None:
@@ -234,7 +233,7 @@ class Differences:
             f"({percent(self.n_differing / self.n_rows)})."
         )
         if not self.rules:
-            return f"{first} No short rule tells where: these rows are among all others."
+            return f"{first} No short rule tells where: these rows are scattered among all others."
         inside = sum(rule.n_differing for rule in self.rules)
         told = "1 rule tells" if len(self) == 1 else f"{len(self)} rules tell"
         return f"{first} {told} where {inside:,} of these are:"
@@ -310,42 +309,42 @@ def differences(
     domain: Domain | dict | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Differences:
-    """Tell in short rules where two models differ, among rows.
+    """Describe in short rules on which rows two models differ.
 
-    What is told is true of the rows `X`, which both models are asked about; it is no statement
-    about other rows. :func:`verify` finds a difference anywhere, or proves that there is none.
+    Both models are asked about the rows `X`, and the rules are about these rows alone.
+    :func:`verify` finds a difference anywhere, or proves that there is none.
 
     Read more in the :ref:`User Guide <differences>`.
 
     Parameters
     ----------
     model_a, model_b : estimator or function
-        Fitted models that answer the same rows with labels, or both with numbers. Floats of what
-        is no classifier are numbers, all else are labels.
+        Two fitted models, or functions of rows. Both answer with labels, or both with numbers. An
+        answer counts as a number if it is a float and does not come from a classifier.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows, in the form in which the models take them; with text, categories or missing values
-        if they do.
+        Rows in the form in which the models take them. Text, categories and missing values are
+        possible if the models take them.
     max_boxes : int, default=5
-        Rules to tell, at most.
+        The most rules.
     min_rows : int, default=5
-        Rows of a rule, at least.
+        The fewest rows of a rule.
     atol : float, str or None, default=None
-        Of numbers: they differ if they are further apart than this. A text such as "10%" is that
-        share of the standard deviation of the first model's answers to the rows. None: than they
-        are in the mean of the rows.
+        Numbers differ if they are further apart than this. A text such as "10%" means that share of
+        the standard deviation of the first model's answers to the rows. None: the mean distance of
+        the two models' answers.
     domain : Domain, dict or None, default=None
         The box of which the volume of a rule is a share. Its bounds replace the range of the rows,
         and features that it calls integers are counted in whole numbers. Groups and implications
         are not supported here. None: the range of the rows.
     random_state : int, RandomState instance or None, default=None
-        Chooses among splits that are equally good and, of tables of more than 4 million numbers,
-        the rows from which the rules are found; rows are counted on all.
+        Chooses among splits that are equally good. In tables of more than 4 million numbers, it
+        also draws the rows from which the rules are found. Rows are counted on all rows.
 
     Returns
     -------
     Differences
-        A list of rules, that of the most differing rows first; no row is in two of them. It is
-        short, or empty, where no rule tells the rows on which the models differ from the others.
+        A list of rules. It prints as text, and the rules with the most differing rows come first.
+        It is empty if no short rule separates the rows on which the models differ.
 
     Raises
     ------
@@ -362,12 +361,12 @@ def differences(
 
     Notes
     -----
-    A tree of at most 6 levels is grown on the rows, with the entropy of "they differ" as its
-    criterion. Columns with levels are ordered by how often the models differ on each, unless they
-    are ordered categories of pandas; columns of nearly as many levels as rows are left out. A part
-    of the tree stays if it raises the logarithm of the likelihood by more than 2 for each split,
-    and by the logarithm of the number of splits that could have stood there. A rule is told if the
-    models differ on half of its rows, or with twice the odds of all rows.
+    A tree of at most 6 levels is grown that separates the rows on which the models differ from all
+    others, with the entropy as its criterion. Levels are ordered by how often the models differ on
+    each, unless they are ordered categories of pandas. Columns with nearly as many levels as rows
+    are left out. A split stays if it raises the logarithm of the likelihood by more than 2, plus
+    the logarithm of the number of splits that were possible there. A leaf becomes a rule if the
+    models differ on half of its rows, or if their odds of differing are twice those of all rows.
 
     Examples
     --------
@@ -380,12 +379,10 @@ def differences(
     ...     X,
     ...     random_state=0,
     ... )
-    >>> found.n_differing, len(found)
-    (88, 1)
+    >>> print(found.summary())
+    The models differ on 88 of 1,000 rows (8.8 %). 1 rule tells where 88 of these are:
     >>> found[0].rule, found[0].answers
     ('x1 > 0.805 and x0 > 0.505', (True, False))
-    >>> round(found[0].share, 3), round(found[0].volume, 3)
-    (0.088, 0.097)
     """
     check_atol(atol)
     X = X if hasattr(X, "shape") else np.asarray(X)

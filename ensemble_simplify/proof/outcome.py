@@ -9,7 +9,7 @@ import numpy as np
 
 from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.writing import number, one_line, plain
+from ensemble_simplify.writing import counted, number, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,45 +21,46 @@ class Verification(HasEvidence):
     Attributes
     ----------
     equal : bool or None
-        True: proven; False: there is a counterexample; None: a limit came first.
+        True: proven. False: there is a counterexample. None: undecided, see `reason`.
     counterexample : ndarray of shape (n_features,) or None
-        A row on which the models differ, in the dtype of `X`: a row of `X` as it was given, or
-        numbers that float32 represents exactly, unless both models compare float64 numbers. Of
-        models that take tables of text or categories, and of a frame with columns of several kinds
-        of floats, a table of one row.
+        A row on which the models differ, in the dtype of `X`. It is a row of `X` as it was given,
+        or a row of numbers that float32 represents exactly (if both models compare float64 numbers:
+        of any numbers). If the models take tables of text or categories, or a frame has columns of
+        several kinds of floats, it is a table of one row.
     predictions : tuple or None
-        What the two models answer to it: labels, values of regressors, or the probabilities of
-        each one's classes.
+        What the two models answer to this row: labels, values of regressors, or the probabilities
+        of each one's classes.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
         Time taken.
     domain : Domain, dict or None
-        Where the models were compared; None: on every input.
+        Where the models were compared. None: on every input.
     max_changes : int or None
-        Compared were the rows as they were given, and the points that differ from some row in at
-        most so many features; None: all.
+        How many features could differ from a row of `X`. None: all inputs were compared.
     row : int or None
-        With `max_changes`, the row of `X` that is the counterexample, or from which it differs.
+        With `max_changes`, the number of the row of `X` that is the counterexample, or from which
+        the counterexample differs.
     tolerance : pair of float or None
-        Of numbers that were compared: ``(atol, rtol)``; None: labels were.
+        ``(atol, rtol)``, if numbers were compared. None: labels were compared.
     max_difference : float or None
-        Of numbers: the largest absolute difference that was seen, of the models' own answers.
+        The largest absolute difference of the models' own answers that was seen. None: labels were
+        compared.
     max_difference_bound : float or None
-        Of numbers: no absolute difference is larger, at any point that counts.
+        It is proven that no absolute difference is larger, at any point that was compared. None:
+        labels were compared.
     reason : {None, "time", "boxes", "rounding"}
-        Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
-        difference lies within rounding of the tolerance at too many points to look at each. Of
-        labels, the models have the same trees in another order: they differ nowhere but where
-        classes are tied up to rounding, if such points exist.
+        Why it is undecided: `time_limit`, `max_boxes`, or rounding. If numbers were compared,
+        "rounding" means that the largest difference lies within rounding of the tolerance, at too
+        many points to look at each. If labels were compared, it means that the models have the same
+        trees in another order: they can differ only where classes are tied up to rounding.
     finer : bool
-        Whether a model compares numbers that are finer than float32, and they were not followed
-        on such (pipelines; HistGradientBoosting and LightGBM beside a model that rounds). Then
-        only the rows of `X` themselves, which the models were asked about, and inputs that
-        float32 represents were compared. Otherwise, every finite input was.
+        True: only inputs that float32 represents were compared, and the rows of `X` themselves. The
+        reason is a model that compares finer numbers: a pipeline, or HistGradientBoosting or
+        LightGBM beside a model that rounds. False: every finite input was compared.
     row_dtype : str or None
-        Of pipelines that answer rows of float32 otherwise than the same numbers of float64: the
-        type of the rows that were compared. None: rows of any type are answered alike.
+        The type of the rows that were compared, for pipelines that answer rows of float32 otherwise
+        than the same numbers of float64. None: rows of any type get the same answers.
     claim : Claim or None
         What `save` writes.
 
@@ -70,9 +71,12 @@ class Verification(HasEvidence):
     >>> from ensemble_simplify import verify
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    >>> outcome = verify(tree, tree)
-    >>> outcome.equal, outcome.counterexample
-    (True, None)
+    >>> verify(tree, tree)
+    Verification(equal=True: proven for every finite input; ...)
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+    >>> outcome = verify(tree, stump)
+    >>> outcome.equal, outcome.predictions
+    (False, (2, 1))
     """
 
     equal: bool | None
@@ -95,8 +99,7 @@ class Verification(HasEvidence):
         return self.equal is True
 
     def __repr__(self):
-        boxes = "box" if self.n_boxes == 1 else "boxes"
-        effort = f"{self.n_boxes} {boxes} in {self.seconds:.3g} s"
+        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         if self.max_changes is not None:
             effort = f"{self.seconds:.3g} s"
         if self.tolerance is not None:
@@ -127,10 +130,7 @@ class Verification(HasEvidence):
             where += "" if self.domain is None else ", in the domain,"
         if self.max_changes is None:
             return where.rstrip(",")
-        near = (
-            f"that differs from a row of X in at most {self.max_changes} "
-            f"feature{'s' if self.max_changes > 1 else ''}"
-        )
+        near = f"that differs from a row of X in at most {counted(self.max_changes, 'feature')}"
         # finer rows themselves are answered alike, too, but not what is near them
         return f"every row of X, and {where} {near}" if self.finer else f"{where} {near}"
 

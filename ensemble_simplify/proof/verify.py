@@ -60,8 +60,8 @@ def verify(
     """Prove that two tree models give the same answers, or find a row on which they differ.
 
     Two classifiers are compared by their labels or, with `atol`, by their probabilities. Two
-    regressors are compared by their values. By default, all finite inputs count. With `X` and
-    `max_changes`, only points near the rows of `X` do.
+    regressors are compared by their values. By default, all finite inputs are compared. With `X`
+    and `max_changes`, only points near the rows of `X` are.
 
     Read more in the :ref:`User Guide <verify>`.
 
@@ -71,23 +71,17 @@ def verify(
         Two fitted classifiers, or two fitted regressors, on the same features: tree ensembles,
         decision trees, native boosters of LightGBM or XGBoost, pipelines that end in one, or
         estimators of this package. They are not changed.
-    voting : {"estimator", "hard"}, default="estimator"
-        What counts as the answer of a classifier. ``"estimator"``: what ``predict`` returns (with
-        ``n_jobs=None``). ``"hard"``: the class for which most trees vote, each with the same
-        weight; a tie goes to the class that comes first.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
-        input and, near rows of `X`, missing values in columns of `X` that have some; with them,
-        levels that a model takes for missing values because it never saw them.
+        input. Near rows of `X`, a column may then also be missing if it is missing in some row of
+        `X`. Levels that a model takes for missing values, because it never saw them, count there.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows near which the models are compared; needed with `max_changes`. First, both models are
-        asked about the rows themselves, as they are given: a difference there is a counterexample.
+        Rows near which the models are compared. Needs `max_changes`. The rows themselves are
+        compared first, as they are given.
     max_changes : int or None, default=None
-        Compare every point that differs from some row of `X` in at most this many features,
-        whatever values these take. 0: the rows alone. 1: every change of one feature. All these
-        points are tried, so the time grows as the product of the numbers of thresholds of that many
-        features. (Where models are followed on float32 numbers only, near the rows rounded to
-        these.) None: every input counts.
+        How many features may differ from a row of `X`, whatever values they take. 0: the rows
+        alone. 1: every change of one feature. All such points are tried, so the time grows with the
+        number of thresholds, to the power of `max_changes`. None: every input is compared.
     atol, rtol : float or None, default=None
         Absolute and relative tolerance for numbers. Answers a and b of the two models count as
         equal if ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. For
@@ -96,9 +90,6 @@ def verify(
         give the very same numbers. If one is None, it is 0.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
-    max_boxes : int or None, default=None
-        Boxes of the feature space to look at before the attempt ends undecided; not used with
-        `max_changes`.
 
     Returns
     -------
@@ -106,6 +97,16 @@ def verify(
         Its attribute ``equal`` is True (proven), False (see ``counterexample``) or None (undecided,
         see ``reason``). If numbers are compared, the largest difference lies between
         ``max_difference`` and ``max_difference_bound``.
+
+    Other Parameters
+    ----------------
+    voting : {"estimator", "hard"}, default="estimator"
+        What counts as the answer of a classifier. ``"estimator"``: what ``predict`` returns (with
+        ``n_jobs=None``). ``"hard"``: the class for which most trees vote, each with the same
+        weight. A tie goes to the class that comes first.
+    max_boxes : int or None, default=None
+        How many boxes of the feature space are looked at before the attempt ends undecided. Unlike
+        `time_limit`, it does not depend on the machine. Not used with `max_changes`.
 
     Raises
     ------
@@ -119,32 +120,33 @@ def verify(
     See Also
     --------
     agreement : How often, where, and how closely two models agree.
+    differences : Where two models differ, in short rules.
     FaithfulPruner : Fewer trees that keep every answer.
 
     Notes
     -----
-    Predictions are compared by label, so the models may know different classes or keep them in
-    another order. Two models that compare float64 numbers (HistGradientBoosting, LightGBM), and two
-    that round to float32 themselves, are compared on every finite row. One of each kind, and
-    pipelines, are compared on the rows that float32 represents.
+    The models may know different classes, or have them in another order: labels are compared, not
+    their numbers.
 
-    Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
-    soft votes of these, and forests converted to ONNX or treelite), and, by `atol` alone, between
-    two boosted classifiers of the same two classes, whose probabilities are a sigmoid of a sum.
-    Others are refused.
+    *Which inputs.* Two models that round to float32 themselves, and two that compare float64
+    numbers (HistGradientBoosting, LightGBM), are compared on every finite row. One of each kind,
+    and pipelines, are compared on the rows that float32 represents. With `max_changes`, these are
+    near the rows rounded to float32.
 
-    Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
-    tie or of the tolerance is decided by the models themselves. The same trees in the same order
-    are equal at once, and in another order where sums cannot round. Elsewhere, another order of
-    the same trees is a different model: sums round otherwise, and where classes are all but tied
-    that can turn a label. Regressors without a tolerance are alike only if they are bit for bit; a
-    tolerance of ``1e-9`` times the largest value forgives rounding.
+    *Which probabilities.* Those that are means over trees: of trees, forests, bagging, soft votes
+    of these, and forests converted to ONNX or treelite. By `atol` alone, also those of two boosted
+    classifiers of the same two classes, which are a sigmoid of a sum. Others are refused.
 
-    Time can grow exponentially with the number of features: deciding equality is NP-hard. With
-    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
-    on both models at once are close where the models are much alike, as a pruned ensemble and the
-    whole one are: each box needs, for a weight m, the largest sum of m times the one's lead and
-    the other's lead the other way, in which most trees cancel [1]_.
+    *Rounding.* Bounds are in real numbers and keep a margin for all rounding. Within the margin of
+    a tie, or of the tolerance, the models themselves are asked. The same trees in the same order
+    are equal at once. The same trees in another order are a different model if their sums round:
+    the label can change where two classes are nearly tied. Regressors without a tolerance are equal
+    only bit for bit. A tolerance of ``1e-9`` times the largest value forgives rounding.
+
+    *Time.* To decide equality is NP-hard, so the time can grow exponentially with the number of
+    features. With `max_changes` it cannot: there are at most ``n_samples * thresholds **
+    max_changes`` points. Both models are bounded at once, and trees that they share cancel [1]_. So
+    a pruned ensemble is compared with the whole one in few boxes.
 
     References
     ----------
@@ -162,11 +164,11 @@ def verify(
     >>> forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
     >>> tree = DecisionTreeClassifier(random_state=0).fit(X, forest.predict(X))
     >>> outcome = verify(forest, tree)
-    >>> bool(outcome)
-    False
+    >>> outcome
+    Verification(equal=False: 1 against 0 at [5.8499999, 2, 4, 0.774999976]; ... boxes in ... s)
     >>> row = outcome.counterexample.reshape(1, -1)
-    >>> bool(forest.predict(row) == tree.predict(row))
-    False
+    >>> forest.predict(row), tree.predict(row)
+    (array([1]), array([0]))
 
     A model whose leaves were rounded, and how far its predictions can move:
 
@@ -179,10 +181,8 @@ def verify(
     >>> for tree in rounded.estimators_.ravel():
     ...     tree.tree_.value[...] = tree.tree_.value.round(3)
     >>> outcome = verify(model, rounded, atol=0.001)
-    >>> outcome.equal
-    True
-    >>> outcome.max_difference <= outcome.max_difference_bound < 0.001
-    True
+    >>> outcome.equal, round(outcome.max_difference, 4), round(outcome.max_difference_bound, 4)
+    (True, 0.0005, 0.0005)
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     models = [Model.of(model, voting=voting) for model in (model_a, model_b)]

@@ -356,9 +356,9 @@ def in_range(vote, low, high, column=None, on_numbers=None):
     is_mean = vote.rule in ("mean", "soft")
     if column is not None and on_numbers is None and not _is_of_one_score(vote):
         raise TypeError(
-            "The probabilities of this model are no function of one sum of its trees: those of "
-            "boosting with more than two classes, of hard votes and of most calibrations are not. "
-            "Ask about its classes."
+            "The probabilities of this model are no function of one sum of its trees. This is the "
+            "case for boosting with more than two classes, hard votes and most calibrations. Ask "
+            "about its classes."
         )
     # the score that the number depends on: calibrations look at that of the upper class
     score = 1 if column is not None and vote.link is not None else column or 0

@@ -22,17 +22,19 @@ def _knows_probabilities(self):
 
 
 class ImportedEnsemble(BaseEstimator):
-    """A fitted ensemble that `import_model` read; it cannot be fitted again.
+    """A fitted ensemble that `import_model` read.
 
-    It is taken wherever a fitted ensemble is.
+    Every function and estimator of this package takes it as it takes a fitted ensemble. ``fit``
+    does nothing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Only of classifiers.
+        Class labels, for a classifier.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Only if the columns have names.
+        Names of the columns, where they have names.
 
     Examples
     --------

@@ -83,28 +83,32 @@ class _ExchangeModel:
 class TreeliteModel(_ExchangeModel):
     """A treelite model, to be compared with others by `verify` and `agreement`.
 
+    Use it to prove that a converted model answers as its original does, or to see a row on which
+    the two differ.
+
     Scores and probabilities are those of treelite's reference runtime, GTIL. It compares rows in
-    the model's ``input_type`` and adds up leaves, one tree after the other, in the same type;
-    then it divides, where the model averages, and adds base scores.
+    the model's ``input_type``, and adds up leaves, one tree after the other, in the same type.
+    Then it divides, where the model averages, and adds base scores.
 
     Parameters
     ----------
     model : treelite.Model
-        Of one target: regression without a transformation of sums, or classification.
+        A model of one target: regression without a transformation of sums, or classification.
     classes : array-like of shape (n_classes,) or None, default=None
         Labels of the classes, which treelite does not keep. None: 0, 1, ....
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of columns.
     classes_ : ndarray of shape (n_classes,)
-        Only of classifiers.
+        Class labels, for a classifier.
 
     Notes
     -----
-    ``predict`` answers the class with the largest score (with one score: the upper class iff it is
-    above zero), the first of several: before the sigmoid or softmax, which can round a difference
-    away.
+    ``predict`` gives the class with the largest score, and the first of several with the same
+    score. With one score, it gives the upper class where the score is above zero. Scores are
+    compared before the sigmoid or softmax, which can round a difference away.
 
     Examples
     --------
@@ -258,28 +262,32 @@ def _largest(threshold, strict, dtype):
 class OnnxModel(_ExchangeModel):
     """An ONNX graph with one ensemble of trees, to be compared by `verify` and `agreement`.
 
-    Rows are predicted by onnxruntime, on one thread: with several, it adds up the trees in another
-    order. With a graph for float32 rows, it compares them, and adds up leaves one tree after the
-    other, in float32; with one for float64 rows, in float64.
+    Use it to prove that a converted model answers as its original does, or to see a row on which
+    the two differ.
+
+    ``predict`` calls onnxruntime on one thread, since with several it adds up the trees in another
+    order. For the proof, rows are compared, and leaves added up one tree after the other, in the
+    type of the graph's input: float32 or float64.
 
     Parameters
     ----------
     model : onnx.ModelProto, bytes, str or path
         A graph with one node ``TreeEnsembleClassifier`` or ``TreeEnsembleRegressor`` of the domain
-        ai.onnx.ml that sees the rows themselves, perhaps cast to another type, and whose label or
-        value is an output. What becomes of the probabilities does not matter.
+        ai.onnx.ml. The node takes the rows themselves, perhaps cast to another type, and its label
+        or value is an output. Probabilities are not looked at.
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of columns.
     classes_ : ndarray of shape (n_classes,)
-        Only of classifiers.
+        Class labels, for a classifier.
 
     Notes
     -----
-    Converters of tree ensembles round: a threshold of float64 that becomes the nearest float32 can
-    lie on the other side of a number that float32 represents, and sums of leaves in float32 break
-    ties of float64 otherwise. `verify` finds both.
+    Converters of tree ensembles round. A float64 threshold that becomes the nearest float32 number
+    can move past a number that float32 represents. A tie in float64 can be none in float32.
+    `verify` finds both.
 
     Examples
     --------

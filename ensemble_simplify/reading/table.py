@@ -329,6 +329,7 @@ class Table:
         """The same columns, with the orders of their levels that the dtypes of some rows give."""
         if not hasattr(X, "columns"):
             return self
+        self._check_width(len(X.columns), "X")
         kinds = zip(self.levels, list(X.dtypes), strict=True)
         scales = tuple(None if own is None else scale_of(kind) for own, kind in kinds)
         return replace(self, scales=scales if any(own is not None for own in scales) else None)
@@ -398,9 +399,9 @@ class Table:
                 return None
             if not are_single and not any_levels:
                 raise ValueError(
-                    f"One model was fitted on levels of the column {name}, which are not all "
-                    "numbers that float32 represents, and the other on numbers. Fit them on the "
-                    "same table."
+                    f"In the column {name}, one model was fitted on levels and the other on "
+                    "numbers, and some levels are not numbers that float32 represents. Fit both "
+                    "models on the same table."
                 )
         if all(levels == known[0] for levels in known):
             return coded[0].levels[j]

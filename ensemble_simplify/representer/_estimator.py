@@ -65,7 +65,7 @@ _GROWING_SHARE, _NEW_SHARE = 0.6, 0.4
 
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
-    """One small decision tree that gives nearly all rows a model's answers.
+    """One small decision tree that answers nearly all rows as a model does.
 
     The model can be anything with `predict`, or a function. The tree is grown on training rows and
     on synthetic rows, all labelled by the model. As many synthetic rows are drawn as are needed, so

@@ -265,8 +265,8 @@ class LearnsFromPredictor(SharesDocs):
     def _check_rows(self, X, y, target):
         if y is None and not self._is_fitted_before():
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a "
-                "fitted predictor, FrozenEstimator(...) or a function, can do without."
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only "
+                "FrozenEstimator(model) and a function need no y."
             )
         numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if not (hasattr(X, "dtype") or hasattr(X, "columns")):

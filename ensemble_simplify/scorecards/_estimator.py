@@ -56,47 +56,58 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     _texts: ClassVar = {
         "card_parameters": """\
 max_bins : int, default=24
-    Bins of the card, at most, of all its features together. A bin for missing values counts.
+    The most bins that the card may have, over all of its features. A bin for missing values counts.
     :meth:`at` gives smaller cards.
 max_features : int or None, default=None
-    Features that the card may use; None: as many as are worth their bins.
-interactions : int, default=0
-    Pairs of features that may have points together, each in two by two bins.
+    The most features that the card may use. None: as many as are worth their bins.
 monotone : dict, array-like of int, or None, default=None
     Features along which points may not fall (1) or not rise (-1): a dict from names (or places) of
     columns, or one of -1, 0 and 1 for each column.""",
+        "run_parameters": """\
+time_limit : float or None, default=None
+    Seconds for learning the card, once the estimator is fitted. None: no limit. When the time is
+    up, the best card so far is kept, with a ``ConvergenceWarning``.
+random_state : int, RandomState instance or None, default=None
+    An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.""",
+        "interactions": """\
+interactions : int, default=0
+    The most pairs of features that may have points together, each in two by two bins.""",
         "sample_parameters": """\
 min_samples_bin : int, default=10
-    Training rows in a bin, at least.
+    The fewest training rows in a bin.
 sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
     How synthetic rows are drawn: see :class:`RepresenterTree`. "auto" is "leaves", or "copula"
-    where some answer is rare or there are more than 200 columns. Training rows and synthetic rows
-    count alike in all.
+    if an answer is rare or there are more than 200 columns. Training rows and synthetic rows
+    have the same weight in all.
 n_samples : int or None, default=None
-    Synthetic rows. None: 40 times as many as training rows, but at most 40,000.
+    Number of synthetic rows. None: 40 for each training row, but at most 40,000.
 validation_fraction : float in [0, 1), default=0.1
-    Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. Neither the
-    card sees them, nor the estimator if it is fitted here. 0: none.
-time_limit : float or None, default=None
-    Seconds for learning, once the estimator is fitted; None: no limit. The result is the card that
-    is found by then, with a ``ConvergenceWarning``.
-random_state : int, RandomState instance or None, default=None
-    An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
+    Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
+    does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
 {verbose}""",
+        "notes": """\
+Missing values have points of their own in the features in which training rows lack something. In
+other features they get those of the largest bin. Levels of text are put in the order of the
+predictor's mean answers, and a bin holds neighbours in this order. Levels that `fit` did not see
+count as missing.""",
+        "references": """\
+.. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+   Research 20, 2019.
+.. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+   regression", KDD 2012.""",
         "card_attributes": """\
 card_ : Card
     Bins and points.
 estimator_ : object
     The fitted predictor.
 path_ : list of Bunch
-    The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` (on the
-    rows set aside), ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by
-    Clopper and Pearson; nan for values), and, if there is a `y`, the ``score`` of the card there:
-    its accuracy, or coefficient of determination. All are measured before points are rounded, and
-    nan without rows set aside.
+    The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` on the
+    rows set aside, and its 95 % interval from ``fidelity_low`` to ``fidelity_high`` (by Clopper and
+    Pearson; nan for values). With a `y`, also the ``score`` on these rows: the accuracy, or the
+    coefficient of determination. All are measured before points are rounded.
 fidelity_ : float
-    How well the card, with the points that it has, agrees with the predictor on the rows set aside;
-    nan if there are none. See :meth:`fidelity`.
+    How well the card agrees with the predictor on the rows set aside; nan if there are none. See
+    :meth:`fidelity`.
 train_fidelity_ : float
     The same on the training rows.
 rounded_ : Rounded or None
@@ -399,16 +410,12 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
-        The classifier to represent. An estimator is cloned and fitted; one inside a
-        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        The classifier to represent. An estimator is cloned and fitted. One inside a
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns labels. None: a random forest.
     {card_parameters}
-        Of two classes only; points are for the second one.
-    points : {"integer", "real"}, default="integer"
-        Whether points are whole numbers, as small as `max_changed` allows.
-    max_changed : float in [0, 1), default=0.01
-        Share of the training rows whose class whole points may change.
-    {sample_parameters}
+        For two classes only. Points are for the second class.
+    {run_parameters}
 
     Attributes
     ----------
@@ -419,33 +426,48 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         ``"share"`` of the training rows that have it, and ``"observed"``, the share of the second
         class among them, if there is a `y`. None for more classes.
 
+    Other Parameters
+    ----------------
+    {interactions}
+    points : {"integer", "real"}, default="integer"
+        "integer": points are rounded to whole numbers, as small as `max_changed` allows. "real":
+        they are not rounded.
+    max_changed : float in [0, 1), default=0.01
+        Share of the training rows whose class may change when points are rounded.
+    {sample_parameters}
+
     See Also
     --------
     RepresenterTree : A tree in place of a card; better where features interact.
 
     Notes
     -----
-    Gaps have points of their own in the features in which training rows lack something; elsewhere
-    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
-    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+    {notes}
 
     References
     ----------
-    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
-       Research 20, 2019.
-    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
-       regression", KDD 2012.
+    {references}
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from ensemble_simplify import ScorecardClassifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> scorecard = ScorecardClassifier(max_bins=8, random_state=0).fit(X, y)
-    >>> scorecard.card_.n_bins <= 8
-    True
-    >>> scorecard.fidelity_ > 0.9
-    True
+    >>> scorecard = ScorecardClassifier(max_bins=6, random_state=0).fit(X, y)
+    >>> print(scorecard.export_text())
+    Scorecard: points for 1
+    =======================
+                                              points   rows
+    start                                          2
+    worst perimeter <= 101                         0   56 %
+    101 < worst perimeter <= 120.3                -1   17 %
+    worst perimeter > 120.3                       -3   27 %
+    worst concave points <= 0.1045                 0   53 %
+    0.1045 < worst concave points <= 0.1457       -1   15 %
+    worst concave points > 0.1457                 -2   31 %
+    ...
+    >>> print(scorecard.reasons(X[:1], n=1)[0][0])
+    worst perimeter > 120.3: 3 points for 0, 3 more than worst perimeter <= 101
     """
 
     _kind, target = "classifier", "label"
@@ -521,21 +543,26 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
-        The regressor to represent. An estimator is cloned and fitted; one inside a
-        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is; a callable
+        The regressor to represent. An estimator is cloned and fitted. One inside a
+        ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns values. None: a random forest.
     {card_parameters}
-    points : {"integer", "real"}, default="integer"
-        Whether points are whole numbers, or whole multiples of 1, 2 or 5 times a power of ten, as
-        large as `max_changed` allows.
-    max_changed : float in [0, 1), default=0.01
-        How far such points may move the values: the root mean square, as a share of the standard
-        deviation of the card's values on the training rows.
-    {sample_parameters}
+    {run_parameters}
 
     Attributes
     ----------
     {card_attributes}
+
+    Other Parameters
+    ----------------
+    {interactions}
+    points : {"integer", "real"}, default="integer"
+        "integer": points are multiples of 1, 2 or 5 times a power of ten, as large as `max_changed`
+        allows. "real": points are not rounded.
+    max_changed : float in [0, 1), default=0.01
+        How far rounded points may move the values: the root mean square, as a share of the standard
+        deviation of the card's values on the training rows.
+    {sample_parameters}
 
     See Also
     --------
@@ -543,25 +570,30 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
 
     Notes
     -----
-    Gaps have points of their own in the features in which training rows lack something; elsewhere
-    they get those of the largest bin. Levels of text are codes in the order of the predictor's mean
-    answers, and a bin is a run of them; levels that `fit` did not see count as gaps.
+    {notes}
 
     References
     ----------
-    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
-       Research 20, 2019.
-    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
-       regression", KDD 2012.
+    {references}
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from ensemble_simplify import ScorecardRegressor
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> scorecard = ScorecardRegressor(max_bins=16, random_state=0).fit(X, y)
-    >>> scorecard.card_.n_bins <= 16
-    True
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> scorecard = ScorecardRegressor(max_bins=6, random_state=0).fit(X, y)
+    >>> print(scorecard.export_text())
+    Scorecard for a number
+    ======================
+                        points   rows
+    start                160.5
+    bmi <= 26.81         -35.5   61 %
+    26.81 < bmi <= 33      9.5   32 %
+    bmi > 33              61.0    7 %
+    s5 <= 4.53           -27.0   46 %
+    4.53 < s5 <= 4.88     11.5   20 %
+    s5 > 4.88             42.5   34 %
+    ...
     """
 
     _kind, target = "regressor", "value"

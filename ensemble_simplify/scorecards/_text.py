@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ensemble_simplify.grid import float32_floor, last_double
 from ensemble_simplify.scorecards._card import Card, Term
 from ensemble_simplify.writing import (
     NamedColumns,
@@ -25,9 +26,11 @@ from ensemble_simplify.writing import (
 _LONGEST, _WIDTH = 60, 88
 # Totals of which the chance is told, at most.
 _MOST_TOTALS = 11
-_ADD = "Begin with the points of the start, and add those of one line of each block."
+_ADD = "Take the points of the start. In each block, add the points of the line that fits."
 # Bins without a row that are named, at most.
 _MOST_UNSEEN = 12
+# Letters of a number up to which it was hardly made by rounding to float32.
+_MOST_DIGITS = 10
 
 
 class Side(NamedTuple):
@@ -261,7 +264,7 @@ class NamedCard(NamedColumns):
         if self.card.link == "identity":
             return f"{_ADD} The total is the answer."
         if self.card.link == "softmax":
-            return f"{_ADD} Do so for each class: the answer is that of the largest total."
+            return f"{_ADD} Do this for each class. The class with the largest total is the answer."
         no, yes = map(quoted, self.classes)
         least = "0 or more" if self.card.tie_upper else "more than 0"
         if self.is_whole and not self.card.tie_upper:
@@ -274,12 +277,12 @@ class NamedCard(NamedColumns):
         if not hidden:
             return ""
         if not any(line.points.any() for _, line in hidden):
-            return "What is missing or unknown adds 0 points where no line says otherwise."
+            return "A missing or unknown value adds 0 points, if no line says otherwise."
         lines = [line for part, line in hidden if len(part.sides) == 1][:_MOST_UNSEEN]
         told = [f"{line.text} ({self._in_one(line.points)})" for line in lines]
         more = len(hidden) - len(told)
-        told += [f"{more} {'more' if told else 'bins'} that to_frame lists"] if more else []
-        return f"Not met in the rows, and so not above: {'; '.join(told)}."
+        told += [f"{more} {'more' if told else 'bins'}, listed by to_frame"] if more else []
+        return f"Not shown above, since no training row had it: {'; '.join(told)}."
 
     def _in_one(self, points):
         return ", ".join(map(self.in_points, points))
@@ -367,10 +370,16 @@ def quoted(label):
 
 
 def _end(end, decimals=None):
-    """The end of an interval in words; one that is no float32 keeps all of its digits."""
+    """The end of an interval in words.
+
+    A float32, and the last double that is rounded to one, are written in as few digits as split
+    float32 numbers alike, as thresholds of trees are. Others keep all of their digits.
+    """
     if np.isinf(end) or decimals is not None or float(np.float32(end)) == end:
         return end_of_interval(end, decimals)
-    return number(end)
+    text = number(end)
+    is_rounded = len(text) > _MOST_DIGITS and float(last_double(float32_floor(end))) == end
+    return end_of_interval(end) if is_rounded else text
 
 
 def _between(low, high):

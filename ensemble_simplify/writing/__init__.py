@@ -47,6 +47,7 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_tree,
 )
 from ensemble_simplify.writing.words import (
+    counted,
     end_of_interval,
     in_drawing,
     level_in_words,

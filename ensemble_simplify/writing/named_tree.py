@@ -89,8 +89,8 @@ class NamedTree(NamedColumns):
             raise TypeError(
                 f"{name}={name_of(outer)}(...) is not one tree. Make one of it first: "
                 "BornAgainClassifier, RepresenterTree and GenesimClassifier do, around "
-                "FrozenEstimator(model). A CultivatedForestClassifier writes its tree itself: "
-                "export_text()."
+                "FrozenEstimator(model). export_model writes an ensemble of trees as it is. A "
+                "CultivatedForestClassifier writes its tree itself: export_text()."
             )
         if getattr(tree, "n_outputs_", 1) != 1:
             raise ValueError(

@@ -99,6 +99,11 @@ def wrapped(line):
     return "\n".join(map(in_drawing, parts))
 
 
+def counted(n, name, many=None):
+    """A number of things: "1 box", "2 boxes", "1,000 rows"."""
+    return f"{n:,} {name if n == 1 else many or name + 's'}"
+
+
 def percent(share, *, digits=1, brief=False):
     """A share in per cent; what is not all, or not none, is never rounded to it.
 

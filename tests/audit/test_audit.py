@@ -30,7 +30,7 @@ from ensemble_simplify import (
     sufficient_box,
 )
 from ensemble_simplify.audit import _box, _sets
-from ensemble_simplify.audit._flip import _Search
+from ensemble_simplify.audit._flip_search import FlipSearch
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
@@ -439,8 +439,8 @@ def test_sets_of_features_that_are_left_out_flip_nothing(n_classes):
 def test_sets_of_features_that_cannot_flip_are_not_looked_at(monkeypatch):
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(30, random_state=0).fit(X, y)
-    looked, look = [], _Search._look_at
-    monkeypatch.setattr(_Search, "_look_at", lambda *given: looked.append(given) or look(*given))
+    looked, look = [], FlipSearch._look_at
+    monkeypatch.setattr(FlipSearch, "_look_at", lambda *given: looked.append(given) or look(*given))
     row = X[forest.predict_proba(X)[:, 0].argmax()]
     flip = nearest_flip(forest, row, max_changes=2)
     assert not flip

@@ -303,9 +303,9 @@ def test_bad_input():
     model = CLASSIFIERS["forest"](0).fit(X, y)
     values = REGRESSORS["forest"](0).fit(X, X[:, 0])
     for wrong, message in [
-        (dict(gap=0.1), "gap=0.1 is one of numbers"),
-        (dict(positive="ant"), "but the response is the class"),
-        (dict(max_changes=1), "near=None gives none"),
+        (dict(gap=0.1), "gap=0.1 is for numbers"),
+        (dict(positive="ant"), "but the class is asked about"),
+        (dict(max_changes=1), "needs rows, but near=None"),
         (dict(response="proba"), "Name the one whose probability"),
         (dict(response="proba", positive="none"), "not one of the classes"),
         (dict(near=X[:, :2]), "features"),

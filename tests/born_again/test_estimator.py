@@ -156,9 +156,9 @@ def assert_reborn(model, X, y, voting="estimator", seed=0):
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_brute_force(kind):
-    """With the next test 316 ensembles: soft votes, AdaBoost, boosting, voting over them."""
-    for seed in range(10):
-        X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 4 * seed, levels=3)
+    """With the next test 196 ensembles: soft votes, AdaBoost, boosting, voting over them."""
+    for seed in range(6):
+        X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 6 * seed, levels=3)
         model = CLASSIFIERS[kind](seed).fit(X, y)
         # scikit-learn 1.6 may grow a member of a member on rows of no weight: nan in its leaves
         if all(np.isfinite(tree.tree_.value).all() for tree in trees_of(model)):
@@ -167,7 +167,7 @@ def test_brute_force(kind):
 
 @pytest.mark.parametrize("kind", sorted(set(CLASSIFIERS) - BOOSTED))
 def test_brute_force_hard_vote(kind):
-    for seed in range(6):
+    for seed in range(4):
         X, y = small_data(50 + seed, n_classes=2 + seed % 3, levels=3)
         assert_reborn(CLASSIFIERS[kind](seed).fit(X, y), X, y, voting="hard", seed=seed)
 

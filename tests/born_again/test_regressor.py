@@ -481,7 +481,7 @@ def test_what_does_not_go_is_refused():
         BornAgainRegressor(atol="wide").fit(X, y)
     with pytest.raises(TypeError, match="is a classifier"):
         BornAgainRegressor(RandomForestClassifier(2, max_depth=2)).fit(X, labels)
-    with pytest.raises(TypeError, match="means of what trees say"):
+    with pytest.raises(TypeError, match="means over trees"):
         BornAgainClassifier(GradientBoostingClassifier(n_estimators=2), atol=0.1).fit(X, labels)
     with pytest.raises(ValueError, match=r"post_prune=True does not go with atol=0\.1"):
         BornAgainClassifier(atol=0.1, post_prune=True).fit(X, labels)
@@ -526,7 +526,7 @@ def test_classes_that_are_all_but_tied_need_some_tolerance():
     tree = DecisionTreeClassifier(max_leaf_nodes=2, random_state=0, min_samples_leaf=2)
     model = FrozenEstimator(tree.fit(X, y, sample_weight=weight))
     assert model.predict([[0.0]]) == 1
-    with pytest.raises(ValueError, match="so nearly as probable"):
+    with pytest.raises(ValueError, match="so nearly equally probable"):
         BornAgainClassifier(model, atol=0.0).fit(X, y)
     found = BornAgainClassifier(model, atol=1e-5).fit(X, y)
     assert found.verify()

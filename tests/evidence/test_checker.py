@@ -537,7 +537,7 @@ def test_changed_documents_are_found():
     names = [name for name in DOCUMENTS if "hard" not in name and "two" not in name]
     counts = {"found": 0, "still true": 0}
     places = {name: sorted(_places(DOCUMENTS[name]), key=str) for name in names}
-    for i in range(1000):
+    for i in range(500):
         document = DOCUMENTS[names[i % len(names)]]
         other = _mutant(document, places[names[i % len(names)]], rng)
         assert _told(other)[0] > 0
@@ -548,7 +548,7 @@ def test_changed_documents_are_found():
             assert said == other["words"]
             assert _is_true(other), (names[i % len(names)], i)
     # most changes make another claim, or another proof, that does not hold
-    assert counts["still true"] < 500, counts
+    assert counts["still true"] < 250, counts
 
 
 def test_a_sentence_that_is_not_of_the_data_is_found():

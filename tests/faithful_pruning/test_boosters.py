@@ -201,32 +201,35 @@ def test_a_domain():
 
 _RELOAD = """
 import sys
+import lightgbm
 import numpy as np
-library, file, rows, answers = sys.argv[1:]
-rows = np.load(rows)
-if library == "xgboost":
-    import xgboost
-    model = xgboost.XGBClassifier()
-    model.load_model(file)
-    found = model.predict(rows)
-else:
-    import lightgbm
-    found = (lightgbm.Booster(model_file=file).predict(rows) > 0.5).astype(int)
-np.save(answers, found)
+import xgboost
+for file in sys.argv[1:]:
+    name = file.partition(".")[0]
+    rows = np.load(name + ".rows.npy")
+    if file.endswith(".ubj"):
+        model = xgboost.XGBClassifier()
+        model.load_model(file)
+        found = model.predict(rows)
+    else:
+        found = (lightgbm.Booster(model_file=file).predict(rows) > 0.5).astype(int)
+    np.save(name + ".answers.npy", found)
 """
 
 
-@pytest.mark.parametrize("name", ["XGBClassifier", "dart", "LGBMClassifier", "forest"])
-def test_saved_and_loaded_in_a_fresh_process(name, tmp_path):
+def test_saved_and_loaded_in_a_fresh_process(tmp_path):
     X, y = table(n_rows=80)
-    model = WRAPPERS[name]().fit(X, y)
-    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=1, method="heuristic").fit(X, y)
-    rows = near(read_forest(model), X, 1, 2000)
-    np.save(tmp_path / "rows.npy", rows)
-    library = type(model).__module__.partition(".")[0]
-    file = tmp_path / ("model.ubj" if library == "xgboost" else "model.txt")
-    own = pruner.pruned_estimator_
-    (own if library == "xgboost" else own.booster_).save_model(file)
-    arguments = [library, file, tmp_path / "rows.npy", tmp_path / "answers.npy"]
-    subprocess.run([sys.executable, "-c", _RELOAD, *arguments], check=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "answers.npy"), model.predict(rows))
+    answers, files = {}, []
+    for name in ("XGBClassifier", "dart", "LGBMClassifier", "forest"):
+        model = WRAPPERS[name]().fit(X, y)
+        pruner = FaithfulPruner(FrozenEstimator(model), max_changes=1, method="heuristic")
+        rows = near(read_forest(model), X, 1, 2000)
+        np.save(tmp_path / f"{name}.rows.npy", rows)
+        answers[name] = model.predict(rows)
+        own = pruner.fit(X, y).pruned_estimator_
+        is_xgboost = "xgboost" in type(model).__module__
+        files.append(f"{name}.{'ubj' if is_xgboost else 'txt'}")
+        (own if is_xgboost else own.booster_).save_model(tmp_path / files[-1])
+    subprocess.run([sys.executable, "-c", _RELOAD, *files], check=True, cwd=tmp_path)
+    for name, expected in answers.items():
+        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.answers.npy"), expected)

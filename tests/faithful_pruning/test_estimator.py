@@ -189,7 +189,7 @@ def fewest_by_trying_all(n, price, can_keep):
 
 @pytest.mark.parametrize("objective", ["trees", "leaves"])
 @pytest.mark.parametrize("max_changes", [None, 0, 1])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objective):
     kind = [
         RandomForestClassifier(7, max_depth=2, random_state=seed),
@@ -479,7 +479,7 @@ def huge(model, X, y, factor):
 
 
 @pytest.mark.parametrize("max_changes", [None, 1])
-@pytest.mark.parametrize("factor", [5e14, 1e200, 1e300])
+@pytest.mark.parametrize("factor", [5e14, 1e300])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "model",

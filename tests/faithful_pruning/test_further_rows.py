@@ -121,7 +121,7 @@ def test_further_rows_that_are_finer_than_cells_are_asked_as_given():
     ("X_more", "match"),
     [
         (np.zeros((3, 2)), "X_more has 2 features"),
-        (np.full((3, 4), np.nan), "X_more lacks values"),
+        (np.full((3, 4), np.nan), "X_more has missing values"),
         (pd.DataFrame(np.zeros((3, 4)), columns=[*"abdc"]), "X_more has the column 'd'"),
     ],
 )

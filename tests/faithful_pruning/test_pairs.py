@@ -78,17 +78,14 @@ def can_lead(demands):
 @pytest.mark.parametrize("max_changes", [1, 2, None])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_weights_lead_without_one_tree_of_each_set(kind, max_changes):
-    seen = 0
-    for seed in range(2):
-        promise, cells = promised(kind, seed, max_changes, missing=kind == "histograms")
-        sets = promise.telling_trees()
-        leads = promise.demands(cells)[0].leads
-        for some in sets:
-            assert some.any()
-            left = np.where(np.append(some, False), 0.0, leads)
-            assert not can_lead(left)
-        seen += len(sets)
-    assert seen
+    promise, cells = promised(kind, 0, max_changes, missing=kind == "histograms")
+    sets = promise.telling_trees()
+    leads = promise.demands(cells)[0].leads
+    assert len(sets)
+    for some in sets:
+        assert some.any()
+        left = np.where(np.append(some, False), 0.0, leads)
+        assert not can_lead(left)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -30,7 +30,9 @@ from ensemble_simplify.feature_budget.pruning._fill import fill_step
 from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.sklearn import keep_members
 
-pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:budget=.* lies between two optimal prunings:UserWarning"
+)
 seeds = st.integers(0, 10**6)
 
 
@@ -208,7 +210,7 @@ def test_default_forest_on_digits_beats_every_prefix_of_its_trees(digits):
         assert at.error_bound_ <= at.error_
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_family_of_prunings_is_better(seed):
     """Not worse than any prefix of the trees, nor than the most important features alone."""
     rng = np.random.default_rng(seed)

@@ -42,7 +42,9 @@ from ensemble_simplify.feature_budget.refit._refit import (
 )
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
-pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:budget=.* lies between two optimal prunings:UserWarning"
+)
 
 
 FEW = {"rows": (0.3, 1.0), "forest": (0.1,)}

@@ -199,7 +199,7 @@ def test_a_tree_as_it_is(iris, tmp_path, capsys):
 
 def test_what_cannot_be_exported(files, capsys):
     assert run("export", "model.joblib") == 2
-    assert "there is no table" in capsys.readouterr().err
+    assert "export needs rows" in capsys.readouterr().err
     assert run("export", "--tree", "model.joblib") == 2
     assert "is not one tree" in capsys.readouterr().err
     with pytest.raises(SystemExit) as stopped:
@@ -270,7 +270,7 @@ def test_a_tree_that_is_not_close_enough(files, capsys):
     with pytest.raises(SystemExit) as stopped:
         run("report", *told, "--min-agreement", 95)
     assert stopped.value.code == 2
-    assert "95 is no share from 0 to 1" in capsys.readouterr().err
+    assert "95 is not a number from 0 to 1" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------- differences
@@ -298,6 +298,9 @@ def test_differences_answer_by_their_exit_code(files, iris, capsys):
     assert run("differences", "model.joblib", "stump.joblib", "data.csv", "--max-boxes", 1) == 1
     shown = capsys.readouterr().out
     assert "1 rule tells" in shown
+    joblib.dump(stump.fit(X.iloc[:, :2], y), "narrow.joblib")
+    assert run("differences", "model.joblib", "narrow.joblib", "data.csv") == 2
+    assert "fitted on the column 'petal length (cm)', the other was not" in capsys.readouterr().err
     assert "of the volume" in shown
 
 

@@ -56,7 +56,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning"),
     pytest.mark.filterwarnings("ignore:overflow encountered in nextafter:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:Skipping features without any observed values"),
-    pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning"),
+    pytest.mark.filterwarnings("ignore:budget=.* lies between two optimal prunings:UserWarning"),
 ]
 
 FOREST = RandomForestClassifier(4, max_depth=3, random_state=0)

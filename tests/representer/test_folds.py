@@ -112,7 +112,7 @@ def test_sizes_that_cannot_be(labels):
     X, _, forest = labels
     tree = representer(forest.predict).fit(X)
     for n in (1, 17, 2.5, "8"):
-        with pytest.raises(ValueError, match=rf"n_leaves={n!r}.*from 2 to 16.*max_leaf_nodes"):
+        with pytest.raises(ValueError, match=rf"n_leaves={n!r}.*pruned to 2 to 16.*max_leaf_nodes"):
             tree.at(n)
 
 
@@ -360,7 +360,7 @@ def test_folds_that_cannot_be(labels):
 
     fails("n_folds=5 needs one sample.*sampling='one_shot'", n_folds=5, sampling="per_node")
     fails("fold_of needs one sample", fold_of=np.zeros(400, int), reuse=True)
-    fails("n_folds=5 needs a largest size.*max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
+    fails("n_folds=5 needs max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
           max_depth=3)  # fmt: skip
     fails("n_folds=1 leaves no rows", n_folds=1)
     fails("n_folds=500, but there are 360 rows", n_folds=500)
@@ -373,7 +373,7 @@ def test_folds_that_cannot_be(labels):
     fails(r"answers= holds.*shape \(360, 2\)", answers=np.zeros((400, 2)))
     fails("n_neighbors=5 has no meaning with sampler='auto'", n_neighbors=5)
     fails("smearing=0.5 has no meaning with sampler='leaves'", sampler="leaves", smearing=0.5)
-    fails("smearing=0.0 leaves sampler='auto'", smearing=0.0)
+    fails("smearing=0.0 with sampler='auto'", smearing=0.0)
 
 
 # ---------------------------------------------------------------------- answers given

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -252,3 +254,19 @@ def test_card_in_c(link, tmp_path):
     found = by_c(export_model(model, "c"), X, tmp_path, real=link == "identity")
     classes = CLASSES[link]
     np.testing.assert_array_equal(found if classes is None else classes[found], model.predict(X))
+
+
+def test_ends_of_bins_are_told_in_few_digits():
+    """Rows are rounded to float32, so a bin ends at a double of many digits."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GradientBoostingClassifier(n_estimators=5, max_depth=1, random_state=0).fit(X, y)
+    card = scorecard(model)
+    for term in card.card_.terms:
+        (j,), (edges,) = term.columns, term.edges
+        told = [end for text in card.to_frame()["bin"] for end in re.findall(rf"x{j} > (.*)", text)]
+        assert told
+        assert max(map(len, told)) <= 11
+        # they part float32 numbers as the card does
+        last = np.unique(np.float32(X[:, j]))
+        for end in map(float, told):
+            assert any(np.array_equal(last <= edge, last <= end) for edge in edges.tolist())

@@ -108,9 +108,9 @@ def test_neighbours_with_the_same_points_stand_in_one_line():
     assert held.to_frame()["seen"].tolist() == [True, True, True, False]
     text = held.export_text()
     assert "b is missing" not in text
-    assert "What is missing or unknown adds 0 points where no line says otherwise." in text
+    assert "A missing or unknown value adds 0 points, if no line says otherwise." in text
     card.terms[0].points[-1] = 7.0
-    above, below = held.export_text().split("Not met in the rows")
+    above, below = held.export_text().split("Not shown above")
     assert "b is missing" not in above
     assert "b is missing (7)" in below
     # without rows, nobody knows what was met

@@ -324,13 +324,12 @@ class _TreeSearch:
                 self.tree = CellTree(grown)
                 bound = self.lower_bound(EFFORT.tell_seconds)
                 known = (
-                    f" A tree with the same function and {self.tree.n_leaves:,} leaves is known; "
+                    f" A tree of {self.tree.n_leaves:,} leaves with the same answers is known, and "
                     f"none has fewer than {bound:,}."
                 )
         self.warn(
-            f"The exact search is expected to take about {_duration(seconds)}.{known} Set "
-            "time_limit for a smaller tree within that time, proven smallest or not, or use "
-            "method='heuristic'."
+            f"The exact search is expected to take about {duration(seconds)}.{known} To end it "
+            "earlier with the best tree found by then, set time_limit or use method='heuristic'."
         )
 
     def grow_first_tree(self):
@@ -385,10 +384,10 @@ class _TreeSearch:
                 raise TooManyLeaves(n_leaves)
             if not self.limited and n_leaves * EFFORT.draft_seconds >= EFFORT.patience:
                 self.warn(
-                    f"The search for a tree, of about {n_leaves:.2g} leaves, is expected to take "
-                    f"about {_duration(n_leaves * EFFORT.draft_seconds)}. Set time_limit for a "
-                    "tree within that time or an error, or use a larger atol, a smaller ensemble, "
-                    "or max_changes=1."
+                    f"The tree is expected to have about {n_leaves:,.0f} leaves, and the search is "
+                    f"expected to take about {duration(n_leaves * EFFORT.draft_seconds)}. Use a "
+                    "larger atol, a smaller ensemble or max_changes=1. Set time_limit to end the "
+                    "search earlier, with an error if there is no tree by then."
                 )
         draft = Draft(
             self.trees,
@@ -518,8 +517,10 @@ def _bound_on(grid, starts, *limits):
     return max(forced_cuts(grid) + 1, bound)
 
 
-def _duration(seconds):
+def duration(seconds):
     """Seconds in words."""
+    if seconds < 2:
+        return f"{max(seconds, 0.01):.2g} s"
     for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"

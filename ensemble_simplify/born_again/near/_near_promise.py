@@ -89,8 +89,8 @@ def check_promise(model):
         for name, value in (("tolerance", 0), ("max_leaf_nodes", None)):
             if getattr(model, name) != value:
                 raise ValueError(
-                    f"{name}={getattr(model, name)!r} counts exceptions among points near training "
-                    "rows. Set max_changes=0 or 1 with it, or leave it out."
+                    f"{name}={getattr(model, name)!r} needs max_changes: exceptions are counted "
+                    "among points near training rows. Set max_changes=0 or 1, or leave it out."
                 )
         return
     if model.objective in ("depth", "depth_then_leaves"):
@@ -102,20 +102,21 @@ def check_promise(model):
     for name in ("post_prune", "merge_thresholds"):
         if getattr(model, name):
             raise ValueError(
-                f"{name}=True does not go with max_changes={model.max_changes}: it keeps the "
-                "ensemble's answers on the training rows only. Use max_changes=0 for that, or "
+                f"{name}=True does not go with max_changes={model.max_changes}: after it, the "
+                "answers are kept on the training rows only. Use max_changes=0 for that, or "
                 f"{name}=False."
             )
     if model.max_changes > 1 and model.atol is not None:
         raise ValueError(
-            f"max_changes={model.max_changes} does not go with atol={model.atol!r}: a tolerance is "
-            "kept at every input, or at points that are listed. Use max_changes=None, 0 or 1."
+            f"max_changes={model.max_changes} does not go with atol={model.atol!r}: with so many "
+            "changes there are too many points to list. Use max_changes=None, 0 or 1."
         )
     if model.max_changes > 1 and (model.tolerance or model.max_leaf_nodes is not None):
         name = "tolerance" if model.tolerance else "max_leaf_nodes"
         raise ValueError(
-            f"{name}={getattr(model, name)!r} counts exceptions among points that are listed. With "
-            f"max_changes={model.max_changes} there are too many points. Use max_changes=0 or 1."
+            f"{name}={getattr(model, name)!r} does not go with max_changes={model.max_changes}: "
+            "exceptions are counted among points that are listed, and with so many changes there "
+            "are too many. Use max_changes=0 or 1."
         )
 
 

@@ -15,7 +15,8 @@ from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, array_to_nodes, right_child
-from ensemble_simplify.born_again.near._line_trees cimport LineTrees, Run, Subset
+from ensemble_simplify.born_again.near._line_counts cimport Run, Subset
+from ensemble_simplify.born_again.near._line_trees cimport LineTrees
 from ensemble_simplify._typedefs cimport int32_t, intp_t
 
 cdef enum:

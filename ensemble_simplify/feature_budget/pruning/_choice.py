@@ -92,7 +92,7 @@ class _PruningSearch:
             return self._judged(self._expanded(low), lam, budget=budget)
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
-            self.progress(f"budget {budget:.6g} lies in a step: filling it")
+            self.progress(f"budget {budget:.6g} lies between two prunings: looking for others")
             rankings = [ranking() for ranking in self.rankings]
             low, *others = fill_step(self.problem, low, high, budget, self.deadline, rankings)
             if others and self.fill == "theta" and self.choose is not None:

@@ -38,7 +38,7 @@ from ensemble_simplify.writing import weakest_links, write_counted
 class InterpretableSingleModel(
     HoldsClassifierTree, TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator
 ):
-    """One decision tree grown from the tests and the predictions of an ensemble (ISM).
+    """One decision tree grown from the splits and the predictions of an ensemble (ISM).
 
     The tree is grown top-down like any other, with two differences. Only splits that occur in the
     ensemble are candidates. The class distributions in the information gain come from the
@@ -54,41 +54,44 @@ class InterpretableSingleModel(
         :class:`sklearn.frozen.FrozenEstimator`. None: a random forest of 100 trees.
     max_depth : int or None, default=None
         Largest depth of the tree.
-    min_samples_split : int, default=5
-        A node with fewer training rows is not split.
     min_samples_leaf : int, default=1
         Training rows that a leaf has at least.
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing.
-    shrinkage : float, default=10
-        How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
-        shrinkage); no probability is zero then. 0: the estimate of the Notes as it is. What
-        `predict` answers does not depend on it.
     time_limit : float or None, default=None
         Seconds after which the tree is grown no further. An ensemble that is being fitted here is
         not interrupted.
     random_state : int, RandomState instance or None, default=None
         Controls the default ensemble.
-    {verbose}
 
     Attributes
     ----------
-    estimator_ : estimator
-        The fitted ensemble.
     decision_tree_ : DecisionTreeClassifier
         The result; the value of a node is the ensemble's estimate of the class distribution,
         after `shrinkage`.
-    {classes_}
     n_leaves_ : int
         Leaves of `decision_tree_`.
     n_nodes_ : int
         Nodes of `decision_tree_`.
-    fidelity_ : float
-        Not a number: no rows are kept aside to measure the agreement with the ensemble on.
     train_fidelity_ : float
         Share of the training rows for which the tree predicts what the ensemble does.
+    fidelity_ : float
+        Not a number: no rows are kept aside to measure the agreement with the ensemble on.
+    estimator_ : estimator
+        The fitted ensemble.
+    {classes_}
     {features_in}
+
+    Other Parameters
+    ----------------
+    min_samples_split : int, default=5
+        A node with fewer training rows is not split.
+    shrinkage : float, default=10
+        How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
+        shrinkage); no probability is zero then. 0: the estimate of the Notes as it is. What
+        `predict` answers does not depend on it.
+    {verbose}
 
     See Also
     --------
@@ -96,13 +99,13 @@ class InterpretableSingleModel(
 
     Notes
     -----
-    Let B be the tests on the path to a node. The class distribution there is estimated as ::
+    Let B be the splits on the path to a node. The class distribution there is estimated as ::
 
         P(c | B) = 1/T * sum over trees k, leaves l of k: P_k(c | l) * P(l | B),
 
     where P_k(c | l) is what tree k says in leaf l and P(l | B) is the fraction of the training
-    rows satisfying B that end in l: the mean of what the ensemble predicts for these rows. A test
-    t has the information gain ::
+    rows satisfying B that end in l. This is the mean of what the ensemble predicts for these rows.
+    A split t has the information gain ::
 
         H(C | B) - P(t | B) * H(C | B, t) - P(not t | B) * H(C | B, not t).
 
@@ -111,18 +114,30 @@ class InterpretableSingleModel(
 
     References
     ----------
-    A. Van Assche and H. Blockeel, "Seeing the forest through the trees: learning a
-    comprehensible model from a first order ensemble", ILP 2007.
-    https://doi.org/10.1007/978-3-540-78469-2_26
+    .. [1] A. Van Assche and H. Blockeel, "Seeing the forest through the trees: learning a
+       comprehensible model from a first order ensemble", ILP 2007.
+       https://doi.org/10.1007/978-3-540-78469-2_26
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ensemble_simplify import InterpretableSingleModel
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = InterpretableSingleModel(random_state=0).fit(X, y)
-    >>> bool(model.train_fidelity_ > 0.9)
-    True
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = InterpretableSingleModel(ccp_alpha=0.02, random_state=0).fit(X, y)
+    >>> print(f"agrees with the forest on {model.train_fidelity_:.1%} of the rows")
+    agrees with the forest on 97.3% of the rows
+    >>> print(model.export_text())
+    |--- petal length (cm) <= 2.45
+    |   |--- class: 0 (95.7 % of rows expected, 50 training rows)
+    |--- petal length (cm) > 2.45
+    |   |--- petal width (cm) <= 1.75
+    |   |   |--- petal length (cm) <= 4.95
+    |   |   |   |--- class: 1 (91.6 % of rows expected, 48 training rows)
+    |   |   |--- petal length (cm) > 4.95
+    |   |   |   |--- class: 2 (58 % of rows expected, 6 training rows)
+    |   |--- petal width (cm) > 1.75
+    |   |   |--- class: 2 (92.1 % of rows expected, 46 training rows)
+    <BLANKLINE>
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -207,8 +222,8 @@ class InterpretableSingleModel(
         report(self, f"grown to {(len(nodes) + 1) // 2} leaves")
         if stopped:
             warn_out_of_time(
-                f"time_limit={self.time_limit} seconds stopped the growth of the tree. Raise it, "
-                "or set max_depth or min_samples_leaf."
+                f"time_limit={self.time_limit} seconds stopped the growth of the tree. Raise "
+                "time_limit, or set max_depth or min_samples_leaf."
             )
         nodes, kept = _pruned(nodes, votes_of_node, self.ccp_alpha)
         written, order, missing_left = columns.written(axes.decode(nodes), n_rows[kept])
