@@ -147,9 +147,9 @@ def test_bad_parameters():
     boosted = GradientBoostingClassifier(n_estimators=2).fit(X, np.arange(90) % 3)
     assert len(model.classes_) == 3
     for text, kind, options in [
-        ("within=None gives no range", value, {}),
-        ("the response is the class. Give response='proba'", model, {"within": 0.1}),
-        ("the response is the class. Give response='proba'", model, {"positive": "a"}),
+        ("within=None, but a number is asked about", value, {}),
+        ("the class is asked about. Set response='proba'", model, {"within": 0.1}),
+        ("the class is asked about. Set response='proba'", model, {"positive": "a"}),
         ("Name the one whose probability counts", model, {"response": "proba", "within": 0.1}),
         (
             "positive='q' is not one of the classes",
