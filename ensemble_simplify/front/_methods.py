@@ -303,7 +303,7 @@ def born_again_1(task, seconds):
 
 def born_again_0(task, seconds):
     """A tree that answers alike on the training rows, and a small one."""
-    return _near(task, task.X, task.answers, seconds, 0, "different training rows")
+    return _near(task, task.X, task.answers, seconds, 0, "different points of the training rows")
 
 
 def _one_change(whose):

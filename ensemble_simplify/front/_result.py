@@ -70,10 +70,10 @@ class Simplification:
         - ``agreement`` with the model, and its 95 % interval from ``agreement_low`` to
           ``agreement_high``. In regression, accuracy and agreement are coefficients of
           determination.
-        - ``class_agreement``: for each label, how many of the rows to which the model gives it get
-          it here, too, as a share.
-        - ``promise`` in words, and ``is_proven``: whether it is the model's answers that are
-          promised, with a proof.
+        - ``class_agreement``: for each label, the share of the rows with this model answer on
+          which the result agrees.
+        - ``promise`` in words, and ``is_proven``: whether the result is proven to give the model's
+          answers.
         - ``is_tree``, ``is_card``, ``is_measured`` (False: the method failed), ``seconds``, and
           ``note``.
     best : str or None
@@ -170,7 +170,7 @@ class Simplification:
 
     @property
     def best_model(self) -> SimplifiedModel | None:
-        """What is recommended."""
+        """The recommended result; None if nothing was found."""
         return None if self.best is None else self.results[self.best]
 
     def at(self, n_leaves: int) -> SimplifiedModel:
@@ -219,7 +219,7 @@ class Simplification:
         Parameters
         ----------
         path : str or path, default=None
-            Where to write a page in HTML, which needs no other file; None: nowhere.
+            File for the report as a page in HTML. None: no page is written.
 
         Returns
         -------
@@ -236,7 +236,7 @@ class Simplification:
         Parameters
         ----------
         axes : array-like of two matplotlib Axes, default=None
-            None draws into a new figure.
+            Where to draw. None: into a new figure.
 
         Returns
         -------
@@ -257,9 +257,8 @@ class Simplification:
     ) -> SimplifiedModel:
         """Fit one of the methods to other rows: the recommended one if none is named.
 
-        They need no labels, because the model gives the answers. The recommended tree has learned
-        from all rows that :func:`simplify` was given (but with ``refit=False``); give all rows that
-        there are now.
+        No labels are needed, because the model gives the answers. Give all rows that you have now:
+        a tree is learned from these rows alone.
 
         Parameters
         ----------
@@ -275,7 +274,7 @@ class Simplification:
         Returns
         -------
         SimplifiedModel
-            Of at most `max_leaves` leaves, but if a proven promise needs more, it is larger. Its
+            A tree of at most `max_leaves` leaves, or a larger one if a proven promise needs it. Its
             agreement is not measured.
 
         Raises
@@ -330,7 +329,7 @@ class Simplification:
 
     @available_if(_best_has("predict"))
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict with what is recommended.
+        """Predict with the recommended result.
 
         Parameters
         ----------
@@ -346,7 +345,7 @@ class Simplification:
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Predict probabilities with what is recommended.
+        """Predict probabilities with the recommended result.
 
         Parameters
         ----------
@@ -361,7 +360,7 @@ class Simplification:
         return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
-        """Write the recommended tree as rules, SQL, C, Python or JSON; or the scorecard.
+        """Write the recommended tree or scorecard as rules, SQL, C, Python or JSON.
 
         Parameters
         ----------
@@ -406,17 +405,18 @@ class Simplification:
         return self[self._named(None)].export_text(**options)
 
     def save(self, path: str | PathLike) -> None:
-        """Write what is recommended to a file, which :meth:`SimplifiedModel.load` reads.
+        """Write the recommended result to a file, which :meth:`SimplifiedModel.load` reads.
 
         Parameters
         ----------
         path : str or path
-            If it ends in ".json", the tree alone is written, as text; a scorecard cannot be.
+            If it ends in ".json", the tree alone is written, as text. A scorecard needs another
+            ending.
         """
         self[self._named(None)].save(path)
 
     def verify(self, **options: Any) -> Verification:
-        """Compare what is recommended with the model, everywhere or near rows.
+        """Compare the recommended result with the model, everywhere or near rows.
 
         Parameters
         ----------
@@ -426,12 +426,12 @@ class Simplification:
         Returns
         -------
         Verification
-            True in a condition if they are proven to answer alike.
+            It is true in an ``if`` statement if they are proven to answer alike.
         """
         return self[self._named(None)].verify(**options)
 
     def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
-        """How often what is recommended agrees with the model.
+        """How often the recommended result agrees with the model.
 
         Parameters
         ----------
@@ -448,7 +448,7 @@ class Simplification:
         return self[self._named(None)].agreement(X, **options)
 
     def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
-        """Where what is recommended differs from the model.
+        """Where the recommended result and the model differ.
 
         Parameters
         ----------

@@ -531,8 +531,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features) or None, default=None
-            Rows near which they are compared. None: where something is promised and proven, this
-            is proven again; otherwise every input counts.
+            Rows near which they are compared. None: a proven promise is proven again. Without one,
+            they are compared at every input.
         max_changes : int or None, default=None
             As for :func:`verify`. With `X` alone: 0, so that the rows themselves count.
         domain : Domain, dict or None, default=None
@@ -545,7 +545,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Returns
         -------
         Verification
-            True in a condition if they are proven to answer alike.
+            It is true in an ``if`` statement if they are proven to answer alike.
 
         Raises
         ------
@@ -648,7 +648,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     def load(cls, path: str | PathLike) -> SimplifiedModel:
         """Read what :meth:`save` wrote.
 
-        Load files that you trust only: but for ".json", a file can hold code, which is run.
+        Load only files that you trust. All but ".json" can hold code, which is run.
 
         Parameters
         ----------

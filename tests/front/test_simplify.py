@@ -385,7 +385,7 @@ def test_values_are_promised_within_a_tolerance(atol, number):
         ("born_again", "at every input"),
         ("faithful", "at every input"),
         ("born_again_1", f"at all {n_near} points {one_change}"),
-        ("born_again_0", f"at all {n_rows} different training rows"),
+        ("born_again_0", f"at all {n_rows} different points of the training rows"),
     ):
         promise = rows_of(found)[name].promise
         assert promise.startswith(f"a value within {number:g} of the model's {where}, proven")
