@@ -1,5 +1,8 @@
 """The package's own fitted estimators stand wherever an ensemble is taken, by what they wrap."""
 
+import copy
+
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -41,6 +44,7 @@ from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.reading.stands_for import readable
 
 pytestmark = [
+    pytest.mark.usefixtures("few_votes"),
     # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:budget=.* lies between two optimal prunings:UserWarning"),
@@ -75,8 +79,16 @@ def data(name):
     return X, LABELS[y]
 
 
+#: Fitted once for all tests, by kind and rows.
+FITTED = {}
+
+
 def fitted(kind, X, y):
-    return clone(OWN[kind]).fit(X, y)
+    """A copy of its own for each test."""
+    key = kind, joblib.hash((X, y))
+    if key not in FITTED:
+        FITTED[key] = clone(OWN[kind]).fit(X, y)
+    return copy.deepcopy(FITTED[key])
 
 
 def edge_rows(*models, n_rows=2000):

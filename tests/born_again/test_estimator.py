@@ -158,7 +158,7 @@ def assert_reborn(model, X, y, voting="estimator", seed=0):
 def test_brute_force(kind):
     """With the next test 196 ensembles: soft votes, AdaBoost, boosting, voting over them."""
     for seed in range(6):
-        X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 6 * seed, levels=3)
+        X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 4 * seed, levels=3)
         model = CLASSIFIERS[kind](seed).fit(X, y)
         # scikit-learn 1.6 may grow a member of a member on rows of no weight: nan in its leaves
         if all(np.isfinite(tree.tree_.value).all() for tree in trees_of(model)):
