@@ -111,6 +111,7 @@ html_sidebars = {
     "install": [],
     "contributing": [],
     "releasing": [],
+    "checklists": [],
     "architecture": [],
     "architecture_files": [],
     "whats_new": [],

@@ -1,6 +1,5 @@
 """The path of exceptions of a default forest on breast cancer."""
 
-import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -10,5 +9,4 @@ from ensemble_simplify import BornAgainClassifier, ExceptionPathDisplay
 X, y = load_breast_cancer(return_X_y=True)
 forest = RandomForestClassifier(random_state=0).fit(X, y)
 tree = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
-_, ax = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
-ExceptionPathDisplay.from_estimator(tree.at(n_leaves=16), ax=ax)
+ExceptionPathDisplay.from_estimator(tree.at(n_leaves=16))

@@ -363,13 +363,13 @@ def _question(audited, within, response, positive):
         if within is not None or positive is not None:
             raise ValueError(
                 f"within={within!r} and positive={plain(positive)!r} are about numbers, but the "
-                "response is the class. Give response='proba', or leave them out."
+                "class is asked about. Set response='proba', or leave both out."
             )
         return CLASS
     if within is None:
         raise ValueError(
-            "within=None gives no range, but the response is a number. Give the range (low, high) "
-            "in which it has to stay, or how far it may move."
+            "within=None, but a number is asked about. Give the range (low, high) in which it has "
+            "to stay, or how far it may move."
         )
     if isinstance(within, Real):
         own = audited.answers_to_rows(Question(asked))[0]

@@ -398,7 +398,7 @@ def _may_change(audited, features, frozen, direction):
         j = audited.index(key, "frozen")
         if features is not None and may[j]:
             raise ValueError(
-                f"The feature {audited.key(j)!r} is in features and in frozen. Name it in one."
+                f"The feature {audited.key(j)!r} is in features and in frozen. Leave it out of one."
             )
         may[j] = False
     for key, side in (direction or {}).items():
@@ -406,7 +406,7 @@ def _may_change(audited, features, frozen, direction):
         if side not in ("up", "down"):
             raise ValueError(
                 f"direction is {side!r} for the feature {audited.key(j)!r}. It must be 'up' or "
-                "'down'; name features that stay in frozen."
+                "'down'. Features that stay belong in frozen."
             )
         if audited.table.categorical[j]:
             raise ValueError(
@@ -437,7 +437,7 @@ def _own_scales(audited, scale):
         if not (value > 0 and np.isfinite(value)):
             raise ValueError(
                 f"scale is {value} for the feature {audited.key(j)!r}. It must be a positive "
-                "number; name in features what may change."
+                "number. To say what may change, use features."
             )
         scales[j] = value
     return scales

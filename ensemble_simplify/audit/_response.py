@@ -67,8 +67,8 @@ class Response(NamedTuple):
         if rising and rising_sums(audited.forest, found.column)[0] is None:
             raise TypeError(
                 f"response={response!r} asks about numbers, but those of {name}(...) are neither "
-                "sums of what its trees say nor the sigmoid or softmax of such sums. Ask about "
-                "its class."
+                "sums over its trees, nor a sigmoid or softmax of such sums. Ask about the class: "
+                "response='class'."
             )
         return found
 
@@ -170,7 +170,7 @@ def range_of(given, parameter):
     high = np.inf if high is None else float(high)
     if not low <= high or (low == -np.inf and high == np.inf):
         raise ValueError(
-            f"{parameter}={given!r} is no range. Give (low, high) with low <= high; None leaves "
+            f"{parameter}={given!r} is no range. Give (low, high) with low <= high. None leaves "
             "one end open."
         )
     return low, high

@@ -169,4 +169,4 @@ class ExceptionPathDisplay(CurveDisplay):
         leaves_axis(ax)
         shares_axis(ax, np.concatenate([self.exceptions, self.row_exceptions, self.disagreement]))
         ax.set_ylim(top=1.0)
-        ax.set(ylabel="share answered otherwise than by the ensemble")
+        ax.set(ylabel="share that differs from the ensemble")

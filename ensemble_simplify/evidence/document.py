@@ -406,7 +406,7 @@ def _points(claim, max_boxes):
     if n_boxes > max_boxes:
         raise NoEvidence(
             f"Points near the rows lie in {n_boxes:,} boxes, but max_boxes={max_boxes:,}. Raise "
-            "it, or ask about fewer rows or changes."
+            "max_boxes, or ask about fewer rows or changes."
         )
     return {
         "kind": "points",
@@ -425,8 +425,8 @@ def _witness(claim):
             answers.append(numbers_of(forest, point[None])[0].tolist())
     if not is_refuted(claim, point):
         raise NoEvidence(
-            "The arrays of the models do not show the difference at the counterexample: it has "
-            "numbers that are finer than float32, on which the models were asked, not followed."
+            "There is no evidence to save: the counterexample has numbers that are finer than "
+            "float32. The models answered it, but their trees in the file are for float32 numbers."
         )
     return {"kind": "witness", "point": _entries(point), "answers": answers}
 

@@ -123,18 +123,18 @@ class _Cutter:
         self.left -= search.n_boxes
         if search.stopped == "time":
             raise TimeLimitError(
-                "time_limit ended before the proof was written. Raise it, or leave it out."
+                "time_limit ended before the proof was written. Raise time_limit, or leave it out."
             )
         if search.stopped == "boxes":
             raise NoEvidence(
-                f"The proof takes more than max_boxes={self.max_boxes:,} boxes when each is proven "
-                "by plain bounds, which another program can follow. Raise max_boxes, or ask about "
-                "a smaller domain, or near rows."
+                f"The proof takes more than max_boxes={self.max_boxes:,} boxes, as each of them "
+                "must be proven by plain bounds that another program can follow. Raise max_boxes, "
+                "or ask about a smaller domain, or near rows."
             )
         if search.stopped == "refuted":
             raise NoEvidence(
-                "The trees of the models do not have the claim in a cell where it was said to "
-                "hold: sums are tied there up to rounding. There is no evidence of it."
+                "There is no evidence to save: in some cell, sums are tied up to rounding, and the "
+                "trees as they are written to the file do not show the claim there."
             )
         return found
 
@@ -496,8 +496,8 @@ class _Numbers(_Forms):
         own = [_number_sums(forest) for forest in forests]
         if len({kind for kind, _ in own}) > 1:
             raise NoEvidence(
-                "Numbers of one model are sums of what its trees say, those of the other are a "
-                "sigmoid of such. Evidence is written of two of a kind."
+                "There is no evidence to save: the numbers of one model are sums over its trees, "
+                "those of the other are a sigmoid of such sums. Both must be of one kind."
             )
         self.is_odds, self.own = own[0][0], [sums for _, sums in own]
         self.value = [sums.value for sums in self.own]
@@ -655,8 +655,8 @@ def _number_sums(forest):
     if forest.odds_sums is not None:
         return True, forest.odds_sums
     raise NoEvidence(
-        "Numbers of a model are neither sums of what its trees say nor the sigmoid of such a sum. "
-        "Evidence is written of these alone."
+        "There is no evidence to save: the numbers of a model are neither sums over its trees, nor "
+        "a sigmoid of such a sum."
     )
 
 

@@ -120,5 +120,5 @@ class FaithfulPathDisplay(CurveDisplay):
             ax.set_ylim(bottom=0.0)
         counts_axis(ax.xaxis)
         whole = "" if self.whole is None else f" (of {self.whole})"
-        what = "answered otherwise" if self.atol is None else "largest difference"
+        what = "share that differs" if self.atol is None else "largest difference"
         ax.set(xlabel=f"trees kept{whole}", ylabel=what)

@@ -64,7 +64,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     as accurate as a CART tree with tuned pruning.
 
     Rows may be tables with text, categories and missing values. Levels are put in order by how
-    often their training rows are of each class; ordered categories keep their own order. Splits
+    often their training rows are of each class. Ordered categories keep their own order. Splits
     send missing values, and levels that `fit` did not see, to one side.
 
     Read more in the :ref:`User Guide <genesim>`.

@@ -473,8 +473,8 @@ def _compared(models, atol):
         names = [model.name for model in models]
         at = [model.is_classifier for model in models].index(True)
         raise TypeError(
-            f"{names[at]}(...) is a classifier, but {names[1 - at]}(...) is none: atol={atol!r} "
-            "cannot compare them. Give two of a kind."
+            f"{names[at]}(...) is a classifier, but {names[1 - at]}(...) is not, so atol={atol!r} "
+            "cannot compare them. Give two classifiers or two regressors."
         )
     for model in models:
         if n_classifiers and not hasattr(model.estimator, "predict_proba"):

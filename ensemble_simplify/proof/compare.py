@@ -242,17 +242,17 @@ def sums_of(models, tolerance, refuse=False):
         at = [part is None for part in sums].index(True)
         raise TypeError(
             f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
-            "are no means of what its trees say. They are supported for two regressors; for "
-            "trees, forests, bagging and soft votes over these; and, atol alone, for two boosted "
-            "classifiers of two classes each. Leave them out to compare labels."
+            "are not means over its trees. Probabilities can be compared of trees, forests, "
+            "bagging and soft votes over these and, with atol alone, of two boosted classifiers of "
+            "two classes. Leave atol and rtol out to compare labels."
         )
     if forests[0].classes.tolist() != forests[1].classes.tolist():
         if not refuse:
             return None
         raise ValueError(
             f"model_a has the classes {forests[0].classes.tolist()}, model_b "
-            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers are compared "
-            "for the same classes only."
+            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers can only be "
+            "compared if both have the same classes. Leave atol out to compare labels."
         )
     dtypes = [forest.vote.dtype for forest in forests]
     return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"

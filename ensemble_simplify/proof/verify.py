@@ -188,9 +188,10 @@ def verify(
     models = [Model.of(model, voting=voting) for model in (model_a, model_b)]
     tolerance = _tolerance(models, voting, atol, rtol)
     if (X is None) != (max_changes is None):
+        given = "no rows X were" if X is None else "rows X were"
         raise ValueError(
-            f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
-            "Give both, or neither to compare the models everywhere."
+            f"max_changes={max_changes}, but {given} given. Give both, or neither to compare the "
+            "models everywhere."
         )
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)

@@ -54,7 +54,7 @@ print(outcome.verdict.text)
 small = outcome.at(n_leaves=4)
 print(small.export_text(decimals=0))
 _, ax = plt.subplots(figsize=(6.8, 5.6), layout="constrained")
-small.plot(ax=ax, fontsize=10)
+small.plot(ax=ax, fontsize=9)
 plt.show()
 
 # %%

@@ -98,8 +98,8 @@ print(strangers[["account", "months", "savings", "answer"]].to_string(index=Fals
 # ------------
 # Six leaves are much less than a forest: they agree with it often, but not always.
 
-figure, ax = plt.subplots(figsize=(7.5, 7), layout="constrained")
-tree.plot(ax=ax, fontsize=10)
+figure, ax = plt.subplots(figsize=(7.5, 7.4), layout="constrained")
+tree.plot(ax=ax, fontsize=9)
 plt.show()
 
 # %%

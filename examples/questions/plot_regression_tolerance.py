@@ -64,9 +64,8 @@ plain.fit(X, model.predict(X))
 off = {"born-again tree": tree, "plain tree": plain}
 off = {name: one.predict(X_new) - model.predict(X_new) for name, one in off.items()}
 for name, points in off.items():
-    print(
-        f"{name}: off by {np.abs(points).mean():.0f} on average, {np.abs(points).max():.0f} at most"
-    )
+    far = np.abs(points)
+    print(f"{name}: off by {far.mean():.0f} on average, {far.max():.0f} at most")
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.axhspan(-20, 20, color="0.92", label="agreed")

@@ -325,5 +325,5 @@ def test_bad_input():
         with pytest.raises(TypeError, match="Use response="):
             is_sensitive(asked, 0, response=response)
     hard = CLASSIFIERS["voting_hard"](0).fit(X, y)
-    with pytest.raises(TypeError, match="Ask about its class"):
+    with pytest.raises(TypeError, match="Ask about the class"):
         is_sensitive(hard, 0, response="proba", positive="ant")

@@ -245,7 +245,7 @@ def test_a_claim_that_the_arrays_do_not_have_is_not_written(tmp_path):
     claim = copy.copy(outcome.claim)
     object.__setattr__(claim, "forests", [claim.forests[0], verify(other, other).claim.forests[0]])
     object.__setattr__(outcome, "claim", claim)
-    with pytest.raises(NoEvidence, match="do not have the claim"):
+    with pytest.raises(NoEvidence, match="do not show the claim there"):
         outcome.save(tmp_path / "evidence.json")
     assert not any(tmp_path.iterdir())
 

@@ -421,7 +421,7 @@ def test_boosting_of_one_class(model, label):
     assert (tree.predict(X) == label).all()
     assert tree.predict_proba(X).shape == (60, 1)
     assert tree.verify()
-    with pytest.raises(TypeError, match="no means of what its trees say"):
+    with pytest.raises(TypeError, match="not means over its trees"):
         verify(model, model, atol=0.1)
 
 
