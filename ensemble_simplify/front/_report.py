@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import numpy as np
@@ -216,8 +217,11 @@ def not_tried(found):
 def in_terms_of_simplify(text):
     """A message of a method, in which the advice is what the caller of `simplify` can do.
 
-    The estimators' own parameters are none of `simplify`; it has a limit of time.
+    The estimators' own parameters are none of `simplify`. It has a limit of time, of which each
+    method gets a share.
     """
+    if found := _OUT_OF_TIME.match(text):
+        return f"stopped after {found[1]} s, its share of the time limit. {_MORE_TIME}"
     said = []
     sentences = text.replace(". ", ".\n").split("\n")
     for i, sentence in enumerate(sentences):
@@ -226,10 +230,12 @@ def in_terms_of_simplify(text):
         said.append(sentence)
     kept = " ".join(said)
     if len(said) < len(sentences) and "time_limit" in text:
-        kept += " Give simplify more time_limit."
+        kept += f" {_MORE_TIME}"
     return kept
 
 
+_OUT_OF_TIME = re.compile(r"time_limit=([\d.e+-]+) ")
+_MORE_TIME = "Give simplify more time_limit."
 _ADVICE = ("Raise ", "Lower ", "Use ", "Set ", "Give ", "Pass ", "Make ", "Choose ", "Increase ")
 
 

@@ -72,8 +72,11 @@ def test_advice_names_what_simplify_has():
         "smaller max_leaf_nodes or n_samples."
     )
     assert in_terms_of_simplify(told) == (
-        "time_limit=4.01 stopped the growing of the tree at 8 leaves. Give simplify more "
-        "time_limit."
+        "stopped after 4.01 s, its share of the time limit. Give simplify more time_limit."
+    )
+    told = "No tree was found before time_limit=4 was over. Raise it, or ask for fewer leaves."
+    assert in_terms_of_simplify(told) == (
+        "No tree was found before time_limit=4 was over. Give simplify more time_limit."
     )
     assert in_terms_of_simplify("X has 3 rows. They are few.") == "X has 3 rows. They are few."
 
