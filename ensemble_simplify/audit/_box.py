@@ -228,7 +228,7 @@ def sufficient_box(
     The result is a box around the row in which the model provably answers one class, or a number
     within a range. No condition of the box can be dropped or made wider.
 
-    Read more in the :ref:`User Guide <audit_box>`.
+    Read more in the :ref:`guide <audit_box>`.
 
     Parameters
     ----------

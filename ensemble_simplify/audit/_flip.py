@@ -193,7 +193,7 @@ def nearest_flip(
     What has to change is the class, or it has to become the `target`, or its probability has to
     reach `min_proba`. For a regressor, the value has to come into a range.
 
-    Read more in the :ref:`User Guide <audit_flip>`.
+    Read more in the :ref:`guide <audit_flip>`.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def is_monotone(
 
     The answer is a class, the probability of a class, or the value of a regressor.
 
-    Read more in the :ref:`User Guide <audit_monotone>`.
+    Read more in the :ref:`guide <audit_monotone>`.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def is_sensitive(
 ) -> Sensitivity:
     """Prove that changes of some features alone never change the answer, or find two such rows.
 
-    Read more in the :ref:`User Guide <audit_sensitive>`.
+    Read more in the :ref:`guide <audit_sensitive>`.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
     constant in each of them. Dynamic programming over all boxes of cells finds the smallest
     tree [1]_.
 
-    Read more in the :ref:`User Guide <born_again>`.
+    Read more in the :ref:`guide <born_again>`.
 
     Parameters
     ----------

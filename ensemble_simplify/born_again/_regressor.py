@@ -38,7 +38,7 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     each of them. Dynamic programming over all boxes of cells, as in [1]_, finds the smallest tree
     whose leaves are boxes in which the largest and the smallest value are near enough.
 
-    Read more in the :ref:`User Guide <born_again_regressor>`.
+    Read more in the :ref:`guide <born_again_regressor>`.
 
     Parameters
     ----------

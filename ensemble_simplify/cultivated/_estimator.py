@@ -81,7 +81,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
     By default the tree has some hundred leaves. ``max_leaf_nodes=15, max_options=5`` make it small
     enough to read.
 
-    Read more in the :ref:`User Guide <cultivated>`.
+    Read more in the :ref:`guide <cultivated>`.
 
     Parameters
     ----------

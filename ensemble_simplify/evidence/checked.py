@@ -57,7 +57,7 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
     The check shares no code with what made the file, and computes everything in the proof again.
     Only to compare the file with `models`, these are read by this package.
 
-    Read more in the :ref:`User Guide <evidence>`.
+    Read more in the :ref:`guide <evidence>`.
 
     Parameters
     ----------

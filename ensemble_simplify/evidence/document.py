@@ -57,7 +57,7 @@ class HasEvidence:
         The file holds the models, too. :func:`check` and ``python -m ensemble_simplify check``
         check the file, and so does a single file of Python that needs NumPy alone.
 
-        Read more in the :ref:`User Guide <evidence>`.
+        Read more in the :ref:`guide <evidence>`.
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     there are none [1]_. The program is solved again with higher costs for small weights, so that
     few trees keep a weight [2]_.
 
-    Read more in the :ref:`User Guide <faithful_pruning>`.
+    Read more in the :ref:`guide <faithful_pruning>`.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     features are fitted as well, and the best one is taken on rows that its trees have not seen. If
     it is frozen, some of its splits are turned into leaves.
 
-    See the :ref:`User Guide <feature_budget>`.
+    See the :ref:`guide <feature_budget>`.
 
     Parameters
     ----------

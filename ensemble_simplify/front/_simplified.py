@@ -66,7 +66,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     :class:`~sklearn.frozen.FrozenEstimator`. All functions of this package take it for what it
     holds.
 
-    Read more in the :ref:`User Guide <simplify>`.
+    Read more in the :ref:`guide <simplify>`.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def simplify(
     The model is asked for its answers to the rows. It is not fitted again or changed. Each method
     learns these answers, and is then compared with the model on rows that it did not learn from.
 
-    Read more in the :ref:`User Guide <simplify>`.
+    Read more in the :ref:`guide <simplify>`.
 
     Parameters
     ----------

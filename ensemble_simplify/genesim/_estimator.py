@@ -67,7 +67,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     often their training rows are of each class. Ordered categories keep their own order. Splits
     send missing values, and levels that `fit` did not see, to one side.
 
-    Read more in the :ref:`User Guide <genesim>`.
+    Read more in the :ref:`guide <genesim>`.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def merge_trees(
     were fitted apart, for instance at sites that cannot share their rows. Its leaves are the
     non-empty intersections of the leaves of all models, so their number can grow fast.
 
-    Read more in the :ref:`User Guide <merge_trees>`.
+    Read more in the :ref:`guide <merge_trees>`.
 
     Parameters
     ----------

@@ -292,7 +292,7 @@ def agreement(
     classifiers agree on a row if they answer the same label or, with `atol`, if their probabilities
     are that close. Two regressors agree if their values are that close.
 
-    Read more in the :ref:`User Guide <agreement>`.
+    Read more in the :ref:`guide <agreement>`.
 
     Parameters
     ----------

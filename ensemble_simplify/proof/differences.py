@@ -314,7 +314,7 @@ def differences(
     Both models are asked about the rows `X`, and the rules are about these rows alone.
     :func:`verify` finds a difference anywhere, or proves that there is none.
 
-    Read more in the :ref:`User Guide <differences>`.
+    Read more in the :ref:`guide <differences>`.
 
     Parameters
     ----------

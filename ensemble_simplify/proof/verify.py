@@ -63,7 +63,7 @@ def verify(
     regressors are compared by their values. By default, all finite inputs are compared. With `X`
     and `max_changes`, only points near the rows of `X` are.
 
-    Read more in the :ref:`User Guide <verify>`.
+    Read more in the :ref:`guide <verify>`.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     The tree is a classifier if `estimator` is one, and a regressor if `estimator` is one.
 
-    Read more in the :ref:`User Guide <representer>`. How synthetic rows are drawn is explained in
+    Read more in the :ref:`guide <representer>`. How synthetic rows are drawn is explained in
     :ref:`representer_concept`.
 
     Parameters

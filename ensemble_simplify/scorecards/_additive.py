@@ -83,7 +83,7 @@ def scorecard(
     than two columns: each leaf is then decided by one column, or a pair. All that is said of a
     column is summed up to the points of its bins, of a pair to a grid.
 
-    Read more in the :ref:`User Guide <scorecard>`.
+    Read more in the :ref:`guide <scorecard>`.
 
     Parameters
     ----------

@@ -405,7 +405,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     The agreement with the classifier is measured, not guaranteed: see `fidelity_`.
 
-    Read more in the :ref:`User Guide <scorecard>`.
+    Read more in the :ref:`guide <scorecard>`.
 
     Parameters
     ----------
@@ -538,7 +538,7 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     It is a table of points [1]_, learned as an additive model [2]_ from training rows and synthetic
     rows, all labelled by the regressor. The agreement is measured, not guaranteed: see `fidelity_`.
 
-    Read more in the :ref:`User Guide <scorecard>`.
+    Read more in the :ref:`guide <scorecard>`.
 
     Parameters
     ----------

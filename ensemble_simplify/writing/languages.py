@@ -53,7 +53,7 @@ def export_tree(
     A tree that was fitted on a table with text or categories is written with the columns and levels
     of that table.
 
-    Read more in the :ref:`User Guide <export>`.
+    Read more in the :ref:`guide <export>`.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def export_model(
     Numbers of regressors are the same. Probabilities can differ in the last digits of an
     exponential. One tree alone is written by :func:`export_tree`.
 
-    Read more in the :ref:`User Guide <export_ensembles>`.
+    Read more in the :ref:`guide <export_ensembles>`.
 
     Parameters
     ----------

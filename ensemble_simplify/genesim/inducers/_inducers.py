@@ -141,7 +141,7 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
 
     _texts: ClassVar = {
         "every_inducer": """\
-Read more in the :ref:`User Guide <genesim_inducers>`.
+Read more in the :ref:`guide <genesim_inducers>`.
 
 Parameters
 ----------

@@ -45,7 +45,7 @@ class InterpretableSingleModel(
     ensemble's predictions, not from the labels. Rows may be tables with text, categories and
     missing values; levels that `fit` did not see count as missing.
 
-    Read more in the :ref:`User Guide <genesim_ism>`.
+    Read more in the :ref:`guide <genesim_ism>`.
 
     Parameters
     ----------
