@@ -1,5 +1,7 @@
 """Configuration of Sphinx; see doc/contributing.rst for the command."""
 
+import dataclasses
+import inspect
 import sys
 from pathlib import Path
 
@@ -119,10 +121,19 @@ html_sidebars = {
 html_show_sourcelink = False
 
 
+def without_constructor(app, what, name, value, options, signature, returns):
+    """What functions return is not made by users: only what tells its parameters shows them."""
+    is_result = what == "class" and dataclasses.is_dataclass(value)
+    if is_result and "\nParameters\n" not in inspect.getdoc(value):
+        return "", returns
+    return None
+
+
 def setup(app):
     """Draw the pictures of two pages, on methods and architecture, before anything is read."""
     import draw_architecture
     from figures import decision
 
     app.connect("builder-inited", lambda _: draw_architecture.write_all(HERE / "generated"))
+    app.connect("autodoc-process-signature", without_constructor)
     app.connect("builder-inited", lambda _: decision.write(HERE / "generated"))
