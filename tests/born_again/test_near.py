@@ -420,9 +420,9 @@ def test_at_needs_a_path():
 def test_verify_wants_rows():
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="needs the rows X"):
+    with pytest.raises(ValueError, match="no rows X were given"):
         verify(tree, tree, max_changes=1)
-    with pytest.raises(ValueError, match="given with the rows X"):
+    with pytest.raises(ValueError, match="but rows X were given"):
         verify(tree, tree, X=X)
     with pytest.raises(ValueError, match="X has 3 features"):
         verify(tree, tree, X=X[:, :3], max_changes=1)

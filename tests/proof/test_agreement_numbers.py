@@ -225,7 +225,7 @@ def test_quantiles_of_the_differences():
     assert few.quantile(0.5)[1:] == (0.0, np.inf)
     with pytest.raises(ValueError, match="share=1 must be a number between 0 and 1"):
         outcome.quantile(1)
-    with pytest.raises(ValueError, match="on rows X"):
+    with pytest.raises(ValueError, match="give rows X"):
         agreement(one, two, atol=0.5, domain=WHOLE, random_state=0).quantile(0.5)
 
 
@@ -253,7 +253,7 @@ def test_what_cannot_be_compared_is_refused():
         agreement(one, one, X, atol="much")
     with pytest.raises(ValueError, match="Give rows X, or atol as a number"):
         agreement(one, one, atol="10%", domain=WHOLE)
-    with pytest.raises(TypeError, match="Give two of a kind"):
+    with pytest.raises(TypeError, match="Give two classifiers or two regressors"):
         agreement(one, forest, X, atol=1)
     with pytest.raises(TypeError, match=r"LinearSVC\(\.\.\.\) has no predict_proba"):
         agreement(forest, LinearSVC().fit(X, y), X, atol=0.1)
