@@ -240,6 +240,10 @@ TABLES = {
         "gcc; pip: lightgbm, xgboost, duckdb, m2cgen, treelite, skl2onnx, onnxmltools, "
         "onnxruntime, orbital; --postgres URL",
     ),
+    "distributed": Table(
+        "distributed", "Proofs near rows and nearest flips on a local cluster.", 2,
+        "pip: dask, distributed",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

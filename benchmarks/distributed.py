@@ -1,0 +1,118 @@
+"""What a cluster saves: proofs near rows and nearest flips on a local Dask cluster.
+
+    python -m benchmarks.distributed [--trees 100] [--rows 4000] [--flips 400] [--repeats 3]
+
+The rows of a two-class problem with twenty features lie in blocks on the workers, which have one
+thread each. `verify` proves for each block that the probabilities of a forest rounded to three
+digits stay within 0.001, near its rows; `nearest_flip` is cut into blocks by joblib. Medians of
+the repeats, of the seconds of all processors and of the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+from copy import deepcopy
+
+import joblib
+import numpy as np
+from distributed import Client, LocalCluster
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+
+from benchmarks._record import environment
+from ensemble_simplify import nearest_flip, verify
+
+BLOCKS = 4
+
+
+def within(X, forest, rounded):
+    """Whether two forests are close near the rows of a block."""
+    return verify(forest, rounded, X=X, max_changes=1, atol=0.001).equal
+
+
+def seconds_of(ask, client=None):
+    """Seconds of all processors and of the clock that a call takes, and what it answers."""
+
+    def busy():
+        workers = client.run(time.process_time).values() if client else ()
+        return time.process_time() + sum(workers)
+
+    cpu, clock = busy(), time.perf_counter()
+    answer = ask()
+    return busy() - cpu, time.perf_counter() - clock, answer
+
+
+def measure(tasks, n_workers, repeats):
+    """Median seconds (processors, clock) of each task, and the answers of the last run."""
+    if not n_workers:
+        runs = [[seconds_of(alone) for alone, _ in tasks] for _ in range(repeats)]
+    else:
+        cluster = LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.ERROR,
+        )
+        with cluster, Client(cluster) as client:
+            runs = [
+                [seconds_of(lambda: spread(client), client) for _, spread in tasks]  # noqa: B023
+                for _ in range(repeats)
+            ]
+    seconds = np.median([[run[:2] for run in row] for row in runs], axis=0)
+    return seconds, [run[2] for run in runs[-1]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--flips", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    X, y = make_classification(options.rows, 20, n_informative=10, random_state=0)
+    forest = RandomForestClassifier(options.trees, max_leaf_nodes=30, random_state=0).fit(X, y)
+    rounded = deepcopy(forest)
+    for tree in rounded.estimators_:
+        tree.tree_.value[...] = tree.tree_.value.round(3)
+    blocks, some = np.array_split(X, BLOCKS), X[: options.flips]
+
+    def proofs(client):
+        parts = client.scatter(blocks)
+        return client.gather(client.map(within, parts, forest=forest, rounded=rounded, pure=False))
+
+    def flips(client):
+        with joblib.parallel_config("dask"):
+            return changes(nearest_flip(forest, some, max_changes=1))
+
+    def changes(found):
+        return [flip.changes for flip in found]
+
+    tasks = [
+        (lambda: [within(part, forest, rounded) for part in blocks], proofs),
+        (lambda: changes(nearest_flip(forest, some, max_changes=1)), flips),
+    ]
+    names = [
+        f"`verify`, {options.rows:,} rows, max_changes=1, atol=0.001",
+        f"`nearest_flip`, {options.flips:,} rows, max_changes=1",
+    ]
+    found = [measure(tasks, n_workers, options.repeats) for n_workers in (0, 1, 2)]
+    if any(answers != found[0][1] for _, answers in found):
+        raise RuntimeError("A cluster answers otherwise than one process.")
+    print(f"{environment('dask', 'distributed')}\n")
+    print(f"A forest of {options.trees} trees; {BLOCKS} blocks of rows.\n")
+    columns = [
+        f"{where}, {what} s"
+        for where in ("no cluster", "1 worker", "2 workers")
+        for what in ("CPU", "clock")
+    ]
+    print(f"| task | {' | '.join(columns)} |")
+    print("|---" * (1 + len(columns)) + "|")
+    for i, name in enumerate(names):
+        cells = [f"{seconds[i, j]:.1f}" for seconds, _ in found for j in (0, 1)]
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
