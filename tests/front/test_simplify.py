@@ -320,6 +320,17 @@ def test_boosted_stumps_are_pruned_everywhere():
     assert verify(model, found["faithful"])
 
 
+def test_few_nodes_on_average_are_no_stumps():
+    """Boosting with many classes has trees of one leaf beside large ones."""
+    X, y = make_classification(200, 4, n_informative=3, n_redundant=0, random_state=0)
+    model = RandomForestClassifier(12, max_leaf_nodes=8, random_state=0).fit(X, y)
+    for tree in model.estimators_[1:]:
+        tree.set_params(min_samples_split=len(X) + 1).fit(X, y)
+    sizes = [tree.tree_.node_count for tree in model.estimators_]
+    assert np.mean(sizes) <= 3 < max(sizes)
+    assert "faithful" in simplify(model, X, y, **SMALL).not_tried
+
+
 def test_feature_budget_is_tried_where_prices_are_given(classified):
     model, X, y = classified
     found = simplify(
