@@ -162,7 +162,7 @@ class Task:
 
     @property
     def is_of_stumps(self):
-        """Whether each tree has one split at most, and they are not too many: proofs are fast then."""
+        """Whether each tree has at most one split, and the trees are not too many for a proof."""
         sizes = np.diff(self.forest.offsets)
         return sizes.max() <= 3 and len(sizes) <= MANY_STUMPS
 
