@@ -164,7 +164,7 @@ class Task:
     def is_of_stumps(self):
         """Whether each tree has at most one split, and the trees are not too many for a proof."""
         sizes = np.diff(self.forest.offsets)
-        return sizes.max() <= 3 and len(sizes) <= MANY_STUMPS
+        return sizes.max(initial=0) <= 3 and len(sizes) <= MANY_STUMPS
 
     def near(self):
         """Rows near which answers are promised, the model's answers to them, and their name."""
