@@ -77,7 +77,7 @@ from ensemble_simplify.born_again.near._near_promise import (
 )
 from ensemble_simplify.grid import Domain, with_missing
 from ensemble_simplify.proof import Lines, NumberLines, Verification, n_near, verify
-from ensemble_simplify.reading import Model
+from ensemble_simplify.reading import VOTE_SECONDS, Model
 
 MEMORY_SHARE = 0.5  # Share of the memory free at the start of fit that the search may use.
 # An error that advises `max_changes` names the leaves of trees that are quickly found near the
@@ -91,8 +91,6 @@ NEAR_EFFORT = 0.125
 # are for the probabilities of leaves that no row reaches.
 WRITING_SECONDS = 8e-3
 WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
-# Forecast of the seconds to set the probabilities of leaves, for each row and tree.
-VOTE_SECONDS = 3e-8
 
 
 def lines_of(problem):

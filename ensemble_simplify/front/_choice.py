@@ -465,9 +465,8 @@ def _reason(best, better, first, judged, others):
         by_what = f"has a clearly better {judged.score_name} than its {score:.3g}"
     elif judged.is_classifier:
         where = ", on all rows and on those of each answer"
-    this = f"This {best.noun}"
-    if not best.is_card:
-        this = f"{this} was made by the method {best.name}. It"
+    made = "" if best.is_card else f"This {best.noun} was made by the method {best.name}. "
+    this = f"{made}It" if made else f"This {best.noun}"
     if best is not better:
         as_good = f"does at least as well as {better.name}{where}"
         return f"{this} is the smallest {best.noun} that {as_good}."
@@ -475,8 +474,7 @@ def _reason(best, better, first, judged, others):
         return f"{this} is better than {first.name}, by more than {CLEARLY} standard errors."
     if others is None:
         return f"{this} is the only result of the kind that was asked for."
-    this = "" if best.is_card else f"{this.removesuffix('It')}"
-    return f"{this}No other {others} {by_what} (by more than {CLEARLY} standard errors)."
+    return f"{made}No other {others} {by_what} (by more than {CLEARLY} standard errors)."
 
 
 def said(share, n_rows):

@@ -29,7 +29,7 @@ from ensemble_simplify.reading.decision import (
     link_margin,
     probabilities_of,
 )
-from ensemble_simplify.reading.forest import Forest, end_trees, tree_estimators
+from ensemble_simplify.reading.forest import VOTE_SECONDS, Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.gaps import Gaps
 from ensemble_simplify.reading.imported import ImportedEnsemble, imported
 from ensemble_simplify.reading.level_order import level_orders

@@ -40,7 +40,7 @@ from ensemble_simplify.feature_budget.refit._feature_sets import (
     within_price,
 )
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
-from ensemble_simplify.reading import tree_estimators, widen_members
+from ensemble_simplify.reading import VOTE_SECONDS, tree_estimators, widen_members
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def best_vote(case, keeps, *, drop, deadline):
     time to ask the rows, it is the first.
     """
     asked = len(keeps) * case.problem.leaf.size
-    if not has_held_out_rows(case.estimator) or monotonic() + asked * _VOTE_SECONDS > deadline:
+    if not has_held_out_rows(case.estimator) or monotonic() + asked * VOTE_SECONDS > deadline:
         return 0
     held_out = None
     if not is_grown_on(case):
@@ -299,8 +299,6 @@ def sampled_rows(n_rows):
     return np.random.default_rng(0).choice(n_rows, EFFORT.max_sampled, replace=False)
 
 
-# Seconds that the vote of one tree on one row takes.
-_VOTE_SECONDS = 3e-8
 # Weight of the Brier score in the choice among candidates.
 _BRIER = 0.5
 
