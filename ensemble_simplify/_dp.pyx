@@ -11,7 +11,7 @@ can be a leaf if it holds one class, or as it is told region by region. A
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._cells import Stopped
+from ensemble_simplify.grid._limits import Stopped
 from ensemble_simplify._dp_layout cimport (
     Block, Interval, Layout, MAX_AXES, OpenBlock, SplitSide, interval_id, interval_of, n_inner_ends,
     n_intervals, part_row, row_map,

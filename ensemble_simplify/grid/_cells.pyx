@@ -14,10 +14,6 @@ from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, uint8_t, ui
 FREE = <int> FREE_LABEL
 
 
-class Stopped(Exception):
-    """The time limit was reached before the search ended."""
-
-
 cdef struct Painter:
     const Node *nodes
     const float64_t *value

@@ -13,7 +13,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid._cells import Stopped
+from ensemble_simplify.grid._limits import Stopped
 from ensemble_simplify.grid._regions import encode_trees, leaves_of_cells, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,

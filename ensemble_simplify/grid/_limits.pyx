@@ -1,0 +1,123 @@
+"""Limits of time and memory as a context, so that no function hands them on.
+
+A public call enters `limits`, most of them by the decorator `limited`; loops ask `check_time`,
+`is_late` or `time_left`, kernels `should_stop`. Limits inside of others can only be tighter. Each
+thread has its own: what runs in another thread or process is wrapped in `carried`.
+
+The clock is read only where a limit of time is in force, so without one nothing depends on it.
+"""
+
+import functools
+import inspect
+import math
+from contextlib import contextmanager
+from numbers import Real
+
+from cpython.exc cimport PyErr_CheckSignals
+# the clock of Python's time.monotonic()
+from cpython.time cimport monotonic as now
+from libc.math cimport INFINITY
+
+cdef extern from *:
+    """
+    /* When the limit of time of this thread ends; and its limit of memory in bytes. */
+    static thread_local double es_deadline = HUGE_VAL;
+    static thread_local double es_memory = HUGE_VAL;
+    """
+    double es_deadline
+    double es_memory
+
+
+class Stopped(Exception):
+    """The time limit was reached before the search ended."""
+
+
+cdef int should_stop() except -1 nogil:
+    with gil:
+        PyErr_CheckSignals()
+    return es_deadline != INFINITY and now() >= es_deadline
+
+
+@contextmanager
+def limits(time_limit=None, max_memory=None):
+    """Hold what runs inside to some seconds from now, and some bytes; None: as it was."""
+    global es_deadline, es_memory
+    before = es_deadline, es_memory
+    if time_limit is not None:
+        es_deadline = min(es_deadline, now() + time_limit)
+    if max_memory is not None:
+        es_memory = min(es_memory, max_memory)
+    try:
+        yield
+    finally:
+        es_deadline, es_memory = before
+
+
+def limited(function):
+    """Decorate a public call: its ``time_limit`` and ``max_memory`` hold for all that runs inside.
+
+    They are keywords of a function, or parameters of the estimator whose method it is. What is no
+    positive number is left to the function, which says what it takes.
+    """
+    names = [
+        name for name in ("time_limit", "max_memory")
+        if name in inspect.signature(function).parameters
+    ]
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if names:
+            given = {name: kwargs.get(name) for name in names}
+        else:
+            given = {
+                name: getattr(args[0], name, None) for name in ("time_limit", "max_memory")
+            }
+        given = {name: own for name, own in given.items() if isinstance(own, Real) and own > 0}
+        with limits(**given):
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def time_left():
+    """Seconds until the limit of time ends, below 0 if it has; inf where there is none."""
+    return es_deadline - now() if es_deadline != INFINITY else math.inf
+
+
+def is_late():
+    """Whether the limit of time has passed."""
+    return es_deadline != INFINITY and now() >= es_deadline
+
+
+def check_time():
+    """Raise `Stopped` if the limit of time has passed."""
+    if is_late():
+        raise Stopped
+
+
+def memory_limit():
+    """The limit of memory in bytes; inf where there is none."""
+    return es_memory
+
+
+class carried:
+    """A function that keeps, in another thread or process, the limits in force where this is made.
+
+    It can be pickled: another machine has another clock, so seconds go with it.
+    """
+
+    def __init__(self, function):
+        self.function = function
+        self._deadline, self._memory = es_deadline, es_memory
+
+    def __getstate__(self):
+        seconds = self._deadline - now() if self._deadline != INFINITY else math.inf
+        return self.function, seconds, self._memory
+
+    def __setstate__(self, state):
+        self.function, seconds, self._memory = state
+        self._deadline = now() + seconds
+
+    def __call__(self, *args, **kwargs):
+        with limits(self._deadline - now(), self._memory):
+            return self.function(*args, **kwargs)
