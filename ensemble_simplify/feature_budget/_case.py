@@ -133,7 +133,7 @@ def state_case(
         source = np.arange(forest.n_features)
     target = y if forest.classes is None else class_index(y, forest.classes)
     try:
-        leaf = forest.apply(X, deadline) if like is None else like.problem.leaf
+        leaf = forest.apply(X) if like is None else like.problem.leaf
     except Stopped as error:
         raise TimeLimitError(
             f"time_limit was over before {len(X):,} rows had been sent through "

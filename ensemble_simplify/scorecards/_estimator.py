@@ -27,6 +27,7 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
+from ensemble_simplify.grid import limited, limits, time_left
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
@@ -189,6 +190,7 @@ n_queries_ : int
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -208,11 +210,9 @@ n_queries_ : int
         {fitted}
         """
         found = self._material(X, y, sample_weight, self._resolve_target())
-        begin, deadline = time.monotonic(), found.deadline
-        labelling = deadline
-        if self.time_limit is not None:
-            labelling = begin + _LABELLING_SHARE * max(deadline - begin, 0.0)
-        sample = self._draw(found, found.seeds[0], labelling)
+        deadline = time.monotonic() + time_left()
+        with limits(_LABELLING_SHARE * time_left()):
+            sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
         self._steps = self._learn(sample.rows(), deadline)
