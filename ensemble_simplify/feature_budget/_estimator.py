@@ -171,7 +171,10 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         With `refit`: which of the candidates was chosen.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -211,7 +214,8 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
           out of time.
 
         With ``sharing="tree"`` the path is taken as it is, and "mip" is refused.
-    {verbose}
+    verbose : int, default=0
+        If positive, progress is printed.
 
     See Also
     --------
@@ -336,13 +340,6 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    _texts: ClassVar = {
-        "y": """\
-y : array-like of shape (n_samples,)
-    Labels, or target values.""",
-        "rows": "{X}\n{y}\n{sample_weight}",
-    }
-
     # Fitting.
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -356,11 +353,15 @@ y : array-like of shape (n_samples,)
             Rows on which errors and costs are counted: an array, or a data frame, in which columns
             may hold text or categories and entries may be missing. The ensemble is fitted on them,
             too, unless it is frozen.
-        {y}
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         self._check_options()
         regression = self._is_of_values
@@ -652,7 +653,12 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {rows}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -676,7 +682,12 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {rows}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
         sharing : {"ensemble", "tree"} or None, default=None
             Which path to follow; None: that of this estimator. Costs are always those of a row
             that pays once for all trees.
@@ -717,11 +728,13 @@ y : array-like of shape (n_samples,)
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows that the ensemble was not fitted on.
-        {y}
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
         max_loss : float, default=0.01
             Highest rise of the ensemble's error that is tolerated. It is counted from the pruning
             at ``lam -> 0`` or from the unpruned ensemble, whichever has the lower error.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -739,9 +752,13 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
@@ -753,9 +770,13 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
@@ -766,7 +787,8 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -782,7 +804,8 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------

@@ -196,7 +196,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     n_queries_ : int
         Rows that the model was asked about for growing, pruning and measuring the tree, and to
         learn whether it takes missing values.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -486,7 +489,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             a forest that was fitted on just these rows, since it knows them by heart; otherwise the
             model's own.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         target = self._resolve_target()
         check_options(self)
@@ -815,7 +821,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -829,10 +836,12 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
             True targets.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------

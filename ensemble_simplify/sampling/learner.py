@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base import (
-    SharesDocs,
     check_weights,
     comes_fitted,
     fit_or_unwrap,
@@ -97,7 +96,7 @@ class Material:
         return RowsAside.of(predictor, self.X[self.held_out], y, self.weight[self.held_out])
 
 
-class LearnsFromPredictor(SharesDocs):
+class LearnsFromPredictor:
     """What estimators share that learn from a predictor's answers to training and synthetic rows.
 
     An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
@@ -547,7 +546,8 @@ class LearnsFromPredictor(SharesDocs):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows. Take rows that were not used in fitting, neither here nor of the predictor.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
