@@ -53,6 +53,18 @@ def limits(time_limit=None, max_memory=None):
         es_deadline, es_memory = before
 
 
+@contextmanager
+def unlimited():
+    """Let what runs inside go on to its end: without it there would be nothing to return."""
+    global es_deadline
+    before = es_deadline
+    es_deadline = INFINITY
+    try:
+        yield
+    finally:
+        es_deadline = before
+
+
 def limited(function):
     """Decorate a public call: its ``time_limit`` and ``max_memory`` hold for all that runs inside.
 
