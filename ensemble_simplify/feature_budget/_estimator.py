@@ -61,7 +61,7 @@ from ensemble_simplify.feature_budget.refit._writing import (
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.grid import limits, unlimited
+from ensemble_simplify.grid import limited, limits, uncounted
 from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
@@ -172,7 +172,10 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         With `refit`: which of the candidates was chosen.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -212,7 +215,8 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
           out of time.
 
         With ``sharing="tree"`` the path is taken as it is, and "mip" is refused.
-    {verbose}
+    verbose : int, default=0
+        If positive, progress is printed.
 
     See Also
     --------
@@ -337,17 +341,11 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    _texts: ClassVar = {
-        "y": """\
-y : array-like of shape (n_samples,)
-    Labels, or target values.""",
-        "rows": "{X}\n{y}\n{sample_weight}",
-    }
-
     # Fitting.
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if it is not frozen, and prune it.
 
@@ -357,11 +355,15 @@ y : array-like of shape (n_samples,)
             Rows on which errors and costs are counted: an array, or a data frame, in which columns
             may hold text or categories and entries may be missing. The ensemble is fitted on them,
             too, unless it is frozen.
-        {y}
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         self._check_options()
         given, regression = X, self._is_of_values
@@ -378,17 +380,15 @@ y : array-like of shape (n_samples,)
         rows = named_rows(given, X)
         # An estimator of this package is pruned as the ensemble that it wraps.
         fitted = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
-        # The limit is one for the search: it does not count the fit of the ensemble.
-        with limits(self.time_limit):
-            entry = Entry.of(fitted, rows)
-            numbers = entry.numbers(given, X)
-            known = y, weight, self.errors
-            self._take(self._state(entry.ensemble, numbers, *known, source=entry.source), entry)
-            self._describe()
-            self._contest = self.candidates_ = self.candidate_ = None
-            if self._may_refit():
-                self._fit_candidates(numbers, X, y, sample_weight, weight)
-            self._prune()
+        entry = Entry.of(fitted, rows)
+        numbers = entry.numbers(given, X)
+        known = y, weight, self.errors
+        self._take(self._state(entry.ensemble, numbers, *known, source=entry.source), entry)
+        self._describe()
+        self._contest = self.candidates_ = self.candidate_ = None
+        if self._may_refit():
+            self._fit_candidates(numbers, X, y, sample_weight, weight)
+        self._prune()
         return self
 
     def _may_refit(self) -> bool:
@@ -536,7 +536,7 @@ y : array-like of shape (n_samples,)
         winner = contest.judged[i]
         if winner.estimator is not self._case.estimator:
             # Its path is needed whole: `k` is a number on it.
-            with unlimited():
+            with uncounted():
                 self._take(*contest.entrant(i, self._state))
         self.candidate_ = i
         report(self, f"{winner.name} on {len(winner.features)} features")
@@ -620,6 +620,7 @@ y : array-like of shape (n_samples,)
 
     # After fitting.
 
+    @limited
     def at(self, *, lam: float | None = None, budget: float | str | None = None) -> Self:
         """Take the pruning for another budget or price level, without fitting anything again.
 
@@ -640,8 +641,7 @@ y : array-like of shape (n_samples,)
         other.set_params(lam=lam, budget=budget)
         other._validate_params()
         other._check_options()
-        with limits(self.time_limit):
-            other._prune()
+        other._prune()
         return other
 
     def pruning_path(
@@ -653,7 +653,12 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {rows}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -677,7 +682,12 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {rows}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
         sharing : {"ensemble", "tree"} or None, default=None
             Which path to follow; None: that of this estimator. Costs are always those of a row
             that pays once for all trees.
@@ -719,11 +729,13 @@ y : array-like of shape (n_samples,)
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows that the ensemble was not fitted on.
-        {y}
+        y : array-like of shape (n_samples,)
+            Labels, or target values.
         max_loss : float, default=0.01
             Highest rise of the ensemble's error that is tolerated. It is counted from the pruning
             at ``lam -> 0`` or from the unpruned ensemble, whichever has the lower error.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -741,9 +753,13 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
@@ -755,9 +771,13 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._checked(X)
@@ -768,7 +788,8 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -784,7 +805,8 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------

@@ -53,18 +53,6 @@ def limits(time_limit=None, max_memory=None):
         es_deadline, es_memory = before
 
 
-@contextmanager
-def unlimited():
-    """Let what runs inside go on to its end: without it there would be nothing to return."""
-    global es_deadline
-    before = es_deadline
-    es_deadline = INFINITY
-    try:
-        yield
-    finally:
-        es_deadline = before
-
-
 def limited(function):
     """Decorate a public call: its ``time_limit`` and ``max_memory`` hold for all that runs inside.
 
@@ -89,6 +77,21 @@ def limited(function):
             return function(*args, **kwargs)
 
     return wrapper
+
+
+@contextmanager
+def uncounted():
+    """Stop the clock while something runs that the limit of time does not count, as fitting models.
+
+    Others' code cannot be interrupted, and the user has asked for it beside the limit.
+    """
+    global es_deadline
+    before, begin = es_deadline, now()
+    es_deadline = INFINITY
+    try:
+        yield
+    finally:
+        es_deadline = before + (now() - begin)
 
 
 def time_left():
