@@ -204,7 +204,7 @@ class Pairs:
         """Boxes of the pairs near the rows."""
         rows = self.audited.near
         rows = np.hstack([rows, rows[:, self.features]])
-        self.cells = np.ascontiguousarray(self.axes.encode_rows(rows, deadline).T)
+        self.cells = np.ascontiguousarray(self.axes.encode_rows(rows).T)
         return NearBoxes(self.axes, self.cells, np.flatnonzero(self.shared), max_changes)
 
     def _like_near(self, cell, rows, response, gap):

@@ -2,10 +2,10 @@
 
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
 give, `tables` makes numbers of text and gaps, and `tree_mixins` is what estimators do with their
-tree. `limits` keeps limits of time and memory, `plots` is under all displays, `pages` under all
-that is written in HTML, and `docs` holds text that docstrings share. `shares` reads shares as users
-write them, and has the intervals of those that were counted, `products` sums with the same
-roundings everywhere, and `_scikit_learn` imports private helpers.
+tree. `limits` keeps limits of time and memory, `plots` is under all displays and `pages` under all
+that is written in HTML. `shares` reads shares as users write them, and has the intervals of those
+that were counted, `products` sums with the same roundings everywhere, and `_scikit_learn` imports
+private helpers.
 """
 
 from ensemble_simplify.base._scikit_learn import (
@@ -18,7 +18,6 @@ from ensemble_simplify.base._scikit_learn import (
     safe_indexing,
     validate_params,
 )
-from ensemble_simplify.base.docs import SharesDocs, shared_text
 from ensemble_simplify.base.ensemble import (
     Fittable,
     answers_to_finer_rows,

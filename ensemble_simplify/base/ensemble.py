@@ -34,7 +34,7 @@ from ensemble_simplify.base.rows import (
     same_names,
 )
 from ensemble_simplify.base.tables import ordered_table
-from ensemble_simplify.grid import read_domain
+from ensemble_simplify.grid import read_domain, uncounted
 from ensemble_simplify.reading import (
     TableCodes,
     is_booster,
@@ -149,6 +149,7 @@ def fit_or_unwrap(
     return fitted if codes is None else on_codes(codes, fitted)
 
 
+@uncounted()
 def _fitted(fitted, X, y, sample_weight, name):
     """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:

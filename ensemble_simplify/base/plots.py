@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ensemble_simplify.base.docs import SharesDocs, shared_text
-
 
 def pyplot(display):
     """Matplotlib's pyplot, or an error that tells what to install."""
@@ -55,14 +53,8 @@ def shares_axis(ax, shares):
     ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
-class Display(SharesDocs):
-    """Base of all displays: the figure, and text that docstrings share.
-
-    ``{attributes}`` is the section of attributes, ``{drawing}`` the last parameters and what is
-    returned.
-    """
-
-    _texts: ClassVar = shared_text(curves=False)
+class Display:
+    """Base of all displays: the figure."""
 
     def _open(self, ax, **figure):
         """The axes to draw on: those given, or those of a new figure."""
@@ -76,7 +68,6 @@ class Display(SharesDocs):
 class CurveDisplay(Display):
     """Base of the displays of curves: a display says in `_draw` what its curves are."""
 
-    _texts: ClassVar = shared_text()
     # Where the legend is, if not where Matplotlib finds room.
     _legend: ClassVar = {}
 
@@ -85,7 +76,15 @@ class CurveDisplay(Display):
 
         Parameters
         ----------
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         self.ax_ = ax = self._open(ax)
         self._draw(ax, *self._pens([ax], kwargs))

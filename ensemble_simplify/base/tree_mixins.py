@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base.docs import SharesDocs
 from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import fitted_rows
@@ -19,7 +18,7 @@ from ensemble_simplify.reading import is_booster
 from ensemble_simplify.writing import NamedTree
 
 
-class KeepsBoosters(SharesDocs):
+class KeepsBoosters:
     """Clones share a native booster, which comes fitted, as they share a ``FrozenEstimator``."""
 
     def __sklearn_clone__(self):
@@ -68,10 +67,12 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
             Labels, or target values.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -82,7 +83,7 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
 
-class LearnsFromTables(SharesDocs):
+class LearnsFromTables:
     """What goes with `learned_rows`: missing values are taken, sparse matrices are not."""
 
     def __sklearn_tags__(self):
@@ -96,27 +97,20 @@ class HoldsTree(KeepsBoosters):
 
     decision_tree_: Any
 
-    _texts: ClassVar = {
-        "tree_X": """\
-X : array-like of shape (n_samples, n_features)
-    Rows with the columns of ``fit``; numbers are cast to float32, as scikit-learn's trees do.
-    Values may be missing where some were in ``fit``, and anywhere for trees that were grown on
-    labels, to which a new level is a missing value.""",
-        "names": """\
-feature_names : sequence of str, default=None
-    None: the names seen in ``fit``, or x0, x1, ...
-class_names : sequence, default=None
-    What stands for ``classes_``, in their order.""",
-    }
-
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the tree.
 
         Parameters
         ----------
-        {tree_X}
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of ``fit``; numbers are cast to float32, as scikit-learn's trees
+            do. Values may be missing where some were in ``fit``, and anywhere for trees that were
+            grown on labels, to which a new level is a missing value.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
@@ -155,7 +149,10 @@ class_names : sequence, default=None
 
         Parameters
         ----------
-        {names}
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
         decimals : int or None, default=None
             Digits after the point; None: as few as split float32 numbers alike.
         max_depth : int or None, default=None
@@ -191,7 +188,10 @@ class_names : sequence, default=None
         ax : matplotlib Axes, default=None
             None: the current one, or where no figure is open, a new one that is as large as the
             tree needs.
-        {names}
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`. Here ``filled=True``, ``rounded=True`` and
             ``impurity=False`` unless told otherwise, and thresholds have as many digits as they
@@ -218,9 +218,15 @@ class HoldsClassifierTree(HoldsTree):
 
         Parameters
         ----------
-        {tree_X}
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of ``fit``; numbers are cast to float32, as scikit-learn's trees
+            do. Values may be missing where some were in ``fit``, and anywhere for trees that were
+            grown on labels, to which a new level is a missing value.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)

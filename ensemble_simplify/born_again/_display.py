@@ -26,7 +26,14 @@ class DepthLeavesDisplay(CurveDisplay):
     points : dict of str to (int, int), default=None
         Depth and leaves of other trees, by name.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -60,7 +67,15 @@ class DepthLeavesDisplay(CurveDisplay):
             Fitted.
         time_limit : float or None, default=None
             Largest time of the search in seconds; None: no limit.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         depth, n_leaves = np.array(estimator.front(time_limit=time_limit)).T
@@ -106,7 +121,14 @@ class ExceptionPathDisplay(CurveDisplay):
     chosen : int or None, default=None
         Leaves of the estimator's own tree.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -138,7 +160,15 @@ class ExceptionPathDisplay(CurveDisplay):
         ----------
         estimator : BornAgainClassifier or BornAgainRegressor
             Fitted with ``max_changes=0`` or 1.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         if estimator.max_changes not in (0, 1):

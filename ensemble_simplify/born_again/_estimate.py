@@ -246,7 +246,7 @@ def estimate(
     if X is not None:
         n_near = dict.fromkeys(NEAR)
         with suppress(Stopped):
-            cells = problem.axes.encode_rows(X.astype(np.float32), deadline).T
+            cells = problem.axes.encode_rows(X.astype(np.float32)).T
             cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]])
             n_occupied = len(cells)
             for max_changes in NEAR:

@@ -161,8 +161,12 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         changes are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
-    {classes_}
-    {features_in}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -347,12 +351,17 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
 
         Parameters
         ----------
-        {training_X}
-        {y}
+        X : array-like of shape (n_samples, n_features)
+            Training rows. Values are cast to float32, as scikit-learn's trees do.
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble and for the node weights of the tree.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 

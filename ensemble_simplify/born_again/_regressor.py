@@ -139,7 +139,10 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -216,12 +219,6 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     <BLANKLINE>
     """
 
-    _texts: ClassVar = {
-        "y": """\
-y : array-like of shape (n_samples,)
-    Target values.""",
-    }
-
     _parameter_constraints: ClassVar[dict] = {
         **BornAgain._parameter_constraints,
         "atol": [Interval(Real, 0, None, closed="left"), str],
@@ -265,12 +262,17 @@ y : array-like of shape (n_samples,)
 
         Parameters
         ----------
-        {training_X}
-        {y}
+        X : array-like of shape (n_samples, n_features)
+            Training rows. Values are cast to float32, as scikit-learn's trees do.
+        y : array-like of shape (n_samples,)
+            Target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble and for the values and node weights of the tree.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 

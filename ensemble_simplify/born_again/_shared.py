@@ -578,7 +578,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
 
         Parameters
         ----------
-        {time_limit}
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
 
         Returns
         -------
@@ -746,7 +747,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
 
         Parameters
         ----------
-        {time_limit}
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
 
         Returns
         -------

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import CurveDisplay, Display, shared_text
+from ensemble_simplify.base import CurveDisplay, Display
 from ensemble_simplify.writing import in_drawing, wrapped
-
-# What docstrings here and in `_estimator.py` share.
-TEXTS = {
-    "X": """\
-X : array-like or data frame of shape (n_samples, n_features)
-    Rows; NaN and None mean missing, and so do levels that no training row had.""",
-    "training": """\
-X : array-like or data frame of shape (n_samples, n_features)
-    Training rows: numbers, text or categories; NaN and None mean missing.
-y : array-like of shape (n_samples,)
-    Class labels.""",
-    "numbers_and_names": """\
-feature_names : sequence of str, default=None
-    None: the names seen in `fit`, or x0, x1, ...
-decimals : int or None, default=None
-    Digits after the point; None: as many as three significant digits need.""",
-}
 
 
 def _accuracy_by_rank(score, correct):
@@ -74,7 +57,14 @@ class AbstentionDisplay(CurveDisplay):
     estimator_name : str, default=None
         Written above the plots.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : ndarray of two matplotlib Axes
+        The left and the right plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -95,12 +85,6 @@ class AbstentionDisplay(CurveDisplay):
     margin_coverage: np.ndarray
     margin_accuracy: np.ndarray
     estimator_name: str | None = None
-
-    _texts: ClassVar = shared_text(
-        given="matplotlib Axes or sequence of two, default=None\n"
-        "    A single one must belong to a grid of subplots, and is divided into two.",
-        kept="ndarray of two matplotlib Axes\n    The left and the right plot.",
-    )
 
     @classmethod
     def from_estimator(
@@ -128,7 +112,16 @@ class AbstentionDisplay(CurveDisplay):
             None means the name of the class.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        {drawing}
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one must belong to a grid of subplots, and is divided into two.
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         return cls.from_predictions(
             y,
@@ -168,7 +161,16 @@ class AbstentionDisplay(CurveDisplay):
             Written above the plots.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        {drawing}
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one must belong to a grid of subplots, and is divided into two.
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         correct = np.asarray(y_true) == np.asarray(y_pred)
         best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
@@ -197,7 +199,16 @@ class AbstentionDisplay(CurveDisplay):
         ----------
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        {drawing}
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one must belong to a grid of subplots, and is divided into two.
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         if ax is not None and not np.iterable(ax):
             ax = _divided(ax)
@@ -244,7 +255,12 @@ class ModuleTreeDisplay(Display):
     classes : dict of int to (int, float)
         Most frequent class and its share, for nodes drawn as leaves.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
 
     See Also
     --------
@@ -263,8 +279,6 @@ class ModuleTreeDisplay(Display):
     positions: dict[int, tuple[float, float]]
     edges: list[tuple[int, int, float]]
     classes: dict[int, tuple[int, float]]
-
-    _texts: ClassVar = TEXTS
 
     @classmethod
     def from_estimator(
@@ -287,14 +301,23 @@ class ModuleTreeDisplay(Display):
             Fitted.
         max_depth : int, default=3
             Modules at this depth are drawn as boxes that say how many leaves are below.
-        {numbers_and_names}
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
         ranges : bool, default=False
             Add the least and the largest of an option's thresholds.
         fontsize : float, default=8
             In points.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         tree = estimator.modules_
@@ -346,7 +369,13 @@ class ModuleTreeDisplay(Display):
         ----------
         fontsize : float, default=8
             In points.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         self.ax_ = ax = self._open(ax, figsize=self._size(fontsize))
         from matplotlib.colors import to_rgb

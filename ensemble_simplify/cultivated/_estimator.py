@@ -34,7 +34,7 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.cultivated._codes import MAX_BINS
-from ensemble_simplify.cultivated._display import TEXTS, ModuleTreeDisplay
+from ensemble_simplify.cultivated._display import ModuleTreeDisplay
 from ensemble_simplify.cultivated._growth import Grower, quarter_of_sqrt
 from ensemble_simplify.cultivated._leaf_price import best_price, price_of_a_leaf
 from ensemble_simplify.cultivated._leaf_refit import refit_leaves, shares_of_leaves
@@ -111,7 +111,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     Attributes
     ----------
-    {classes_}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
     n_leaves_ : int
         Number of leaves.
     n_modules_ : int
@@ -128,7 +129,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         What `splitter` was taken for "auto".
     calibration_scores_ : ndarray of shape (n_calibration_samples,) or None
         Set in the copy that :meth:`calibrate` returns; None before.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -238,8 +242,6 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
     90% of the rows: accuracy 0.973
     """
 
-    _texts: ClassVar = TEXTS
-
     _parameter_constraints: ClassVar[dict] = {
         "option_threshold": [Interval(Real, 0, None, closed="left")],
         "option_modules": ["boolean"],
@@ -342,14 +344,20 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {training}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Training rows: numbers, text or categories; NaN and None mean missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows: weight 2 is the same as the row twice, weight 0 as no row. Weights
             above 0 that average below one are scaled up to an average of one, because the limits
             (`min_samples_split`, `k`) count rows. So weights that sum to one give the same tree as
             weights that sum to the number of rows.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         deadline = deadline_after(self.time_limit)
         X, y, weight = self._check_training_rows(X, y, sample_weight)
@@ -436,7 +444,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {training}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Training rows: numbers, text or categories; NaN and None mean missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             As in `fit`.
 
@@ -472,9 +483,13 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         X = self._check_X(X)
         proba = np.zeros((len(X), len(self.classes_)))
@@ -486,7 +501,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
 
         Returns
         -------
@@ -507,7 +523,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
 
         Returns
         -------
@@ -525,7 +542,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
 
         Returns
         -------
@@ -551,7 +569,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
 
         Returns
         -------
@@ -575,7 +594,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
         min_margin : float, default=0.5
             Rows with a smaller `predict_margin` get the abstain label; 0 keeps all.
         max_spread : float or None, default=None
@@ -652,7 +672,8 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
         confidence : float, default=0.9
             Least probability that the set of a row holds its class, between 0 and 1.
 
@@ -758,7 +779,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             Number of the module in `modules_`.
         left : bool, default=True
             What leads to its left child, or to its right one.
-        {numbers_and_names}
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=5
             Write at most this many options, the best ones.
         ranges : bool, default=False
@@ -790,7 +814,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         ----------
         node : int
             Number of the node in `modules_`.
-        {numbers_and_names}
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -819,10 +846,14 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {X}
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows; NaN and None mean missing, and so do levels that no training row had.
         n_leaves : int, default=3
             Most leaves of a row.
-        {numbers_and_names}
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -861,7 +892,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
         Parameters
         ----------
-        {numbers_and_names}
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_depth : int or None, default=10
             Modules deeper than this are cut short.
         max_options : int or None, default=5

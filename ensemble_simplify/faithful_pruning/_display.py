@@ -41,7 +41,14 @@ class FaithfulPathDisplay(CurveDisplay):
     atol : float, default=None
         The tolerance, where values or probabilities are kept within one.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -77,7 +84,15 @@ class FaithfulPathDisplay(CurveDisplay):
         X : array-like of shape (n_samples, n_features), default=None
             Rows that nothing is promised about. Each ensemble is compared with the whole one on
             them. None: the rows that were held out in ``fit``, if any.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         path, atol = estimator.path_, estimator.atol_

@@ -164,8 +164,12 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     offset_ : float
         What is added to the weighted sum. It stands in the leaves of the first tree kept. 0 without
         `atol`, and where probabilities are means of votes.
-    {classes_}
-    {features_in}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; only of classifiers.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -178,7 +182,8 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     validation_fraction : float in [0, 1), default=0.0
         Share of the rows to hold out from the promise and, if the ensemble is fitted here, from
         its fit. `fidelity_` and the agreement along `path_` are measured on them.
-    {verbose}
+    verbose : int, default=0
+        If positive, progress is printed.
 
     Raises
     ------
@@ -266,15 +271,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     True
     """
 
-    _texts: ClassVar = {
-        "y": """\
-y : array-like of shape (n_samples,)
-    Class labels, or target values.""",
-        "classes_": """\
-classes_ : ndarray of shape (n_classes,)
-    Class labels; only of classifiers.""",
-    }
-
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
@@ -332,7 +328,8 @@ classes_ : ndarray of shape (n_classes,)
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows. With `max_changes`, the promise is about points near them.
-        {y}
+        y : array-like of shape (n_samples,)
+            Class labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble. Nothing is promised near rows of weight zero.
         X_more : array-like of shape (n_more, n_features) or None, default=None
@@ -340,7 +337,10 @@ classes_ : ndarray of shape (n_classes,)
             no labels, and no ensemble is fitted on them. Give rows that a fitted ensemble has not
             seen: with ``max_changes=0``, agreement on new rows rises with their number.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         check_readable(self.estimator)
         if self.tolerance > 0 and self.max_changes is None:
@@ -600,9 +600,13 @@ classes_ : ndarray of shape (n_classes,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         check_is_fitted(self)
         found = unwrap(self.pruned_estimator_).predict(self._rows(X))
@@ -618,9 +622,13 @@ classes_ : ndarray of shape (n_classes,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         check_is_fitted(self)
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
@@ -662,7 +670,8 @@ classes_ : ndarray of shape (n_classes,)
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -701,7 +710,8 @@ classes_ : ndarray of shape (n_classes,)
         X : array-like of shape (n_samples, n_features) or None, default=None
             Rows near which the promise is checked. None: the promised training rows, or one
             row in each of their cells; without `max_changes`, every input.
-        {time_limit}
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
 
         Returns
         -------

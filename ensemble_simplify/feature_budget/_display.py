@@ -45,7 +45,14 @@ class BudgetPathDisplay(CurveDisplay):
         ``costs`` and ``errors`` of the prunings of all ensembles that were fitted, and their lower
         ``envelope``, as in `FeatureBudgetPruner.candidates_`.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -97,7 +104,15 @@ class BudgetPathDisplay(CurveDisplay):
             Weights of the rows.
         individual : bool, default=True
             Whether to show the trees pruned one by one, too.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator, "pruned_estimator_")
         names = {"ensemble": "pruned as an ensemble"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from ensemble_simplify.base import Display, leaves_axis, shared_text
+from ensemble_simplify.base import Display, leaves_axis
 from ensemble_simplify.front._drawing import apart
 
 # Colours of results: those that tell most first, as in other drawings.
@@ -53,7 +53,12 @@ class SimplificationDisplay(Display):
     has_cards : bool, default=False
         Whether some results are scorecards.
 
-    {attributes}
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        One for agreement, and one for accuracy if it is known.
+    figure_ : matplotlib Figure
+        Figure that holds it.
 
     See Also
     --------
@@ -82,13 +87,6 @@ class SimplificationDisplay(Display):
     majority: float = np.nan
     has_cards: bool = False
 
-    _texts: ClassVar = shared_text(
-        "axes",
-        given="array-like of two matplotlib Axes, default=None",
-        kept="list of matplotlib Axes\n    One for agreement, and one for accuracy if it is known.",
-        curves=False,
-    )
-
     @classmethod
     def from_simplification(cls, simplification: Any, *, axes: Any = None) -> Self:
         """Draw what was found.
@@ -97,7 +95,13 @@ class SimplificationDisplay(Display):
         ----------
         simplification : Simplification
             Result of :func:`simplify`.
-        {drawing}
+        axes : array-like of two matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : object
+            The display, with `axes_` and `figure_`.
         """
         by_name = {row.name: row for row in simplification.table}
         rows = [
@@ -126,7 +130,13 @@ class SimplificationDisplay(Display):
 
         Parameters
         ----------
-        {drawing}
+        axes : array-like of two matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : object
+            The display, with `axes_` and `figure_`.
         """
         known = bool(np.isfinite(self.accuracy).any())
         figsize = 12.5 if known else 7, 4.8

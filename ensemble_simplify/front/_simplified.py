@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import HoldsTree, SharesDocs, pyplot
+from ensemble_simplify.base import pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
@@ -58,7 +58,7 @@ def _inside_has(method):
     return check
 
 
-class SimplifiedModel(SharesDocs, BaseEstimator):
+class SimplifiedModel(BaseEstimator):
     """One result of :func:`simplify`: a tree, a scorecard, or a smaller ensemble.
 
     It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. It
@@ -146,7 +146,6 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
     # what is read in place of it, see `reading.unwrap`
     _stands_for = "fitted"
-    _texts: ClassVar = {"names": HoldsTree._texts["names"]}
 
     def __init__(
         self,
@@ -268,7 +267,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             Rows as the model takes them, with its columns in their order.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         return self.fitted.predict(self._rows(X))
 
@@ -281,7 +283,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             Rows as the model takes them, with its columns in their order.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         return self.fitted.predict_proba(self._rows(X))
 
@@ -290,9 +295,12 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
         Parameters
         ----------
-        {X}
-        {y}
-        {sample_weight}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -427,7 +435,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
         Parameters
         ----------
-        {names}
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
         decimals : int or None, default=None
             Digits after the decimal point. None: as few as split float32 numbers alike. For a
             scorecard, this is the only option.
@@ -465,7 +476,10 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         ax : matplotlib Axes, default=None
             None: the current one, or where no figure is open, a new one that is as large as the
             tree needs.
-        {names}
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`.
 

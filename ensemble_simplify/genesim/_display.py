@@ -34,7 +34,14 @@ class ParetoFrontDisplay(CurveDisplay):
     score_name : str, default="score"
         Written on the vertical axis.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -83,7 +90,15 @@ class ParetoFrontDisplay(CurveDisplay):
         others : dict of str to estimator, default=None
             Other fitted classifiers to draw, by name; needs `X` and `y`. Trees become points
             at their number of leaves, other models horizontal lines.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         if (X is None) != (y is None):

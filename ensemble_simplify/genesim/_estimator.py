@@ -110,7 +110,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     decision_tree_ : DecisionTreeClassifier
         The result, a real scikit-learn tree. Its nodes count all rows given to `fit`; their values
         are the probabilities that `shrinkage` makes of these.
-    {classes_}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
     n_leaves_ : int
         Leaves of `decision_tree_`.
     n_nodes_ : int
@@ -132,7 +133,10 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         ``population_size``.
     n_iter_ : int
         Iterations done.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -333,13 +337,19 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
         Parameters
         ----------
-        {learned_X}
-        {y}
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers, which are cast to float32, or a table that has columns of text
+            and categories, too. Any entry may be missing (NaN, None).
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows. The inducers of ``estimators="paper"`` take weights
             for numbers of rows; weights that average below one are scaled up to one for them.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         deadline = deadline_after(self.time_limit)
         estimators = self._check_parameters()

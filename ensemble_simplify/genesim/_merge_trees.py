@@ -219,7 +219,7 @@ def _coded(forests):
 
 def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
     """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
-    cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes, deadline=deadline)
+    cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes)
     if cells is None and time.monotonic() >= deadline:
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "

@@ -27,6 +27,7 @@ from ensemble_simplify.grid._limits import (
     limits,
     memory_limit,
     time_left,
+    uncounted,
 )
 from ensemble_simplify.grid._regions import (
     depths,

@@ -7,9 +7,10 @@ these rows on their paths.
 
 import numpy as np
 
-from libc.math cimport INFINITY, isnan
+from libc.math cimport isnan
 
-from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, should_stop, uint8_t
+from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, uint8_t
+from ensemble_simplify.grid._limits cimport should_stop
 
 cdef enum:
     # Rows between two looks at the clock.
@@ -24,7 +25,6 @@ def gaps_of_splits(
     const float64_t[::1] threshold,
     const uint8_t[::1] missing_left,
     const float32_t[:, ::1] X,
-    double deadline=INFINITY,
 ):
     """The gap of every split, infinite where no row comes. O(rows * trees * depth).
 
@@ -38,14 +38,12 @@ def gaps_of_splits(
     missing_left : uint8 array of shape (n_nodes,)
         Whether a split sends missing values left. They are in no gap.
     X : float32 array of shape (n_rows, n_features)
-    deadline : float
-        On the clock of ``time.monotonic()``.
 
     Returns
     -------
     low, high : float64 arrays of shape (n_nodes,)
     n_done : int
-        Trees, the first ones, whose gaps are known. Fewer than all: the deadline came first.
+        Trees, the first ones, whose gaps are known. Fewer than all: the limit of time came first.
     """
     cdef:
         intp_t t, i, node, n_trees = offsets.shape[0] - 1
@@ -58,7 +56,7 @@ def gaps_of_splits(
     with nogil:
         for t in range(n_trees):
             for i in range(X.shape[0]):
-                if i % POLL == 0 and should_stop(deadline):
+                if i % POLL == 0 and should_stop():
                     stopped = True
                     break
                 node = offsets[t]

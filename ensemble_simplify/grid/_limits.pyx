@@ -79,6 +79,21 @@ def limited(function):
     return wrapper
 
 
+@contextmanager
+def uncounted():
+    """Stop the clock while something runs that the limit of time does not count, as fitting models.
+
+    Others' code cannot be interrupted, and the user has asked for it beside the limit.
+    """
+    global es_deadline
+    before, begin = es_deadline, now()
+    es_deadline = INFINITY
+    try:
+        yield
+    finally:
+        es_deadline = before + (now() - begin)
+
+
 def time_left():
     """Seconds until the limit of time ends, below 0 if it has; inf where there is none."""
     return es_deadline - now() if es_deadline != INFINITY else math.inf

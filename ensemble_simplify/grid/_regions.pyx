@@ -20,9 +20,9 @@ import numpy as np
 
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport int32_t, intp_t, should_stop, uint8_t
+from ensemble_simplify.grid._limits cimport should_stop
+from ensemble_simplify._typedefs cimport int32_t, intp_t, uint8_t
 
-cdef double NEVER = float("inf")
 
 # ----------------------------------------------------------------- arrays of nodes
 
@@ -481,7 +481,6 @@ def overlay(
     const int32_t[::1] hi,
     *,
     intp_t max_leaves,
-    double deadline=NEVER,
 ):
     """Exact overlay of several trees inside a region; of one tree: the tree restricted to it.
 
@@ -496,8 +495,6 @@ def overlay(
         The region.
     max_leaves : int
         Stop when the overlay has more leaves.
-    deadline : float
-        On the clock of ``time.monotonic()``.
 
     Returns
     -------
@@ -534,7 +531,7 @@ def overlay(
             top = current.at
             if current.stage == 0:
                 polled += 1
-                if n_leaves > max_leaves or (polled & 0xffff == 0 and should_stop(deadline)):
+                if n_leaves > max_leaves or (polled & 0xffff == 0 and should_stop()):
                     stopped = True
                     break
                 chosen = -1

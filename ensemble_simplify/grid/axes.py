@@ -9,11 +9,10 @@ the others, on whose side no comparison is true. Trees over axes are the arrays 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid._limits import Stopped
+from ensemble_simplify.grid._limits import check_time
 from ensemble_simplify.grid._regions import encode_trees, leaves_of_cells, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
@@ -181,16 +180,15 @@ class Axes:
         last = self.n_cuts
         return np.zeros_like(last), last
 
-    def encode_rows(self, X, deadline=np.inf):
+    def encode_rows(self, X):
         """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows).
 
-        Raises `Stopped` when the deadline, on the clock of ``time.monotonic()``, has passed.
+        Raises `Stopped` when the limit of time has passed.
         """
         X = X.astype(self.row_dtype, copy=False)
         codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
         for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
-            if deadline < np.inf and monotonic() >= deadline:
-                raise Stopped
+            check_time()
             codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 

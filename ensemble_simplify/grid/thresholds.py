@@ -177,13 +177,13 @@ def cut_points(feature, threshold, n_features, missing=None, dtype="float32"):
     return points
 
 
-def merged_thresholds(forest, X, deadline=np.inf):
+def merged_thresholds(forest, X):
     """Thresholds of all nodes with as few distinct values as leave every row on its path.
 
     A node can have any threshold from the largest value that it sends left up to, but not
     including, the smallest that it sends right. Each feature gets the fewest float32 values that
     hit all these intervals, thresholds of its own where possible. Trees that are not reached before
-    the deadline, on the clock of ``time.monotonic()``, keep their thresholds.
+    the limit of time keep their thresholds.
     """
     to_left = forest.missing_left
     low, high, n_done = gaps_of_splits(
@@ -194,7 +194,6 @@ def merged_thresholds(forest, X, deadline=np.inf):
         forest.threshold,
         (np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left).view(np.uint8),
         np.ascontiguousarray(X, dtype=np.float32),
-        deadline,
     )
     threshold = forest.threshold.copy()
     movable = (forest.left >= 0) & (np.abs(threshold) < FLOAT32_MAX)

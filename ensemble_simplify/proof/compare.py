@@ -312,7 +312,7 @@ def _cells_of(axes, X, deadline):
 
     Raises `Stopped` when the deadline has passed.
     """
-    cells = np.ascontiguousarray(axes.encode_rows(X, deadline).T)
+    cells = np.ascontiguousarray(axes.encode_rows(X).T)
     return cells, np.sort(distinct_rows(cells)[0])
 
 

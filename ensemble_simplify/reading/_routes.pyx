@@ -5,8 +5,9 @@ Tree by tree, whose nodes are packed so that a step reads one of them and stays 
 
 from libcpp.vector cimport vector
 
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify._typedefs cimport (
-    float32_t, float64_t, int32_t, intp_t, should_stop, uint8_t,
+    float32_t, float64_t, int32_t, intp_t, uint8_t,
 )
 
 # Steps between two looks at the clock, at most.
@@ -50,7 +51,6 @@ def route(
     const float64_t[::1] threshold,
     const uint8_t[::1] missing_left,   # None: missing values go right
     int32_t[:, ::1] leaves,            # OUT (n_trees, n_rows), numbered over the forest
-    float64_t deadline,
 ):
     """Send rows, whose missing values are NaN, through all trees; whether all got there in time."""
     cdef intp_t n_rows = X.shape[0], n_trees = offsets.shape[0] - 1, t, i, steps = 0
@@ -81,7 +81,7 @@ def route(
                 leaves[t, i] = <int32_t>offsets[t] + at
                 if steps >= POLL:
                     steps = 0
-                    late = should_stop(deadline)
+                    late = should_stop()
                     if late:
                         break
             if late:

@@ -158,14 +158,13 @@ class Forest:
             end = np.where(coded, end, last_double(np.where(is_leaf, 0.0, end)))
         return np.where(end >= np.finfo(self.row_dtype).max, np.inf, end)
 
-    def apply(self, X, deadline=np.inf):
+    def apply(self, X):
         """The leaf in which each row ends in every tree: int32 of shape (n_rows, n_trees).
 
         Rows are cast to `row_dtype`, and may have missing values; leaves are numbered over the
-        forest. A tree's leaves stand together. `Stopped` is raised at the `deadline`, on the clock
-        of ``time.monotonic()``.
+        forest. A tree's leaves stand together. `Stopped` is raised at the limit of time.
         """
-        return self._route(_rows_of(X, self.row_dtype), deadline).T
+        return self._route(_rows_of(X, self.row_dtype)).T
 
     def in_doubles(self, narrow=None):
         """The same for all rows of float64, where it compares such; else None.
@@ -180,7 +179,7 @@ class Forest:
             threshold = np.where(keeps, self.threshold, threshold)
         return replace(self, threshold=threshold, row_dtype="float64", double_threshold=None)
 
-    def _route(self, X, deadline=np.inf):
+    def _route(self, X):
         """Leaves of rows of `row_dtype`, of shape (n_trees, n_rows)."""
         if X.shape[1] != self.n_features:
             raise ValueError(
@@ -190,7 +189,7 @@ class Forest:
         leaves = np.empty((self.n_trees, X.shape[0]), dtype=np.int32)
         missing_left = None if self.missing_left is None else self.missing_left.view(np.uint8)
         nodes = self.offsets, self.left, self.right, self.feature
-        if not route(X, *nodes, self.threshold, missing_left, leaves, deadline):
+        if not route(X, *nodes, self.threshold, missing_left, leaves):
             raise Stopped
         return leaves
 

@@ -30,7 +30,14 @@ class PruningPathDisplay(CurveDisplay):
     bands : dict of str to pair of ndarray of shape (n_trees,), default=None
         Lower and upper ends of intervals of some of the errors.
 
-    {attributes}
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
 
     See Also
     --------
@@ -67,7 +74,15 @@ class PruningPathDisplay(CurveDisplay):
         ----------
         estimator : RepresenterTree
             Fitted.
-        {drawing}
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
+
+        Returns
+        -------
+        display : object
+            The display, with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         path = estimator.path_

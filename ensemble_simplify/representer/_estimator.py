@@ -27,6 +27,7 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
+from ensemble_simplify.grid import limited, limits, time_left
 from ensemble_simplify.representer._fidelity import node_figures, prunings, selected, stability
 from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
 from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
@@ -195,7 +196,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     n_queries_ : int
         Rows that the model was asked about for growing, pruning and measuring the tree, and to
         learn whether it takes missing values.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -453,6 +457,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(
         self,
         X: ArrayLike,
@@ -484,7 +489,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             a forest that was fitted on just these rows, since it knows them by heart; otherwise the
             model's own.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         target = self._resolve_target()
         check_options(self)
@@ -492,22 +500,20 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         check_folds(self, fold_of)
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
         found = self._material(X, y, sample_weight, target, fold_of, answers)
-        law, training, seeds, deadline = found.law, found.training, found.seeds, found.deadline
+        law, training, seeds = found.law, found.training, found.seeds
         predictor = self._predictor
         self.smearing_, self.keep_rows_ = (
             self._law_arguments[name] for name in ("smearing", "keep_rows")
         )
         begin, n_before = time.monotonic(), predictor.n_queries
-        growing = deadline
-        if self.time_limit is not None:
-            growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
-        trees, sample = self._grow(found, seeds, growing)
+        with limits(_GROWING_SHARE * time_left()):
+            trees, sample = self._grow(found, seeds)
         if self._takes_missing:
             for tree in trees:
                 tree.send_gaps(training.X, ~found.gaps.seen)
         # what a new row took in growing tells how many there is time for
         a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
-        self._most_new = partial(share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
+        self._most_new = partial(share_of_time, share=_NEW_SHARE, each=a_row)
 
         if self.select == "smeared":
             judging = self._new_rows(law, self._most_new(len(training.X)), seeds[1])
@@ -548,9 +554,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         if self.n_stability:
             others = [trees]
             for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
-                now, own = time.monotonic(), other.generate_state(4).tolist()
-                end = now + max(deadline - now, 0.0) / (self.n_stability - k)
-                others.append(self._grow(found, own, end)[0])
+                with limits(time_left() / (self.n_stability - k)):
+                    others.append(self._grow(found, other.generate_state(4).tolist())[0])
             sized = [(each, *self._sized(each)) for each in others]
             self.stability_ = stability(
                 [each[which].collapsed(is_split)[0] for each, which, is_split in sized], training.X
@@ -564,18 +569,15 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
         return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)
 
-    def _grow(self, found, seeds, deadline):
+    def _grow(self, found, seeds):
         """Trees, a large one first, and the one sample that they are grown on, if it is one."""
         law, training, sample = found.law, found.training, None
         n_rows = law.X.shape[0]
         if self.sampling_ == "one_shot":
             is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
             is_free &= self.select is not None
-            sample_deadline = deadline
-            if is_free and deadline < np.inf:
-                now = time.monotonic()
-                sample_deadline = now + max(deadline - now, 0.0) / (1.0 + _FRESH_SHARE)
-            sample = self._draw(found, seeds[0], sample_deadline)
+            with limits(time_left() / (1.0 + _FRESH_SHARE) if is_free else None):
+                sample = self._draw(found, seeds[0])
             report(self, f"{self._predictor.n_queries} rows labelled")
             trees = grow_trees(
                 sample.rows(),
@@ -586,12 +588,11 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
             if is_free:
-                trees[0] = self._worth_its_leaves(trees[0], found, seeds[0], deadline)
+                trees[0] = self._worth_its_leaves(trees[0], found, seeds[0])
         else:
             tree = Grower(
                 law=law,
                 predictor=self._predictor,
-                deadline=deadline,
                 report=partial(report, self),
                 answers=found.base.answers,
                 categorical=found.columns.categorical,
@@ -617,12 +618,12 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             )
         return trees, sample
 
-    def _worth_its_leaves(self, tree, found, seed, deadline):
+    def _worth_its_leaves(self, tree, found, seed):
         """A tree that grew without limit, pruned by rows that it was not grown on."""
         law, base = found.law, found.base
         n_samples = max(int(self._n_drawn(law) * _FRESH_SHARE), 1)
         own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
-        rows = Sample(law, self._predictor, base, base, n_samples, own, deadline).made
+        rows = Sample(law, self._predictor, base, base, n_samples, own).made
         price = max(_LEAST_GAIN / law.X.shape[0], _LEAST_FRESH / len(rows.X))
         return worth_its_leaves(tree, rows, price, self._class_weight(found.training))
 
@@ -820,7 +821,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -834,10 +836,12 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
             True targets.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import preorder, sized_nodes
+from ensemble_simplify.grid import is_late, preorder, sized_nodes, time_left
 from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._grown_tree import GrownTree
@@ -75,7 +75,6 @@ class Grower:
     min_train_samples: int
     min_cost: float
     seed: int
-    deadline: float
     n_jobs: int | None
     report: Callable  # of a message
     answers: np.ndarray | None = None  # to the training rows, if they are known
@@ -146,10 +145,10 @@ class Grower:
         per_batch = max(1, _BATCH_NUMBERS // (2 * self.n_samples * self.law.X.shape[1]))
         while parents:
             begin = time.monotonic()
-            if begin + self.seconds_each >= self.deadline:
+            if self.seconds_each >= time_left():
                 self.out_of_time = True
                 return
-            n = min(per_batch, (self.deadline - begin) / max(self.seconds_each, 1e-9))
+            n = min(per_batch, time_left() / max(self.seconds_each, 1e-9))
             batch, parents = parents[: max(int(n), 1)], parents[max(int(n), 1) :]
             pairs = [self._make_children(parent) for parent in batch]
             self._evaluate([child for pair in pairs for child in pair])
@@ -188,7 +187,7 @@ class Grower:
             rows = [X for X, _ in drawn]
             settled = self._in_threads(self._assess, nodes, rows, answers)
             nodes = [node for node, done in zip(nodes, settled, strict=True) if not done]
-            if nodes and time.monotonic() >= self.deadline:
+            if nodes and is_late():
                 self.out_of_time = True
                 break
 

@@ -6,11 +6,10 @@ some sizes of what was learned: an array of shape (n_sizes, n_rows, n_outputs).
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from sklearn.utils import Bunch
 
+from ensemble_simplify.grid import limits, time_left
 from ensemble_simplify.sampling.fidelity import agreement
 from ensemble_simplify.sampling.labelled import Sample
 
@@ -91,7 +90,7 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, rows, predictor, n_sizes, learn, *, seed, deadline):
+def choose_law(laws, rows, predictor, n_sizes, learn, *, seed):
     """The law from whose rows is learned what agrees best with what is known of other rows.
 
     `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
@@ -103,9 +102,8 @@ def choose_law(laws, rows, predictor, n_sizes, learn, *, seed, deadline):
     n_samples = min(_TRIED * len(rows.X), most)
     scores, answers, found = {}, {}, {}
     for name, (law, base) in laws.items():
-        now = time.monotonic() if deadline < np.inf else 0.0
-        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        sample = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
+        with limits(_TRIAL_SHARE * time_left()):
+            sample = Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10)
         answers[name] = unseen_answers(sample, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED)
         found[name] = unseen_agreement(answers[name], rows, predictor)
         scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.sampling.predictor import one_hot
 
 # In one sample, each answer of the predictor gets at least this part of the rows that it would get
@@ -25,9 +25,7 @@ class Sample:
     answers to rows of other folds.
     """
 
-    def __init__(
-        self, law, predictor, training, base, n_samples, seed, deadline=np.inf, per_batch=None
-    ):
+    def __init__(self, law, predictor, training, base, n_samples, seed, per_batch=None):
         self.keep_rows, self.seed, self.gaps = law.keep_rows, seed, law.gaps
         self.training, self.made, self.is_complete = training, None, True
         self.n_outputs = base.answers.shape[1]
@@ -35,7 +33,7 @@ class Sample:
             made = _manufactured(law, predictor, base, n_samples, seed)
             made.X = law.with_gaps(made.X)
             per_batch = len(training.X) if per_batch is None else per_batch
-            answers = _answers_until(deadline, predictor, made.X, per_batch)
+            answers = _answers_in_time(predictor, made.X, per_batch)
             self.is_complete = len(answers) == len(made.X)
             made = Bunch(**{name: values[: len(answers)] for name, values in made.items()})
             self.made = Bunch(answers=answers, **made)
@@ -140,13 +138,13 @@ def _made_from(law, predictor, base, among, n_samples, seed):
     return np.concatenate(rows)[order], weight[order]
 
 
-def _answers_until(deadline, predictor, X, per_batch):
+def _answers_in_time(predictor, X, per_batch):
     """Answers to the rows, or to the first of them when time runs out; at least to one batch."""
-    if deadline == np.inf:
+    if time_left() == np.inf:
         return predictor.answers(X)
     answers = []
     for begin in range(0, X.shape[0], per_batch):
-        if answers and time.monotonic() >= deadline:
+        if answers and is_late():
             break
         answers.append(predictor.answers(X[begin : begin + per_batch]))
     return np.concatenate(answers)

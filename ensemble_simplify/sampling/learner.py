@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -21,10 +20,8 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base import (
-    SharesDocs,
     check_weights,
     comes_fitted,
-    deadline_after,
     fit_or_unwrap,
     fitted_rows,
     named_rows,
@@ -32,6 +29,7 @@ from ensemble_simplify.base import (
     tags_of,
     takes_missing,
 )
+from ensemble_simplify.grid import time_left
 from ensemble_simplify.reading import (
     Gaps,
     Model,
@@ -91,7 +89,6 @@ class Material:
     base: Bunch  # the training rows that the law is made of
     trial: Bunch  # how the law was chosen
     seeds: list
-    deadline: float
 
     def aside(self, predictor):
         """The rows set aside, with the predictor's answers."""
@@ -99,7 +96,7 @@ class Material:
         return RowsAside.of(predictor, self.X[self.held_out], y, self.weight[self.held_out])
 
 
-class LearnsFromPredictor(SharesDocs):
+class LearnsFromPredictor:
     """What estimators share that learn from a predictor's answers to training and synthetic rows.
 
     An estimator has the parameters `estimator`, `sampler`, `validation_fraction`, `time_limit` and
@@ -220,7 +217,6 @@ class LearnsFromPredictor(SharesDocs):
         self.estimator_ = self._fit_estimator(
             rows, y, None if sample_weight is None else weight, ~held_out, random
         )
-        deadline = deadline_after(self.time_limit)
         X = self._read_rows(given, X, is_table)
         self._predictor = predictor = self._make_predictor(target)
         answers = predictor.first_answers(X[kept], y)
@@ -239,11 +235,11 @@ class LearnsFromPredictor(SharesDocs):
         training = Bunch(
             X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
         )
-        trial = self._choose_law(training, columns, gaps, law_seed, deadline)
+        trial = self._choose_law(training, columns, gaps, law_seed)
         self.sampler_ = trial.law
         made = trial.made
         if made is None:
-            made = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+            made = self._make_law(trial.options, training, columns, gaps, law_seed)
         law, base, self._law_arguments = made
         return Material(
             X=X,
@@ -259,7 +255,6 @@ class LearnsFromPredictor(SharesDocs):
             base=base,
             trial=trial,
             seeds=seeds,
-            deadline=deadline,
         )
 
     def _check_rows(self, X, y, target):
@@ -399,12 +394,12 @@ class LearnsFromPredictor(SharesDocs):
             Model(model, table), target, name=self._name_of(model), batch_size=self.batch_size
         )
 
-    def _make_law(self, options, training, columns, gaps, seed, deadline):
+    def _make_law(self, options, training, columns, gaps, seed):
         """The law of some options, the rows that it is made of, and what makes it anew."""
         most = np.inf
         if options["sampler"] in ("copula", "leaves"):
             a_row = _LAW_SECONDS * training.X.shape[1]
-            most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
+            most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, a_row)
         base = taken(training, some_rows(len(training.X), most, [seed, 5]))
         arguments = {
             **options,
@@ -442,7 +437,7 @@ class LearnsFromPredictor(SharesDocs):
             fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
         return fold_of
 
-    def _choose_law(self, training, columns, gaps, seed, deadline):
+    def _choose_law(self, training, columns, gaps, seed):
         """The law, its options, and what its trial told; the first one where there is none."""
         laws = {self.sampler: {"sampler": self.sampler}}
         if self.sampler == "auto":
@@ -464,8 +459,7 @@ class LearnsFromPredictor(SharesDocs):
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = taken(training, places)
         made = {
-            name: self._make_law(own, rows, columns, gaps, seed, deadline)
-            for name, own in options.items()
+            name: self._make_law(own, rows, columns, gaps, seed) for name, own in options.items()
         }
         sizes, learn = self._trial(training, seed)
         trial = choose_law(
@@ -475,7 +469,6 @@ class LearnsFromPredictor(SharesDocs):
             len(sizes),
             learn,
             seed=seed,
-            deadline=deadline,
         )
         return Bunch(
             **trial,
@@ -510,7 +503,7 @@ class LearnsFromPredictor(SharesDocs):
 
     # ------------------------------------------------------------------ drawn rows
 
-    def _draw(self, material, seed, deadline, n_samples=None):
+    def _draw(self, material, seed, n_samples=None):
         """One sample of training and synthetic rows, with the predictor's answers."""
         law, training = material.law, material.training
         return Sample(
@@ -523,7 +516,6 @@ class LearnsFromPredictor(SharesDocs):
             material.base,
             self._n_drawn(law) if n_samples is None else n_samples,
             seed,
-            deadline,
         )
 
     def _n_drawn(self, law):
@@ -554,7 +546,8 @@ class LearnsFromPredictor(SharesDocs):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows. Take rows that were not used in fitting, neither here nor of the predictor.
-        {sample_weight}
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -572,9 +565,9 @@ class LearnsFromPredictor(SharesDocs):
         return agreement(decisions, self._answers_to(rows), predictor.target, sample_weight)
 
 
-def share_of_time(n, share, deadline, each):
+def share_of_time(n, share, each):
     """So many, or as many as a share of the time left is enough for; a few in any case."""
-    return int(min(n, max(share * (deadline - time.monotonic()) / max(each, 1e-12), _LEAST_NEW)))
+    return int(min(n, max(share * time_left() / max(each, 1e-12), _LEAST_NEW)))
 
 
 def taken(rows, places):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -54,12 +54,6 @@ class ScorecardDisplay(Display):
 
     card: NamedCard
 
-    _texts: ClassVar = {
-        "axes": """\
-axes : array-like of matplotlib Axes, default=None
-    At least as many as features are used. None draws into a new figure.""",
-    }
-
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
         """Draw the card of a fitted estimator.
@@ -68,7 +62,8 @@ axes : array-like of matplotlib Axes, default=None
         ----------
         estimator : ScorecardClassifier or ScorecardRegressor
             Fitted; also what :func:`scorecard` returns.
-        {axes}
+        axes : array-like of matplotlib Axes, default=None
+            At least as many as features are used. None draws into a new figure.
 
         Returns
         -------
@@ -83,7 +78,8 @@ axes : array-like of matplotlib Axes, default=None
 
         Parameters
         ----------
-        {axes}
+        axes : array-like of matplotlib Axes, default=None
+            At least as many as features are used. None draws into a new figure.
 
         Returns
         -------

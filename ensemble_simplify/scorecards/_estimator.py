@@ -27,6 +27,7 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
+from ensemble_simplify.grid import limited, limits, time_left
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
@@ -52,72 +53,6 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     # Of eight tables, cards agreed most with forests so, and no less than by a choice on folds.
     keep_rows = 0.5
-
-    _texts: ClassVar = {
-        "card_parameters": """\
-max_bins : int, default=24
-    The most bins that the card may have, over all of its features. A bin for missing values counts.
-    :meth:`at` gives smaller cards.
-max_features : int or None, default=None
-    The most features that the card may use. None: as many as are worth their bins.
-monotone : dict, array-like of int, or None, default=None
-    Features along which points may not fall (1) or not rise (-1): a dict from names (or places) of
-    columns, or one of -1, 0 and 1 for each column.""",
-        "run_parameters": """\
-time_limit : float or None, default=None
-    Seconds for learning the card, once the estimator is fitted. None: no limit. When the time is
-    up, the best card so far is kept, with a ``ConvergenceWarning``.
-random_state : int, RandomState instance or None, default=None
-    An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.""",
-        "interactions": """\
-interactions : int, default=0
-    The most pairs of features that may have points together, each in two by two bins.""",
-        "sample_parameters": """\
-min_samples_bin : int, default=10
-    The fewest training rows in a bin.
-sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
-    How synthetic rows are drawn: see :class:`RepresenterTree`. "auto" is "leaves", or "copula"
-    if an answer is rare or there are more than 200 columns. Training rows and synthetic rows
-    have the same weight in all.
-n_samples : int or None, default=None
-    Number of synthetic rows. None: 40 for each training row, but at most 40,000.
-validation_fraction : float in [0, 1), default=0.1
-    Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
-    does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
-{verbose}""",
-        "notes": """\
-Missing values have points of their own in the features in which training rows lack something. In
-other features they get those of the largest bin. Levels of text are put in the order of the
-predictor's mean answers, and a bin holds neighbours in this order. Levels that `fit` did not see
-count as missing.""",
-        "references": """\
-.. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
-   Research 20, 2019.
-.. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
-   regression", KDD 2012.""",
-        "card_attributes": """\
-card_ : Card
-    Bins and points.
-estimator_ : object
-    The fitted predictor.
-path_ : list of Bunch
-    The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` on the
-    rows set aside, and its 95 % interval from ``fidelity_low`` to ``fidelity_high`` (by Clopper and
-    Pearson; nan for values). With a `y`, also the ``score`` on these rows: the accuracy, or the
-    coefficient of determination. All are measured before points are rounded.
-fidelity_ : float
-    How well the card agrees with the predictor on the rows set aside; nan if there are none. See
-    :meth:`fidelity`.
-train_fidelity_ : float
-    The same on the training rows.
-rounded_ : Rounded or None
-    What rounding the points has changed: rows, scores and probabilities; None for real points.
-sampler_ : {"leaves", "copula", "smear", "kernel", "neighbors"}
-    How rows were drawn.
-n_queries_ : int
-    Rows that the predictor was asked about.
-{features_in}""",
-    }
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), callable, None],
@@ -189,6 +124,7 @@ n_queries_ : int
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -205,14 +141,15 @@ n_queries_ : int
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the training rows, for the estimator if it is fitted here, and for the card.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         found = self._material(X, y, sample_weight, self._resolve_target())
-        begin, deadline = time.monotonic(), found.deadline
-        labelling = deadline
-        if self.time_limit is not None:
-            labelling = begin + _LABELLING_SHARE * max(deadline - begin, 0.0)
-        sample = self._draw(found, found.seeds[0], labelling)
+        deadline = time.monotonic() + time_left()
+        with limits(_LABELLING_SHARE * time_left()):
+            sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
         self._steps = self._learn(sample.rows(), deadline)
@@ -373,9 +310,13 @@ n_queries_ : int
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         return self._answers_to(self._numbers_of(X))
 
@@ -384,7 +325,8 @@ n_queries_ : int
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -413,14 +355,49 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         The classifier to represent. An estimator is cloned and fitted. One inside a
         ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns labels. None: a random forest.
-    {card_parameters}
-        For two classes only. Points are for the second class.
-    {run_parameters}
+    max_bins : int, default=24
+        The most bins that the card may have, over all of its features. A bin for missing values
+        counts. :meth:`at` gives smaller cards.
+    max_features : int or None, default=None
+        The most features that the card may use. None: as many as are worth their bins.
+    monotone : dict, array-like of int, or None, default=None
+        Features along which points may not fall (1) or not rise (-1): a dict from names (or places)
+        of columns, or one of -1, 0 and 1 for each column. For two classes only. Points are for the
+        second class.
+    time_limit : float or None, default=None
+        Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
+        is up, the best card so far is kept, with a ``ConvergenceWarning``.
+    random_state : int, RandomState instance or None, default=None
+        An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
 
     Attributes
     ----------
-    {classes_}
-    {card_attributes}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    card_ : Card
+        Bins and points.
+    estimator_ : object
+        The fitted predictor.
+    path_ : list of Bunch
+        The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` on
+        the rows set aside, and its 95 % interval from ``fidelity_low`` to ``fidelity_high`` (by
+        Clopper and Pearson; nan for values). With a `y`, also the ``score`` on these rows: the
+        accuracy, or the coefficient of determination. All are measured before points are rounded.
+    fidelity_ : float
+        How well the card agrees with the predictor on the rows set aside; nan if there are none.
+        See :meth:`fidelity`.
+    train_fidelity_ : float
+        The same on the training rows.
+    rounded_ : Rounded or None
+        What rounding the points has changed: rows, scores and probabilities; None for real points.
+    sampler_ : {"leaves", "copula", "smear", "kernel", "neighbors"}
+        How rows were drawn.
+    n_queries_ : int
+        Rows that the predictor was asked about.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
     score_table_ : dict of ndarray or None
         For two classes, what each total means: ``"total"``, ``"probability"`` of the second class,
         ``"share"`` of the training rows that have it, and ``"observed"``, the share of the second
@@ -428,13 +405,26 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     Other Parameters
     ----------------
-    {interactions}
+    interactions : int, default=0
+        The most pairs of features that may have points together, each in two by two bins.
     points : {"integer", "real"}, default="integer"
         "integer": points are rounded to whole numbers, as small as `max_changed` allows. "real":
         they are not rounded.
     max_changed : float in [0, 1), default=0.01
         Share of the training rows whose class may change when points are rounded.
-    {sample_parameters}
+    min_samples_bin : int, default=10
+        The fewest training rows in a bin.
+    sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
+        How synthetic rows are drawn: see :class:`RepresenterTree`. "auto" is "leaves", or "copula"
+        if an answer is rare or there are more than 200 columns. Training rows and synthetic rows
+        have the same weight in all.
+    n_samples : int or None, default=None
+        Number of synthetic rows. None: 40 for each training row, but at most 40,000.
+    validation_fraction : float in [0, 1), default=0.1
+        Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
+        does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
+    verbose : int, default=0
+        If positive, progress is printed.
 
     See Also
     --------
@@ -442,11 +432,17 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     Notes
     -----
-    {notes}
+    Missing values have points of their own in the features in which training rows lack something.
+    In other features they get those of the largest bin. Levels of text are put in the order of the
+    predictor's mean answers, and a bin holds neighbours in this order. Levels that `fit` did not
+    see count as missing.
 
     References
     ----------
-    {references}
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------
@@ -509,7 +505,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -524,9 +521,13 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         X = self._numbers_of(X)
         return self.card_.probabilities(self.card_.scores(X))
@@ -546,23 +547,70 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
         The regressor to represent. An estimator is cloned and fitted. One inside a
         ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns values. None: a random forest.
-    {card_parameters}
-    {run_parameters}
+    max_bins : int, default=24
+        The most bins that the card may have, over all of its features. A bin for missing values
+        counts. :meth:`at` gives smaller cards.
+    max_features : int or None, default=None
+        The most features that the card may use. None: as many as are worth their bins.
+    monotone : dict, array-like of int, or None, default=None
+        Features along which points may not fall (1) or not rise (-1): a dict from names (or places)
+        of columns, or one of -1, 0 and 1 for each column.
+    time_limit : float or None, default=None
+        Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
+        is up, the best card so far is kept, with a ``ConvergenceWarning``.
+    random_state : int, RandomState instance or None, default=None
+        An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
 
     Attributes
     ----------
-    {card_attributes}
+    card_ : Card
+        Bins and points.
+    estimator_ : object
+        The fitted predictor.
+    path_ : list of Bunch
+        The cards that were found, the largest first: ``n_bins``, ``n_features``, ``fidelity`` on
+        the rows set aside, and its 95 % interval from ``fidelity_low`` to ``fidelity_high`` (by
+        Clopper and Pearson; nan for values). With a `y`, also the ``score`` on these rows: the
+        accuracy, or the coefficient of determination. All are measured before points are rounded.
+    fidelity_ : float
+        How well the card agrees with the predictor on the rows set aside; nan if there are none.
+        See :meth:`fidelity`.
+    train_fidelity_ : float
+        The same on the training rows.
+    rounded_ : Rounded or None
+        What rounding the points has changed: rows, scores and probabilities; None for real points.
+    sampler_ : {"leaves", "copula", "smear", "kernel", "neighbors"}
+        How rows were drawn.
+    n_queries_ : int
+        Rows that the predictor was asked about.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
-    {interactions}
+    interactions : int, default=0
+        The most pairs of features that may have points together, each in two by two bins.
     points : {"integer", "real"}, default="integer"
         "integer": points are multiples of 1, 2 or 5 times a power of ten, as large as `max_changed`
         allows. "real": points are not rounded.
     max_changed : float in [0, 1), default=0.01
         How far rounded points may move the values: the root mean square, as a share of the standard
         deviation of the card's values on the training rows.
-    {sample_parameters}
+    min_samples_bin : int, default=10
+        The fewest training rows in a bin.
+    sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
+        How synthetic rows are drawn: see :class:`RepresenterTree`. "auto" is "leaves", or "copula"
+        if an answer is rare or there are more than 200 columns. Training rows and synthetic rows
+        have the same weight in all.
+    n_samples : int or None, default=None
+        Number of synthetic rows. None: 40 for each training row, but at most 40,000.
+    validation_fraction : float in [0, 1), default=0.1
+        Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
+        does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
+    verbose : int, default=0
+        If positive, progress is printed.
 
     See Also
     --------
@@ -570,11 +618,14 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
 
     Notes
     -----
-    {notes}
+    Missing values and levels have points as in :class:`ScorecardClassifier`.
 
     References
     ----------
-    {references}
+    .. [1] B. Ustun and C. Rudin, "Learning optimized risk scores", Journal of Machine Learning
+       Research 20, 2019.
+    .. [2] Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and
+       regression", KDD 2012.
 
     Examples
     --------

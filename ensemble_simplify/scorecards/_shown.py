@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import SharesDocs, fitted_rows
+from ensemble_simplify.base import fitted_rows
 from ensemble_simplify.scorecards._card import Card
 from ensemble_simplify.scorecards._display import ScorecardDisplay
 from ensemble_simplify.scorecards._page import card_fragment, card_page
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-class ShowsCard(SharesDocs):
+class ShowsCard:
     """What an estimator shows of the card in its ``card_``.
 
     Beside it, it looks at ``_table``, the columns; ``classes_``; and ``_card_rows``, the weight of
@@ -31,13 +31,6 @@ class ShowsCard(SharesDocs):
 
     card_: Card
     _table: Any
-
-    _texts: ClassVar = {
-        "decimals": """\
-decimals : int or None, default=None
-    Digits of points after the point; None: none of whole numbers, else three in all of the
-    largest ones.""",
-    }
 
     def _named_card(self):
         """The card in the words of its user."""
@@ -110,7 +103,9 @@ decimals : int or None, default=None
 
         Parameters
         ----------
-        {decimals}
+        decimals : int or None, default=None
+            Digits of points after the point; None: none of whole numbers, else three in all of the
+            largest ones.
 
         Returns
         -------
@@ -132,7 +127,9 @@ decimals : int or None, default=None
         ----------
         path : str or path, default=None
             Where to write the page, which needs no other file; None: nowhere.
-        {decimals}
+        decimals : int or None, default=None
+            Digits of points after the point; None: none of whole numbers, else three in all of the
+            largest ones.
 
         Returns
         -------
@@ -164,7 +161,8 @@ decimals : int or None, default=None
 
         Parameters
         ----------
-        {X}
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         n : int, default=3
             Reasons for a row, at most.
         against : {"best", "mean"}, default="best"

@@ -37,7 +37,7 @@ from ensemble_simplify.born_again.everywhere import _planner as planner_module
 from ensemble_simplify.born_again.everywhere._grid import Grid
 from ensemble_simplify.born_again.everywhere._planner import _bound_on, _starts_anywhere
 from ensemble_simplify.born_again.everywhere._search import CellTree, solve
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import Stopped, limits
 from ensemble_simplify.grid.axes import Axes, cell_shares
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import cut_points, merged_thresholds
@@ -521,24 +521,25 @@ def test_gaps_hold_the_rows_of_their_side(case):
             reached[int(forest.right[node])] = here[x > cut]
 
 
-def test_trees_that_the_deadline_leaves_out_keep_their_thresholds():
+def test_trees_that_the_limit_leaves_out_keep_their_thresholds():
     X, y = load_iris(return_X_y=True)
     forest = read_forest(RandomForestClassifier(5, random_state=0).fit(X, y))
     assert (merged_thresholds(forest, X) != forest.threshold).any()
-    np.testing.assert_array_equal(merged_thresholds(forest, X, deadline=0.0), forest.threshold)
+    with limits(0.0):
+        np.testing.assert_array_equal(merged_thresholds(forest, X), forest.threshold)
 
 
 def test_what_an_estimate_leaves_out_where_the_time_is_up():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(30, random_state=0).fit(X, y)
     axes = Axes.of(read_forest(forest))
-    with pytest.raises(Stopped):
-        axes.encode_rows(X.astype(np.float32), deadline=0.0)
+    with limits(0.0), pytest.raises(Stopped):
+        axes.encode_rows(X.astype(np.float32))
     assert estimate(forest, X, time_limit=1e-9).n_occupied is None
     trees, rng = planner_module.Problem.of(read_forest(forest)).trees, np.random.default_rng(0)
-    limits = 1e9, rng, np.inf
-    assert _bound_on(trees, _starts_anywhere(trees, rng), *limits) > 1
-    assert _bound_on(trees, _starts_anywhere(trees, rng), *limits, 0.0) == 1
+    effort = 1e9, rng, np.inf
+    assert _bound_on(trees, _starts_anywhere(trees, rng), *effort) > 1
+    assert _bound_on(trees, _starts_anywhere(trees, rng), *effort, 0.0) == 1
     assert estimate(forest, X).n_occupied == len(
         np.unique(axes.encode_rows(X.astype(np.float32)), axis=1).T
     )

@@ -30,7 +30,7 @@ from strategies import (
 )
 
 from ensemble_simplify import BornAgainClassifier
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import Stopped, limits
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
@@ -117,12 +117,13 @@ def test_reading_changes_nothing():
         np.testing.assert_array_equal(model.predict(X), proba)
 
 
-def test_the_deadline_is_looked_at_on_the_way():
+def test_the_limit_is_looked_at_on_the_way():
     X, y = small_data(4)
     forest = read_forest(RandomForestClassifier(3, random_state=0).fit(X, y))
-    assert forest.apply(X, deadline=0.0).shape == (len(X), 3)
-    with pytest.raises(Stopped):
-        forest.apply(np.resize(X, (400_000, X.shape[1])), deadline=0.0)
+    with limits(0.0):
+        assert forest.apply(X).shape == (len(X), 3)
+        with pytest.raises(Stopped):
+            forest.apply(np.resize(X, (400_000, X.shape[1])))
 
 
 def test_node_arrays():

@@ -105,7 +105,6 @@ def grow(
         "min_train_samples": 1,
         "min_cost": 0.0,
         "seed": 0,
-        "deadline": np.inf,
         "n_jobs": None,
         "report": lambda message: None,
     } | options

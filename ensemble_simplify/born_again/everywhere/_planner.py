@@ -165,7 +165,7 @@ def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf, toleranc
     if domain is not None:
         forest = domain.read(forest)
     if merge_rows is not None:
-        forest = replace(forest, threshold=merged_thresholds(forest, merge_rows, deadline))
+        forest = replace(forest, threshold=merged_thresholds(forest, merge_rows))
         if domain is not None:
             forest = domain.read(forest)
     return Problem.of(forest, domain, tolerance)

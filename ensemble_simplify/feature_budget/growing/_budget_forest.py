@@ -176,10 +176,14 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
         Subclass of ``DecisionTreeClassifier``.
     feature_costs_ : ndarray of shape (n_features,)
         The prices, without those of groups.
-    {classes_}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
     n_classes_ : int
         Number of classes.
-    {features_in}
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -324,11 +328,18 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
 
         Parameters
         ----------
-        {table_X}
-        {y}
-        {sample_weight}
+        X : array-like of shape (n_samples, n_features)
+            Rows: an array, or a data frame, in which columns may hold text or categories and any
+            entry may be missing. In `predict`, a level that `fit` has not seen is a missing value.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         self._check_purchases()
         X, y = learned_rows(self, X, y, sample_weight)
@@ -376,9 +387,14 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
 
         Parameters
         ----------
-        {table_X}
+        X : array-like of shape (n_samples, n_features)
+            Rows: an array, or a data frame, in which columns may hold text or categories and any
+            entry may be missing. In `predict`, a level that `fit` has not seen is a missing value.
 
-        {predictions}
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
         """
         return super().predict(X)  # which asks `predict_proba`
 
@@ -387,9 +403,14 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
 
         Parameters
         ----------
-        {table_X}
+        X : array-like of shape (n_samples, n_features)
+            Rows: an array, or a data frame, in which columns may hold text or categories and any
+            entry may be missing. In `predict`, a level that `fit` has not seen is a missing value.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         return super().predict_proba(self._encoded(X))
 
@@ -398,9 +419,14 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
 
         Parameters
         ----------
-        {table_X}
+        X : array-like of shape (n_samples, n_features)
+            Rows: an array, or a data frame, in which columns may hold text or categories and any
+            entry may be missing. In `predict`, a level that `fit` has not seen is a missing value.
 
-        {probabilities}
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
         """
         return super().predict_log_proba(self._encoded(X))
 
@@ -410,13 +436,6 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
         if not is_plain(X):  # its columns are compared before levels are looked up in them
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._table.encode(X)
-
-    _texts: ClassVar = {
-        "table_X": """\
-X : array-like of shape (n_samples, n_features)
-    Rows: an array, or a data frame, in which columns may hold text or categories and any entry may
-    be missing. In `predict`, a level that `fit` has not seen is a missing value.""",
-    }
 
     def _check_purchases(self):
         if self.purchases == "split":

@@ -139,38 +139,6 @@ def error_limit(errors, total, confidence):
 class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """Top-down induction; a subclass chooses the split of a node."""
 
-    _texts: ClassVar = {
-        "every_inducer": """\
-Read more in the :ref:`guide <genesim_inducers>`.
-
-Parameters
-----------
-min_samples_leaf : float, default=2
-    Least number of rows (or weight, if there are weights) on both sides of a split.
-max_depth : int or None, default=None
-    Largest depth of the tree; None: no limit.
-confidence : float or None, default=0.25
-    Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
-    prune more. None: the tree is not pruned.
-
-Attributes
-----------
-decision_tree_ : DecisionTreeClassifier
-    The tree, a real scikit-learn tree.
-{classes_}
-{features_in}
-
-See Also
---------
-GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.""",
-        "pruning": """\
-All features are taken as ordered numbers. Levels of text and categories are put in order by how
-often their rows are of each class, if they have no order of their own. Missing values count as
-below all others of their column; where none was missing, they go to the side of more rows. A level
-that `fit` did not see is a missing value. Pruning is C4.5's: a subtree becomes a leaf where
-that does not raise the upper confidence limits of its errors, added up.""",
-    }
-
     _parameter_constraints: ClassVar[dict] = {
         "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -191,13 +159,19 @@ that does not raise the upper confidence limits of its errors, added up.""",
 
         Parameters
         ----------
-        {learned_X}
-        {y}
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers, which are cast to float32, or a table that has columns of text
+            and categories, too. Any entry may be missing (NaN, None).
+        y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
             that average below one are scaled up to one.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         X, y = learned_rows(self, X, y, sample_weight)
         check_classification_targets(y)
@@ -279,7 +253,32 @@ class C45Tree(_Inducer):
 
     The gain itself favours features of many values. The gain ratio does not.
 
-    {every_inducer}
+    Read more in the :ref:`guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
     GuideTree : Feature by chi-square tests.
 
     Notes
@@ -288,7 +287,11 @@ class C45Tree(_Inducer):
     feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its threshold.
     C4.5's subtree raising is left out.
 
-    {pruning}
+    All features are taken as ordered numbers. Levels of text and categories are put in order by how
+    often their rows are of each class, if they have no order of their own. Missing values count as
+    below all others of their column; where none was missing, they go to the side of more rows. A
+    level that `fit` did not see is a missing value. Pruning is C4.5's: a subtree becomes a leaf
+    where that does not raise the upper confidence limits of its errors, added up.
 
     References
     ----------
@@ -334,7 +337,32 @@ class QuestTree(_Inducer):
     A significance test picks the feature. It does not prefer features of many values, as CART does.
     Then quadratic discriminant analysis picks the split point.
 
-    {every_inducer}
+    Read more in the :ref:`guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
     GuideTree : Feature by chi-square tests.
 
     Notes
@@ -345,7 +373,7 @@ class QuestTree(_Inducer):
     split is possible, the best Gini split of the feature is taken. This is not the QUEST program,
     which prunes otherwise.
 
-    {pruning}
+    Levels, missing values and pruning are as in :class:`C45Tree`.
 
     References
     ----------
@@ -415,7 +443,32 @@ class GuideTree(_Inducer):
     Then the best split point is looked for. With ``confidence=0.03`` it gives small trees that are
     about as accurate as CART with cross-validated pruning, in a thirtieth of the time.
 
-    {every_inducer}
+    Read more in the :ref:`guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
     C45Tree : Split by gain ratio.
 
     Notes
@@ -426,7 +479,7 @@ class GuideTree(_Inducer):
     The split point is the best one by Gini impurity. This is not the GUIDE program, which prunes
     otherwise and has further tests.
 
-    {pruning}
+    Levels, missing values and pruning are as in :class:`C45Tree`.
 
     References
     ----------

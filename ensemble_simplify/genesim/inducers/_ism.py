@@ -80,8 +80,12 @@ class InterpretableSingleModel(
         Not a number: no rows are kept aside to measure the agreement with the ensemble on.
     estimator_ : estimator
         The fitted ensemble.
-    {classes_}
-    {features_in}
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
 
     Other Parameters
     ----------------
@@ -91,7 +95,8 @@ class InterpretableSingleModel(
         How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
         shrinkage); no probability is zero then. 0: the estimate of the Notes as it is. What
         `predict` answers does not depend on it.
-    {verbose}
+    verbose : int, default=0
+        If positive, progress is printed.
 
     See Also
     --------
@@ -182,11 +187,18 @@ class InterpretableSingleModel(
 
         Parameters
         ----------
-        {learned_X}
-        {y}
-        {sample_weight}
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers, which are cast to float32, or a table that has columns of text
+            and categories, too. Any entry may be missing (NaN, None).
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
 
-        {fitted}
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
         """
         deadline = deadline_after(self.time_limit)
         check_readable(self.estimator)
