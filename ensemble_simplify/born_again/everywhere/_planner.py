@@ -40,6 +40,7 @@ from ensemble_simplify.grid import (
     Stopped,
     children,
     leaf_boxes,
+    limits,
     merged_thresholds,
     with_sizes,
 )
@@ -631,7 +632,8 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     if problem.trees.tolerance is not None:
         return forecast_leaves(problem.trees, rng, max_bytes, deadline)
     if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
-        grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
+        with limits(deadline - monotonic()):
+            grown = problem.space.grow(MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -639,7 +641,8 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
+    with limits(EFFORT.bound_share * seconds):
+        return problem.space.forecast_leaves(rng)
 
 
 def _labelled(problem, max_bytes, deadline):
