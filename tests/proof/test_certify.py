@@ -339,6 +339,6 @@ def test_a_sample_ends_in_time_and_leaves_the_certifier_as_it_was(endless):
     small = Space(
         [read_forest(DecisionTreeClassifier(max_depth=2).fit([[0], [1], [2]], [0, 1, 0]))]
     )
-    before = small.grow(np.inf, None)
+    before = small.grow(None)
     small.certifier.sample_depths(*small.whole, 10, 0)
-    np.testing.assert_array_equal(before, small.grow(np.inf, None))
+    np.testing.assert_array_equal(before, small.grow(None))
