@@ -31,6 +31,7 @@ FOUND = {
     ),
     102137: ("histogram, categories", ["verify", "faithful", "sufficient_box"]),
     103970: ("histogram, categories", ["nearest_flip", "sufficient_box", "faithful"]),
+    2022: ("pipeline of columns", ["representer"]),
     103175: ("lightgbm", ["sufficient_box", "nearest_flip", "agreement", "born_again"]),
 }
 
