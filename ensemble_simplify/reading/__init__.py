@@ -7,18 +7,17 @@ ensembles keep their trees, `stands_for` says what is read in the place of an es
 `level_hash` by what CatBoost knows the levels of a column, `native` stands for boosters without a
 wrapper, `steps` for models that are sums of step functions, `pipelines` knows what transformers do
 before, and `cut_offs` what decision thresholds and calibrations do after. All answer with `trees`.
-`level_order` puts levels in the order of a model's answers, or of its sets of them; `codes` is the
-step of a pipeline that numbers the levels of a table for ensembles that take numbers alone.
+`level_order` puts levels in the order of a model's answers, or of its sets of them.
 `node_fields` has the fields of scikit-learn's nodes, by version. `imported` are estimators that
 hold what is read of them, such as an ensemble that was written and read back.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
-turns sums into answers, and `table` turns a user's rows into numbers and back: `entries` knows the
-levels and dtypes of a column, `gaps` what can stand for missing numbers. `out_of_bag` asks the
+turns sums into answers, and `table` turns a user's rows into numbers and back: `columns` knows the
+entries, levels and dtypes of each column. `out_of_bag` asks the
 trees of a forest about the training rows that they did not see.
 """
 
 from ensemble_simplify.reading.catboost import saved_catboost
-from ensemble_simplify.reading.codes import TableCodes, behind_codes, on_codes
+from ensemble_simplify.reading.columns import UNKNOWN, Column, Levels, plain
 from ensemble_simplify.reading.cut_offs import insides
 from ensemble_simplify.reading.decision import (
     Cut,
@@ -30,7 +29,6 @@ from ensemble_simplify.reading.decision import (
     probabilities_of,
 )
 from ensemble_simplify.reading.forest import VOTE_SECONDS, Forest, end_trees, tree_estimators
-from ensemble_simplify.reading.gaps import Gaps
 from ensemble_simplify.reading.imported import ImportedEnsemble, imported
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
@@ -44,7 +42,13 @@ from ensemble_simplify.reading.node_fields import (
 )
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
-from ensemble_simplify.reading.pipelines import says_it_takes_gaps, unwrap
+from ensemble_simplify.reading.pipelines import (
+    TableCodes,
+    behind_codes,
+    on_codes,
+    says_it_takes_gaps,
+    unwrap,
+)
 from ensemble_simplify.reading.sklearn import (
     keep_members,
     n_features_of,
@@ -57,7 +61,7 @@ from ensemble_simplify.reading.stands_for import own_table, readable
 from ensemble_simplify.reading.steps import tree_of_steps
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
-    UNKNOWN,
+    Gaps,
     Table,
     column_index,
     column_indices,

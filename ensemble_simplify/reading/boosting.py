@@ -14,8 +14,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
+from ensemble_simplify.reading.columns import plain_levels
 from ensemble_simplify.reading.decision import Vote, link_of
-from ensemble_simplify.reading.entries import plain_levels
 from ensemble_simplify.reading.node_fields import (
     HIST_FIELDS,
     HIST_NOTES,
@@ -128,7 +128,7 @@ def codes_and_table(estimator, seen, categories):
     levels = [None] * len(seen)
     for column, own in zip(seen, categories, strict=False):
         levels[column] = own
-    table = Table(names, tuple(levels), ("missing",) * len(seen), codes=categorical)
+    table = Table.of_levels(names, levels, "missing", codes=categorical)
     return [np.arange(len(own)) for own in categories], table
 
 
@@ -391,8 +391,7 @@ def _table(estimator, categorical, levels, unknown, names):
         return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     names = getattr(estimator, "feature_names_in_", names)
     names = np.asarray(names, dtype=object) if names is not None and len(names) else None
-    unknown = (unknown,) * len(levels)
-    return Table(names, tuple(levels), unknown, as_category=True, codes=categorical)
+    return Table.of_levels(names, levels, unknown, codes=categorical, as_category=True)
 
 
 def _margins(booster, rows, trees, start=None):
