@@ -16,7 +16,7 @@ import sklearn
 
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence import checker
-from ensemble_simplify.evidence.partition import (
+from ensemble_simplify.evidence.boxes import (
     NoEvidence,
     is_refuted,
     numbers_of,

@@ -3,7 +3,7 @@
 The numbers are the values of a regressor, or the probabilities of classes. Each tree adds something
 to them, or to the log-odds of two classes, so that the difference of both ensembles is a sum over
 trees again. `NumbersNear` walks the lines of rows for the points at which it is largest;
-`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`proof/_joint`).
+`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`grid/_joint`).
 Weights of trees come with one more entry at the end: what is added without any tree.
 """
 
@@ -20,6 +20,7 @@ from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import differing, minimal
 from ensemble_simplify.faithful_pruning._promise import reached_nodes
 from ensemble_simplify.grid import (
+    JointSearch,
     Stopped,
     check_time,
     distinct_rows,
@@ -27,7 +28,7 @@ from ensemble_simplify.grid import (
     is_late,
     paint_lines,
 )
-from ensemble_simplify.proof import JoinedPair, JoinedTrees, JointSearch, n_near, odds_apart, walks
+from ensemble_simplify.proof import JoinedPair, JoinedTrees, n_near, odds_apart, walks
 from ensemble_simplify.reading import Sums, tree_shares
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -13,7 +13,7 @@ from sys import maxsize
 
 import numpy as np
 
-from ensemble_simplify.proof._joint import JointSearch
+from ensemble_simplify.grid import JointSearch
 from ensemble_simplify.proof.joined_trees import without_equal_leaves
 from ensemble_simplify.proof.numeric_difference import BARS, GREY_BOXES, Closeness, Found
 
