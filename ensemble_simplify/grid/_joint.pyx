@@ -516,7 +516,7 @@ cdef class JointSearch(BoundedTrees):
             Cells; if the attribute ``stopped`` is None, there are others only if there are
             `n_points` of them.
         """
-        cdef intp_t k, width = forms.shape[1]
+        cdef intp_t width = forms.shape[1]
         if not width or start.shape[0] != width or need.shape[0] != width:
             raise ValueError(f"{width} forms need a start and a need each, and there is one")
         self.is_cover = self.has_classes = False
