@@ -15,6 +15,7 @@ from scipy.special import expit
 from sklearn.utils.extmath import softmax
 
 from ensemble_simplify.reading.program import (
+    NUMBERS,
     Above,
     Cut,
     Largest,
@@ -52,6 +53,8 @@ def shares_of(program, columns, factor=1.0, *, through_labels=False) -> list[Sha
     by there. None where a member is asked for its label, unless such members count
     (`through_labels`), or is calibrated.
     """
+    if type(program.numbers) not in NUMBERS:
+        raise unknown_step(program.numbers, "The linear form of a model")
     if program.calibrated is not None:
         return None
     if not program.members:
