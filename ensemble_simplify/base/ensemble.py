@@ -51,7 +51,7 @@ class Fittable(HasMethods):
     def __init__(self):
         super().__init__(["fit", "predict"])
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val) -> bool:
         return is_booster(val) or super().is_satisfied_by(val)
 
 
@@ -213,7 +213,7 @@ def encoded(estimator, model, rows) -> Rows:
     return replace(rows, numbers=table.read(rows.given, [np.float64, np.float32]))
 
 
-def promised_domain(estimator, model, X):
+def promised_domain(estimator, model, X) -> Any:
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
     It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
@@ -328,7 +328,7 @@ def takes_missing(ensemble) -> bool:
     return says_it_takes_gaps(ensemble) is not False
 
 
-def tags_of(estimator, name="estimator"):
+def tags_of(estimator, name="estimator") -> Any:
     """The tags of an estimator, frozen or not; TypeError for models in other formats."""
     inner = unwrap(estimator)
     if not hasattr(inner, "__sklearn_tags__"):
@@ -362,6 +362,7 @@ def check_missing(inside, model) -> None:
             "values in columns of categories. Leave them out of Domain(missing=...), and give "
             "what is missing a level of its own."
         )
+    # any row of the domain will do: what a model takes does not hang on the numbers beside gaps
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:
         model.answers(row)
