@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
@@ -26,7 +25,6 @@ from ensemble_simplify.base import (
     StrOptions,
     all_or_nothing,
     check_weights,
-    deadline_after,
     fit_context,
     fitted_rows,
     learned_rows,
@@ -40,6 +38,7 @@ from ensemble_simplify.cultivated._leaf_price import best_price, price_of_a_leaf
 from ensemble_simplify.cultivated._leaf_refit import refit_leaves, shares_of_leaves
 from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.cultivated._text import TreeText
+from ensemble_simplify.grid import is_late, limited
 from ensemble_simplify.writing import one_line, plain
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
@@ -339,6 +338,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
@@ -359,7 +359,6 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         self : estimator
             The fitted estimator.
         """
-        deadline = deadline_after(self.time_limit)
         X, y, weight = self._check_training_rows(X, y, sample_weight)
         chosen = "exact" if len(X) <= EXACT_ROWS else "histogram"
         self.splitter_ = chosen if self.splitter == "auto" else self.splitter
@@ -369,17 +368,17 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else price_of_a_leaf(y, weight)
         least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
         grower = self._grower()
-        tree, timed_out = grower.tree(X, y, weight, deadline, least_price)
+        tree, timed_out = grower.tree(X, y, weight, least_price)
         if self.ccp_alpha == "cv":
             random = check_random_state(self.random_state)
-            self.ccp_alpha_ = best_price(tree, grower, X, y, weight, random, deadline)
-            timed_out |= time.monotonic() >= deadline
+            self.ccp_alpha_ = best_price(tree, grower, X, y, weight, random)
+            timed_out |= is_late()
         tree = tree.pruned(self.ccp_alpha_)
         is_small = self.max_leaf_nodes is not None or self.ccp_alpha != 0
         refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
         if refits:
             router = tree.router(self._min_fraction)
-            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs, deadline)
+            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs)
             tree = tree if values is None else tree.answering(values)
             timed_out |= late
         self.modules_ = tree

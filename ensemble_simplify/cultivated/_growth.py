@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,7 +32,7 @@ class Grower:
     n_jobs: int | None
     rules: dict
 
-    def tree(self, X, y, weight, deadline, least_price=0.0):
+    def tree(self, X, y, weight, least_price=0.0) -> tuple[ModuleTree, bool]:
         """The tree before pruning, and whether time was out before it was grown.
 
         Branches that do not pay where a leaf costs `least_price` may be missing.
@@ -57,7 +56,6 @@ class Grower:
                 # a sorted list is quicker than a histogram of mostly empty bins
                 list_below=max(2, int(codes.n_codes.mean()) // 2),
                 n_jobs=self.n_jobs,
-                seconds=deadline - time.monotonic(),
                 **self.rules,
             )
             timed_out = tree.pop("timed_out")

@@ -26,7 +26,7 @@ def price_of_a_leaf(y, weight):
     return float(PRICE / weight.sum() ** 0.5 * impurity**2)
 
 
-def best_price(tree, grower, X, y, weight, random, deadline):
+def best_price(tree, grower, X, y, weight, random) -> float:
     """The price with the best accuracy on held-out folds; 0 if there is no time.
 
     Those of the whole `tree` are tried on trees that `grower` grows on the other folds.
@@ -46,7 +46,7 @@ def best_price(tree, grower, X, y, weight, random, deadline):
         warnings.filterwarnings("ignore", message="The least populated class")
         parts = list(folds.split(X, y))
     for train, test in parts:
-        part, timed_out = grower.tree(X[train], y[train], weight[train], deadline)
+        part, timed_out = grower.tree(X[train], y[train], weight[train])
         if timed_out:
             return 0.0
         rows = np.ascontiguousarray(X[test])

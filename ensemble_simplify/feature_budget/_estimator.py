@@ -52,16 +52,20 @@ from ensemble_simplify.feature_budget.pruning._choice import (
     ProgramSearch,
     Pruning,
 )
-from ensemble_simplify.feature_budget.pruning._scaling import in_units
-from ensemble_simplify.feature_budget.refit._contest import Contest
-from ensemble_simplify.feature_budget.refit._refit import CandidateSearch, best_vote, judge
+from ensemble_simplify.feature_budget.pruning._problem import in_units
+from ensemble_simplify.feature_budget.refit._refit import (
+    CandidateSearch,
+    Contest,
+    best_vote,
+    judge,
+)
 from ensemble_simplify.feature_budget.refit._writing import (
     decide_among,
     fetch_along_paths,
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.grid import limited, limits, uncounted
+from ensemble_simplify.grid import limited, limits, unlimited
 from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
@@ -536,7 +540,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         winner = contest.judged[i]
         if winner.estimator is not self._case.estimator:
             # Its path is needed whole: `k` is a number on it.
-            with uncounted():
+            with unlimited():
                 self._take(*contest.entrant(i, self._state))
         self.candidate_ = i
         report(self, f"{winner.name} on {len(winner.features)} features")

@@ -15,20 +15,12 @@ from ensemble_simplify.writing import plain
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Resources that rows pay for: features, and groups of features.
+    """Resources that rows pay for: features, and groups of features."""
 
-    Attributes
-    ----------
-    price : ndarray of float64, shape (n_resources,)
-        All above zero.
-    resources : ndarray of int32, shape (n_features, 2)
-        Resource of each feature, and of its group; -1 where there is none to pay for.
-    names : list of str, length n_resources
-    """
-
-    price: np.ndarray
+    price: np.ndarray  # of each resource, above zero
+    # Of shape (n_features, 2): resources of a feature and of its group; -1: nothing to pay for.
     resources: np.ndarray
-    names: list
+    names: list  # of the resources
 
     @classmethod
     def read(cls, feature_costs, groups, group_costs, n_features, names=None):

@@ -27,7 +27,6 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_readable,
     check_weights,
-    deadline_after,
     fit_context,
     learned_rows,
     named_rows,
@@ -47,10 +46,15 @@ from ensemble_simplify.genesim.population._evolution import Evolution
 from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import Rows
 from ensemble_simplify.genesim.population._scoring import Scorer
+from ensemble_simplify.grid import limited, limits, time_left, unlimited
 from ensemble_simplify.writing import apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
+# Under a limit of time: the share of what is left in which the first trees grow,
+_GROWING_SHARE = 0.4
+# and that in which the forest grows that votes. Asking it about all rows takes about as long again.
+_ASKING_SHARE = 0.25
 
 
 class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -332,6 +336,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Breed a tree.
 
@@ -351,7 +356,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self : estimator
             The fitted estimator.
         """
-        deadline = deadline_after(self.time_limit)
         estimators = self._check_parameters()
         if not isinstance(estimators, str):
             for estimator in estimators:
@@ -366,16 +370,13 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         rows = self._divide(y_index, weight, random_state)
         if rows.held_out and self._table.coded.any():
             X = self._in_order_of(given, y, weight, rows)
-        self._ask_forest(rows, X, y_index, weight, deadline)
+        self._ask_forest(rows, X, y_index, weight)
         if isinstance(estimators, str):
             train = rows.train
-            forests = grow_trees(
-                self, X[train], y_index[train], weight[train], random_state, deadline
-            )
+            with limits(_GROWING_SHARE * time_left()):
+                forests = grow_trees(self, X[train], y_index[train], weight[train], random_state)
         else:
-            forests = read_models(
-                self, estimators, X, named_rows(given, X), y, weight, rows, deadline
-            )
+            forests = read_models(self, estimators, X, named_rows(given, X), y, weight, rows)
 
         columns = GapColumns(self._table.gaps)
         axes, forests = columns.axes(forests)
@@ -396,12 +397,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             training_weight=self.training_weight,
         )
         population = self._population(axes, numbers, y_index, weight, rows, scorer, n_threads)
-        evolution = Evolution(self, population, scorer, n_threads, deadline)
+        evolution = Evolution(self, population, scorer, n_threads)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
         decode = partial(_decoded, axes, columns)
-        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows, deadline)
+        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(
                 self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
@@ -491,13 +492,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         val = val if held_out else train
         return Bunch(kept=kept, train=train, val=val, held_out=held_out, seed=seed)
 
-    def _ask_forest(self, rows, X, y_index, weight, deadline=np.inf):
+    def _ask_forest(self, rows, X, y_index, weight) -> None:
         """Set the votes of a forest, if they are asked for, and what trees are scored against."""
         kept, rows.votes = rows.kept, None
         if self.fitness == "oob" or self._selection() == "forest":
-            rows.votes = out_of_bag_votes(
-                self, X[kept], y_index[kept], weight[kept], rows.seed, deadline
-            )
+            with limits(_ASKING_SHARE * time_left()):
+                rows.votes = out_of_bag_votes(self, X[kept], y_index[kept], weight[kept], rows.seed)
         rows.target, rows.val_weight = y_index[rows.val], weight[rows.val]
         if self.fitness == "oob":
             rows.target = voted_labels(rows.votes, y_index[kept])
@@ -510,11 +510,13 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
     def _population(self, axes, X, y_index, weight, rows, scorer, n_threads):
         """The empty population on the rows."""
+        with unlimited():
+            train, val = axes.encode_rows(X[rows.train]), axes.encode_rows(X[rows.val])
         kernel_rows = Rows(
-            axes.encode_rows(X[rows.train]),
+            train,
             y_index[rows.train],
             weight[rows.train],
-            axes.encode_rows(X[rows.val]),
+            val,
             rows.target,
             rows.val_weight,
             axes.n_cuts,
@@ -543,7 +545,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 "time_limit, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, decode, X, weight, rows, deadline):
+    def _set_front(self, population, scorer, decode, X, weight, rows) -> None:
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
@@ -554,8 +556,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             votes = weight[:, None] * np.nan_to_num(rows.votes)
         start = time.monotonic()
         for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
-            now = time.monotonic()
-            if front.trees and now + (now - start) >= deadline:
+            if front.trees and time.monotonic() - start >= time_left():
                 break
             nodes, n_rows, weights = population.label_front(i, validation=rows.held_out)
             n_leaves = (len(nodes) + 1) // 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -12,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.base import TimeLimitError, deadline_after
+from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.genesim._tables import forest_on
-from ensemble_simplify.grid import Axes, TreeNodes, overlay, sized_nodes
+from ensemble_simplify.grid import Axes, TreeNodes, is_late, limited, overlay, sized_nodes
 from ensemble_simplify.reading import (
     Forest,
     Model,
@@ -35,6 +34,7 @@ from ensemble_simplify.writing import (
 )
 
 
+@limited
 def merge_trees(
     estimators: Any,
     *,
@@ -119,7 +119,7 @@ def merge_trees(
     >>> bool(abs(tree.predict_proba(X) - mean).max() < 1e-12)
     True
     """
-    deadline = deadline_after(_check_options(estimators, max_leaf_nodes, shrinkage, time_limit))
+    _check_options(estimators, max_leaf_nodes, shrinkage, time_limit)
     models = [_read_for_merge(i, unwrap(estimator)) for i, estimator in enumerate(estimators)]
     fitted, forests = [model.estimator for model in models], [model.forest for model in models]
     feature_names = common_features(fitted, forests)
@@ -140,7 +140,7 @@ def merge_trees(
             _refuse_missing(fitted, parts)
         missing = missing if missing.any() else None
         axes, coded = _coded([replace(part.forest, missing=missing) for part in parts])
-        cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
+        cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
         raise _too_many_leaves(max_leaf_nodes)
@@ -217,10 +217,10 @@ def _coded(forests):
     return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
 
 
-def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
+def _overlaid(axes, coded, max_leaf_nodes, time_limit) -> tuple[np.ndarray, np.ndarray]:
     """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
     cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes)
-    if cells is None and time.monotonic() >= deadline:
+    if cells is None and is_late():
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
             "smaller trees, raise time_limit, or breed a small tree with GenesimClassifier."
@@ -284,8 +284,8 @@ def _write_mean(nodes, proba, leaf_weight, **options):
 # --------------------------------------------------------------------- what is given
 
 
-def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit):
-    """Refuse what cannot be merged by its kind alone; the time limit."""
+def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit) -> None:
+    """Refuse what cannot be merged by its kind alone."""
     if isinstance(estimators, str) or not hasattr(estimators, "__len__"):
         raise TypeError(
             f"estimators={estimators!r} is not a list. Give a list of fitted tree classifiers."
@@ -298,7 +298,6 @@ def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit):
         raise ValueError(f"shrinkage={shrinkage!r} must be a finite number of at least 0.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit!r} must be a positive number of seconds or None.")
-    return time_limit
 
 
 def _too_many_leaves(max_leaf_nodes):

@@ -28,6 +28,7 @@ from ensemble_simplify.grid._limits import (
     memory_limit,
     time_left,
     uncounted,
+    unlimited,
 )
 from ensemble_simplify.grid._regions import (
     depths,

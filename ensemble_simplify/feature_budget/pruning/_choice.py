@@ -20,37 +20,17 @@ _SOLVER_ROUNDING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """One pruning of an ensemble.
+    """One pruning of an ensemble."""
 
-    Attributes
-    ----------
-    keep : ndarray of uint8, shape (n_nodes,)
-        1 for each split that stays a split.
-    lam : float
-        Price level from which on it is optimal (within a step of the path: its slope).
-    cost, error : float
-        What rows pay on average when trees share, and the mean error of the trees.
-    error_bound : float
-        No pruning within the budget (at a price level: of this cost) has a lower error.
-    is_budget_optimal : bool
-        Whether the error equals that bound.
-    is_optimal : bool
-        Whether no pruning is better at the price level, or within the budget.
-    is_complete : bool
-        False where time ran out.
-    step : tuple of float or None
-        Costs of the neighbours on the path, if a budget lies between the two.
-    """
-
-    keep: np.ndarray
-    lam: float
-    cost: float
-    error: float
-    error_bound: float
-    is_budget_optimal: bool
-    is_optimal: bool
-    is_complete: bool
-    step: tuple | None = None
+    keep: np.ndarray  # uint8, by node: 1 for each split that stays a split
+    lam: float  # price level from which on it is optimal; within a step of the path its slope
+    cost: float  # what rows pay on average when trees share
+    error: float  # the mean error of the trees
+    error_bound: float  # none within the budget (at a price level: of this cost) has a lower error
+    is_budget_optimal: bool  # whether the error equals that bound
+    is_optimal: bool  # whether none is better at the price level, or within the budget
+    is_complete: bool  # False where time ran out
+    step: tuple | None = None  # costs of the neighbours on the path, if a budget lies between them
 
 
 class _PruningSearch:

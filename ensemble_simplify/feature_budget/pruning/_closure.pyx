@@ -483,15 +483,6 @@ cdef int cut(Subproblem* part, Network* net) except -1 nogil:
     return push_relabel(part, net)
 
 
-cdef bint has_profit(Network* net) noexcept nogil:
-    # Whether the cut found a set above the chord: excess that no item or loss could absorb.
-    cdef int32_t x
-    for x in range(net.n + net.m):
-        if net.excess[x] > 0:
-            return True
-    return False
-
-
 cdef void add_node(Subproblem* to, int32_t q, Subproblem* part, Network* net, int32_t v,
                    vector[int32_t]& item_place, vector[int32_t]* paid,
                    float64_t paid_per_price) noexcept nogil:
@@ -549,6 +540,21 @@ cdef void split(Subproblem* part, Network* net, Subproblem* low, Subproblem* hig
     low.is_low = 1
     high.unit = net.unit_price
     high.is_low = 0
+
+
+cdef bint halve(Subproblem* part, Network* net, Subproblem* low, Subproblem* high,
+                float64_t paid_per_price) noexcept nogil:
+    # Divide a stretch at the set that its cut found; False if there is none above the chord.
+    cdef int32_t x
+    for x in range(net.n + net.m):
+        if net.excess[x] > 0:
+            # No item or loss could absorb this: there is profit.
+            split(part, net, low, high, paid_per_price)
+            # Of no more than rounding, where the capacities were rounded.
+            return low.d_gain > 0 and compare_products(
+                low.d_gain, part.d_cost, low.d_cost, part.d_gain
+            ) > 0
+    return False
 
 
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
@@ -626,11 +632,10 @@ def solve_path(
     cdef Subproblem part, low, high, none
     cdef Network net
     cdef intp_t n_edges = 0, n_cuts = 0
-    cdef bint has_paid = paid is not None
     # Of everything below the stretch at hand:
-    cdef int64_t base_gain = 0, base_cost = 0
+    cdef int64_t base_gain, base_cost
     cdef float64_t base_paid
-    cdef int late = 0, found
+    cdef bint late = False, is_halved, is_edge
     cdef size_t k
     none.d_gain = none.d_cost = 0
     none.d_paid = 0.0
@@ -641,56 +646,46 @@ def solve_path(
         edge_of_node[k] = -1
     with nogil:
         part = none
-        take(parent, gain, own, start, items, price, active, paid, has_paid, paid_per_price,
-             &part)
-        base_gain = part.d_gain
-        base_cost = part.d_cost
-        base_paid = part.d_paid
+        take(parent, gain, own, start, items, price, active, paid, paid is not None,
+             paid_per_price, &part)
+        base_gain, base_cost, base_paid = part.d_gain, part.d_cost, part.d_paid
         part.is_closed = room >= 0.0 and base_paid <= room
         if part.node.size():
             stack.push_back(move(part))
+        # The upper half of a stretch is on top: edges come in their order, from the dearest on.
         while stack.size():
             part = move(stack.back())
             stack.pop_back()
-            found = 0
-            if part.d_cost > 0 and part.node.size() > 1 and not late and not part.is_closed:
+            is_halved = False
+            # No set lies inside a single node, or costs less than what is free.
+            is_edge = part.d_cost == 0 or part.node.size() == 1
+            if not (is_edge or late or part.is_closed):
                 late = cut(&part, &net)
                 if not late:
                     low = none
                     high = none
-                    if has_profit(&net):
-                        split(&part, &net, &low, &high, paid_per_price)
-                        found = low.d_gain > 0 and compare_products(
-                            low.d_gain, part.d_cost, low.d_cost, part.d_gain
-                        ) > 0
+                    is_halved = halve(&part, &net, &low, &high, paid_per_price)
+                    is_edge = not is_halved
                     cuts[n_cuts, 0] = part.d_gain
                     cuts[n_cuts, 1] = part.d_cost
-                    cuts[n_cuts, 2] = base_gain - part.d_gain
-                    cuts[n_cuts, 3] = base_cost - part.d_cost
-                    if found:
-                        cuts[n_cuts, 2] += low.d_gain
-                        cuts[n_cuts, 3] += low.d_cost
+                    cuts[n_cuts, 2] = base_gain - part.d_gain + (low.d_gain if is_halved else 0)
+                    cuts[n_cuts, 3] = base_cost - part.d_cost + (low.d_cost if is_halved else 0)
                     n_cuts += 1
-                    if found:
-                        if room >= 0.0:
-                            low.is_closed = base_paid - part.d_paid + low.d_paid <= room
-                            high.is_closed = not low.is_closed
-                        stack.push_back(move(low))
-                        stack.push_back(move(high))
-                if not late and should_stop():
-                    late = 1
-            if not found:
-                for k in range(part.node.size()):
-                    edge_of_node[part.node[k]] = <int32_t>n_edges
-                edges[n_edges, 0] = part.d_gain
-                edges[n_edges, 1] = part.d_cost
-                edges[n_edges, 2] = (
-                    part.d_cost == 0
-                    or part.node.size() == 1
-                    or not (late or part.is_closed)
-                )
-                n_edges += 1
-                base_gain -= part.d_gain
-                base_cost -= part.d_cost
-                base_paid -= part.d_paid
+                    late = should_stop()
+            if is_halved:
+                if room >= 0.0:
+                    low.is_closed = base_paid - part.d_paid + low.d_paid <= room
+                    high.is_closed = not low.is_closed
+                stack.push_back(move(low))
+                stack.push_back(move(high))
+                continue
+            for k in range(part.node.size()):
+                edge_of_node[part.node[k]] = <int32_t>n_edges
+            edges[n_edges, 0] = part.d_gain
+            edges[n_edges, 1] = part.d_cost
+            edges[n_edges, 2] = is_edge
+            n_edges += 1
+            base_gain -= part.d_gain
+            base_cost -= part.d_cost
+            base_paid -= part.d_paid
     return n_edges, n_cuts

@@ -20,17 +20,9 @@ _SCALE = 1e3
 
 @dataclass(frozen=True, eq=False)
 class LinearForm:
-    """A linear program over columns between 0 and 1.
+    """A linear program over columns between 0 and 1."""
 
-    Attributes
-    ----------
-    cost : ndarray of shape (n_columns,)
-        In `unit` of ``loss + lam * cost``, which `constant` has to be added to.
-    A : sparse array of shape (n_rows, n_columns)
-    row_lower, row_upper : float or ndarray of shape (n_rows,)
-    constant, unit : float
-    """
-
+    # In `unit` of loss + lam * cost, which `constant` has to be added to.
     cost: np.ndarray
     A: sparse.sparray
     row_lower: np.ndarray | float

@@ -7,7 +7,7 @@ Every pruning is judged on rows that it has not seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -27,14 +27,17 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from sklearn.utils import Bunch
 
 from ensemble_simplify.base import class_index, safe_indexing
 from ensemble_simplify.feature_budget._case import (
+    PruningCase,
     has_held_out_rows,
     held_out_rows,
     is_grown_on,
     routed,
 )
+from ensemble_simplify.feature_budget._entry import Entry
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
@@ -45,7 +48,13 @@ from ensemble_simplify.feature_budget.refit._feature_sets import (
 )
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import VOTE_SECONDS, tree_estimators, widen_members
+from ensemble_simplify.reading import (
+    VOTE_SECONDS,
+    TableCodes,
+    on_codes,
+    tree_estimators,
+    widen_members,
+)
 
 
 @dataclass(frozen=True)
@@ -87,32 +96,16 @@ _FORESTS = (
 
 @dataclass(eq=False)
 class JudgedEnsemble:
-    """An ensemble, its prunings, and how they do on rows that they have not seen.
-
-    Attributes
-    ----------
-    name : str
-    estimator : fitted ensemble or None
-        None where other candidates are better for every budget.
-    features : ndarray of intp
-        Those that it may ask for.
-    index : ndarray of intp, shape (n_judged,)
-        Prunings on the path of the ensemble; -1: not pruned.
-    costs, errors, scores : ndarray of shape (n_judged,)
-        Mean cost of the rows of the fit; error of the vote on rows not grown on; what the choice
-        goes by.
-    of_rows : ndarray of float32, shape (n_judged, n_sampled)
-        What some of the rows add to the scores; NaN: no tree votes on them.
-    """
+    """An ensemble, its prunings, and how they do on rows that they have not seen."""
 
     name: str
-    estimator: object
-    features: np.ndarray
-    index: np.ndarray
-    costs: np.ndarray
-    errors: np.ndarray
-    scores: np.ndarray
-    of_rows: np.ndarray
+    estimator: object  # fitted; None where other candidates are better for every budget
+    features: np.ndarray  # those that it may ask for
+    index: np.ndarray  # prunings on the path of the ensemble; -1: not pruned
+    costs: np.ndarray  # mean cost of the rows of the fit
+    errors: np.ndarray  # of the vote on rows not grown on
+    scores: np.ndarray  # what the choice goes by
+    of_rows: np.ndarray  # what some rows add to the scores; NaN: no tree votes on them
 
 
 # ------------------------------------------------------------------- ensembles on them
@@ -199,19 +192,10 @@ def judged_prunings(case):
 def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     """Errors and scores of prunings by the votes on each row of trees that were not grown on it.
 
-    Parameters
-    ----------
-    case : PruningCase
-        Of an ensemble of bootstrapped trees, on the rows that it was fitted on, or of another one.
-    keeps : list of ndarray of uint8, shape (n_nodes,)
-    weight : ndarray of shape (n_rows,)
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
-        Which rows each tree was not grown on; None: those out of its bag.
-    every_row : bool, default=False
-        Whether a row without a vote counts as answered by the mean of the roots; else it is left
-        out. Prunings of few trees would else be judged on few rows.
+    `keeps` are masks over nodes, `held_out` (uint8, rows by trees) says which rows each tree was
+    not grown on (None: those out of its bag). With `every_row`, a row without a vote counts as
+    answered by the mean of the roots; else it is left out. Prunings of few trees would else be
+    judged on few rows. With `drop`, trees without splits do not vote.
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows)
@@ -321,35 +305,19 @@ def folds_of(y, classification, seed):
 
 @dataclass(eq=False)
 class CandidateSearch:
-    """Fits candidates on some rows, and judges their prunings.
+    """Fits candidates on some rows, and judges their prunings."""
 
-    Parameters
-    ----------
-    state : callable
-        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
-    sample_weight, weight : ndarray of shape (n_rows,)
-        For fitting (or None), and for counting.
-    X : ndarray of shape (n_rows, n_features)
-        The user's columns as numbers.
-    names : ndarray or None
-        Names of the columns, if the ensembles are given them.
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    budget : float
-        One of the sets of features fills it.
-    """
-
-    state: Callable
+    state: Callable  # state(estimator, X, y, weight, errors) returns a `PruningCase`
     prices: Prices
-    X: np.ndarray
+    X: np.ndarray  # the user's columns as numbers
     y: np.ndarray
-    sample_weight: np.ndarray | None
-    weight: np.ndarray
+    sample_weight: np.ndarray | None  # for fitting
+    weight: np.ndarray  # for counting
     _: KW_ONLY
-    names: np.ndarray | None
+    names: np.ndarray | None  # of the columns, if the ensembles are given them
     ties: str
-    drop: bool
-    budget: float
+    drop: bool  # whether trees without splits are left out of the vote
+    budget: float  # one of the sets of features fills it
     seed: int
     n_jobs: int | None
     progress: Callable
@@ -619,3 +587,58 @@ class PruningChoices:
 
 # Standard errors that scores must be apart to count as different.
 _TIE = 1.0
+
+
+# ------------------------------------------------------------------- who wins
+
+
+@dataclass(eq=False)
+class Contest:
+    """Ensembles that compete for a budget, and the rows on which they are judged."""
+
+    own: PruningCase  # of the given ensemble
+    entry: Entry  # of the given ensemble
+    codes: TableCodes | None  # the step before the others that makes numbers of the rows, if any
+    X: np.ndarray  # the rows as the others take them
+    y: np.ndarray
+    weight: np.ndarray
+    judged: list[JudgedEnsemble] = field(default_factory=list)  # the given one is the first
+
+    def winner(self, budget):
+        """The ensemble and its pruning that do best within a budget, and the lowest score there.
+
+        They are told by their numbers: of the ensemble, and of the pruning on its path.
+        """
+        points = PruningChoices(self.judged, self.weight)
+        chosen = points.choice(budget)
+        return int(points.of[chosen]), points.index[chosen], points.lowest(budget)
+
+    def entrant(self, i, state):
+        """The case and the entry of an ensemble, as ``state(estimator, ...)`` states it again."""
+        if i == 0:
+            return self.own, self.entry
+        ensemble = self.judged[i].estimator
+        case = state(ensemble, self.X, self.y, self.weight, "oob")
+        return case, Entry.of(ensemble if self.codes is None else on_codes(self.codes, ensemble))
+
+    def described(self):
+        """What users see: names, features, costs and errors, and the best of all prunings."""
+        found = Bunch(
+            names=[one.name for one in self.judged],
+            features=[one.features for one in self.judged],
+            costs=[one.costs for one in self.judged],
+            errors=[one.errors for one in self.judged],
+        )
+        costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
+        of = np.repeat(np.arange(len(found.costs)), [len(part) for part in found.costs])
+        lowest = lower_envelope(costs, errors)
+        found.envelope = Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest])
+        return found
+
+
+def lower_envelope(costs, errors):
+    """Which points have no cheaper one of the same or a lower error, by rising cost."""
+    order = np.lexsort((errors, costs))
+    best = np.minimum.accumulate(errors[order])
+    first = np.concatenate(([True], best[1:] < best[:-1]))
+    return order[first]

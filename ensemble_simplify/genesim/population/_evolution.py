@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.base import report
 from ensemble_simplify.genesim.population._scoring import validation_proba
+from ensemble_simplify.grid import carried, limits, time_left
 
 # Trees of the first population that a thread cleans at once.
 _TREES_AT_ONCE = 16
@@ -20,19 +21,17 @@ _PASSES_AT_END = 5.0
 
 
 class Evolution:
-    """Fills a population with trees and lets it breed until the deadline by ``time.monotonic()``.
+    """Fills a population with trees and lets it breed until the limit of time.
 
     The model's parameters are read, none is set. `history` is as ``GenesimClassifier.history_``,
-    `ensemble_score` the score of the first trees voting together, `stopped` whether the deadline
-    ended the search.
+    `ensemble_score` the score of the first trees voting together, `stopped` whether time ran out.
     """
 
-    def __init__(self, model, population, scorer, n_threads, deadline):
+    def __init__(self, model, population, scorer, n_threads):
         self.model = model
         self.population = population
         self.scorer = scorer
         self.n_threads = n_threads
-        self.deadline = deadline
         self.reserve = 0.0  # seconds that it takes to write the front
         self.history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
         self.stopped = False
@@ -40,7 +39,7 @@ class Evolution:
     def settle(self, trees):
         """Clean, label and prune the first trees, and let them vote."""
         # The first tree settles whatever the clock says, so that there is an answer.
-        self._select([self.population.clean(trees[:1])])
+        self._select([self.population.clean(trees[:1], may_stop=False)])
         votes = validation_proba(self.population, trees[0])
         chunk = _TREES_AT_ONCE * self.n_threads
         for start in range(1, len(trees), chunk):
@@ -84,12 +83,12 @@ class Evolution:
             if self.stopped or stale == model.n_iter_no_change:
                 break
 
-    def _time_left(self):
-        return self.deadline - self.reserve - time.monotonic()
+    def _time_left(self) -> float:
+        return time_left() - self.reserve
 
     def _set_reserve(self):
         """All rows are sent through every tree of the front in the end, to count and to rate."""
-        if self.deadline == np.inf:
+        if time_left() == np.inf:
             return
         last = len(self.population.describe("front")[0]) - 1
         start = time.monotonic()
@@ -98,14 +97,9 @@ class Evolution:
 
     def _run(self, function, calls, **options):
         """Call a method of the population for each tuple of arguments, a thread each."""
-        left = self._time_left()
-        return in_threads(
-            self.n_threads,
-            [
-                (function, args, {**options, "thread": i, "seconds": left})
-                for i, args in enumerate(calls)
-            ],
-        )
+        calls = [(function, args, {**options, "thread": i}) for i, args in enumerate(calls)]
+        with limits(self._time_left()):
+            return in_threads(self.n_threads, calls)
 
     def _select(self, candidates):
         for part in candidates:
@@ -132,5 +126,5 @@ def in_threads(n_threads, calls):
     if n_threads == 1 or len(calls) == 1:
         return [function(*args, **kwargs) for function, args, kwargs in calls]
     return Parallel(n_jobs=n_threads, require="sharedmem")(
-        delayed(function)(*args, **kwargs) for function, args, kwargs in calls
+        delayed(carried(function))(*args, **kwargs) for function, args, kwargs in calls
     )
