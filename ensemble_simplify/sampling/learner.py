@@ -39,8 +39,7 @@ from ensemble_simplify.reading import (
     out_of_bag,
     table_of,
 )
-from ensemble_simplify.sampling.coordinates import Coordinates
-from ensemble_simplify.sampling.fidelity import RowsAside, agreement
+from ensemble_simplify.sampling.copula import CopulaLaw
 from ensemble_simplify.sampling.folds import (
     KEEP_ROWS,
     N_FOLDS,
@@ -50,8 +49,9 @@ from ensemble_simplify.sampling.folds import (
     laws_to_try,
 )
 from ensemble_simplify.sampling.labelled import LEAST_SHARE, Sample, some_rows
-from ensemble_simplify.sampling.predictor import Predictor, one_hot
-from ensemble_simplify.sampling.samplers import make_law
+from ensemble_simplify.sampling.law import Coordinates, KernelLaw, Law
+from ensemble_simplify.sampling.leaves import LeafLaw
+from ensemble_simplify.sampling.predictor import Predictor, RowsAside, agreement, one_hot
 
 # One sample has so many times the training rows,
 _ONE_SHOT = 40
@@ -73,6 +73,24 @@ _LEAST_NEW, _LAW_SHARE, _LAW_SECONDS = 200, 0.25, 5e-7
 
 
 @dataclass(eq=False)
+class Trial:
+    """How the law was chosen: the first one of all, unless something was learned from each."""
+
+    law: str
+    options: dict
+    made: tuple | None = None  # see `_make_law`; None: only some of the rows were used
+    laws: dict | None = None  # the agreement at each size, by name
+    sizes: np.ndarray | None = None
+    places: np.ndarray | None = None  # of the training rows that were used
+    answers: np.ndarray | None = None  # to these, of what was learned without their folds
+
+    @property
+    def agreement(self):
+        """That of the chosen law at each size."""
+        return self.laws[self.law]
+
+
+@dataclass(eq=False)
 class Material:
     """What there is to learn from: rows with the predictor's answers, and a law of more rows."""
 
@@ -87,7 +105,7 @@ class Material:
     fold_of: np.ndarray  # of all rows; -1 for none
     law: Any
     base: Bunch  # the training rows that the law is made of
-    trial: Bunch  # how the law was chosen
+    trial: Trial
     seeds: list
 
     def aside(self, predictor):
@@ -437,8 +455,8 @@ class LearnsFromPredictor:
             fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
         return fold_of
 
-    def _choose_law(self, training, columns, gaps, seed):
-        """The law, its options, and what its trial told; the first one where there is none."""
+    def _choose_law(self, training, columns, gaps, seed) -> Trial:
+        """Try the laws that are asked for, if there are several and folds to judge them by."""
         laws = {self.sampler: {"sampler": self.sampler}}
         if self.sampler == "auto":
             laws = laws_to_try(self.smearing)
@@ -455,27 +473,25 @@ class LearnsFromPredictor:
         is_alone = len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all()
         if self._trial is None or is_alone:
             name = next(iter(laws))
-            return Bunch(law=name, options=options[name], made=None)
+            return Trial(name, options[name])
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = taken(training, places)
         made = {
             name: self._make_law(own, rows, columns, gaps, seed) for name, own in options.items()
         }
         sizes, learn = self._trial(training, seed)
-        trial = choose_law(
-            {name: (law, base) for name, (law, base, _) in made.items()},
-            rows,
-            self._predictor,
-            len(sizes),
-            learn,
-            seed=seed,
+        laws = {name: (law, base) for name, (law, base, _) in made.items()}
+        name, agreements, answers = choose_law(
+            laws, rows, self._predictor, len(sizes), learn, seed=seed
         )
-        return Bunch(
-            **trial,
+        return Trial(
+            law=name,
+            options=options[name],
+            made=made[name] if len(places) == len(training.X) else None,
+            laws=agreements,
             sizes=sizes,
-            options=options[trial.law],
             places=places,
-            made=made[trial.law] if len(places) == len(training.X) else None,
+            answers=answers,
         )
 
     def _n_classes(self, training):
@@ -563,6 +579,19 @@ class LearnsFromPredictor:
         predictor = self._predictor
         decisions = predictor.decisions(rows, X if as_given else None)
         return agreement(decisions, self._answers_to(rows), predictor.target, sample_weight)
+
+
+def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
+    """Make the law; `common` are the rows, their weights, columns and gaps, and `keep_rows`."""
+    if sampler == "kernel":
+        return KernelLaw(**common)
+    if sampler == "leaves":
+        return LeafLaw(**common, seed=seed)
+    if sampler == "copula":
+        return CopulaLaw(**common, smearing=smearing, seed=seed)
+    if sampler == "neighbors":
+        return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
+    return Law(**common, smearing=smearing)
 
 
 def share_of_time(n, share, each):

@@ -82,6 +82,7 @@ cdef cppclass Network:
     vector[int32_t] child
     vector[int32_t] queue       # of the search, then the next vertex of the same height
     vector[uint8_t] queued
+    vector[int32_t] touched     # vertices that a discharge has pushed to
 
 
 cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
@@ -246,10 +247,15 @@ cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
                     nodes_left -= 1
 
 
-cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* touched,
-                            int32_t* n_touched) noexcept nogil:
+cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept nogil:
+    net.excess[x] += amount
+    net.touched.push_back(x)
+    return amount
+
+
+cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v) noexcept nogil:
     # Push the excess of a node downhill until none is left or the node has to be lifted, which
-    # is then done. Returns the work; vertices that received flow are put into `touched`.
+    # is then done. Returns the work; vertices that received flow are added to `touched`.
     cdef int32_t n = net.n, total = n + net.m
     cdef int32_t first = part.start[v], n_items = part.start[v + 1] - first
     cdef int32_t child_first = net.child_start[v]
@@ -290,10 +296,7 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
             x = part.parent[v]
             if x >= 0 and net.height[x] == net.height[v] - 1:
                 net.up[v] += e
-                net.excess[x] += e
-                e = 0
-                touched[n_touched[0]] = x
-                n_touched[0] += 1
+                e -= push_to(net, x, e)
         elif k < 2 + n_items:
             a = first + k - 2
             x = part.item[a]
@@ -301,30 +304,23 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
                 d = min(e, net.capacity[x] - net.flow[a])
                 if d > 0:
                     net.flow[a] += d
-                    net.excess[n + x] += d
-                    e -= d
-                    touched[n_touched[0]] = n + x
-                    n_touched[0] += 1
+                    e -= push_to(net, n + x, d)
         else:
             x = net.child[child_first + k - 2 - n_items]
             if net.height[x] == net.height[v] - 1 and net.up[x] > 0:
                 d = min(e, net.up[x])
                 net.up[x] -= d
-                net.excess[x] += d
-                e -= d
-                touched[n_touched[0]] = x
-                n_touched[0] += 1
+                e -= push_to(net, x, d)
         if e > 0:
             k += 1
-        if n_touched[0] > total:
+        if <int32_t>net.touched.size() > total:
             break
     net.excess[v] = e
     net.current[v] = k
     return work
 
 
-cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
-                            int32_t* n_touched) noexcept nogil:
+cdef int64_t discharge_item(Network* net, int32_t w) noexcept nogil:
     # The same for an item. Arcs in turn: sink, nodes that need it.
     cdef int32_t n = net.n, total = n + net.m, x = n + w
     cdef int32_t first = net.back_start[w], n_arcs = 1 + net.back_start[w + 1] - first
@@ -356,13 +352,10 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
             if net.height[v] == net.height[x] - 1 and net.flow[a] > 0:
                 d = min(e, net.flow[a])
                 net.flow[a] -= d
-                net.excess[v] += d
-                e -= d
-                touched[n_touched[0]] = v
-                n_touched[0] += 1
+                e -= push_to(net, v, d)
         if e > 0:
             k += 1
-        if n_touched[0] > total:
+        if <int32_t>net.touched.size() > total:
             break
     net.excess[x] = e
     net.current[x] = k
@@ -372,16 +365,15 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
 cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
-    cdef int32_t total = net.n + net.m, x, y, k, top, n_touched
+    cdef int32_t total = net.n + net.m, x, y, top
     cdef int64_t limit = <int64_t>part.item.size() + total, work
     cdef intp_t polled = 0
     cdef size_t i
     cdef size_t left                # active vertices of this sweep
-    cdef vector[int32_t] touched
     cdef vector[int32_t] head       # stacks of active vertices by height
     cdef vector[int32_t] later      # active vertices of the next sweep
     # A discharge stops by itself when it has touched this many.
-    touched.resize(total + 2)
+    net.touched.reserve(total + 2)
     if part.flow.size():
         push_up(part, net, True)
     push_up(part, net, False)
@@ -416,19 +408,17 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
                 head[top] = net.queue[x]
                 net.queued[x] = 0
                 left -= 1
-                n_touched = 0
+                net.touched.clear()
                 if x < net.n:
-                    work += discharge_node(part, net, x, touched.data(), &n_touched)
+                    work += discharge_node(part, net, x)
                 else:
-                    work += discharge_item(net, x - net.n, touched.data(), &n_touched)
+                    work += discharge_item(net, x - net.n)
                 if net.excess[x] > 0 and net.height[x] < net.far:
                     if net.height[x] > top:
                         later.push_back(x)
                     else:
-                        touched[n_touched] = x
-                        n_touched += 1
-                for k in range(n_touched):
-                    y = touched[k]
+                        net.touched.push_back(x)
+                for y in net.touched:
                     if not net.queued[y] and net.excess[y] > 0:
                         net.queued[y] = 1
                         net.queue[y] = head[net.height[y]]
