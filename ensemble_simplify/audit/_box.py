@@ -33,11 +33,18 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     check_column_names,
-    deadline_after,
     validate_params,
 )
 from ensemble_simplify.evidence import HasEvidence
-from ensemble_simplify.grid import Domain, float32_floor, limited, next_after
+from ensemble_simplify.grid import (
+    Domain,
+    Stopped,
+    float32_floor,
+    is_late,
+    limited,
+    next_after,
+    unlimited,
+)
 from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import counted, number, one_line, percent, plain
 
@@ -324,11 +331,11 @@ def sufficient_box(
     >>> box.conditions[0]
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     audited = Audited(model, domain, row, classifier=False)
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)
-    growth = _Growth(audited, deadline)
+    growth = _Growth(audited)
     audited.check(growth.label)
     _check_inside(audited, within)
     growth.run(_order(audited, random_state))
@@ -425,10 +432,10 @@ def _ends(audited, lo, hi):
 class _Growth:
     """The box of proven cells ``lo, ..., hi`` around a row, as it grows."""
 
-    def __init__(self, audited, deadline):
-        self.deadline = deadline
+    def __init__(self, audited):
         forest = audited.forest
-        index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
+        with unlimited():
+            index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
         self.space = None
         if may_begin([forest]):
@@ -450,7 +457,7 @@ class _Growth:
             for a in order:
                 for side in (0, 1):
                     self._extend(a, side)
-            if monotonic() >= self.deadline or self.settled().all():
+            if is_late() or self.settled().all():
                 return
 
     def settled(self):
@@ -541,10 +548,13 @@ class _Growth:
 
     def _holds(self, slab, limit=None):
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
-        if self.space is None or monotonic() >= self.deadline:
+        if self.space is None or is_late():
             return None
         limit = self.limit if limit is None else limit
-        held, cells, n_boxes = certify(self.space, *slab, limit)
+        try:
+            held, cells, n_boxes = certify(self.space, *slab, limit)
+        except Stopped:
+            return None
         self.n_boxes += n_boxes
         self.gave_up = self.gave_up or held is None
         if held is False:

@@ -179,9 +179,9 @@ class FlipSearch:
         No flip has fewer changes.
     """
 
-    def __init__(self, field, audited, own, wanted, metric, n_plans, deadline):
+    def __init__(self, field, audited, own, wanted, metric, n_plans):
         self.field, self.lines, self.metric = field, field.lines, metric
-        self.own, self.wanted, self.deadline = own, wanted, deadline
+        self.own, self.wanted = own, wanted
         self.row = audited.cell[0]
         self.distances = np.split(field.distances(audited), self.lines.first[1:-1])
         self.low, self.high = field.ends(audited)
@@ -220,9 +220,7 @@ class FlipSearch:
         """Sets of units, by their first axes, that could flip the class together."""
         limits = self.low, self.high
         wanted = np.flatnonzero(self.wanted)
-        yield from sets_of_axes(
-            self.lines, self.row, self.own, wanted, units, limits, n, self.deadline
-        )
+        yield from sets_of_axes(self.lines, self.row, self.own, wanted, units, limits, n)
 
     def _keep(self):
         """Take the best flips of the level among the plans."""

@@ -121,16 +121,14 @@ class Pairs:
         is_class = response.kind == "class"
         if self.are_one:
             return FoundPair(False, largest=0.0, bound=0.0)
-        if not may_begin(self.forests):
+        try:
+            if not may_begin(self.forests):
+                raise Stopped
+            boxes = None if self.audited.near is None else self._near(max_changes)
+            search = self._classes if is_class else self._numbers
+            outcome, cell, *told = search(response, gap, boxes)
+        except Stopped:
             return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
-        boxes = None
-        if self.audited.near is not None:
-            try:
-                boxes = self._near(max_changes)
-            except Stopped:
-                return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
-        search = self._classes if is_class else self._numbers
-        outcome, cell, *told = search(response, gap, boxes)
         rows = None
         if cell is not None:
             rows = np.concatenate(self.rows(cell[None]))

@@ -41,7 +41,7 @@ from ensemble_simplify.genesim._first_trees import (
     read_models,
     voted_labels,
 )
-from ensemble_simplify.genesim._tables import GapColumns
+from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.population._evolution import Evolution
 from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import Rows

@@ -27,8 +27,7 @@ from ensemble_simplify.base import (
     tags_of,
     warn,
 )
-from ensemble_simplify.genesim._merge_trees import common_features
-from ensemble_simplify.genesim._tables import forest_on
+from ensemble_simplify.genesim._merge_trees import common_features, forest_on
 from ensemble_simplify.genesim.inducers._inducers import (
     C45Tree,
     GuideTree,

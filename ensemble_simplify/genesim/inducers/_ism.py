@@ -26,7 +26,7 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.genesim._tables import GapColumns, forest_on
+from ensemble_simplify.genesim._merge_trees import GapColumns, forest_on
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import limited, unlimited, with_sizes
 from ensemble_simplify.reading import Model, is_plain
