@@ -13,11 +13,10 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.cut_offs import around, insides
+from ensemble_simplify.reading.family import family_of, own_table, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
+from ensemble_simplify.reading.pipelines import _numbers
 from ensemble_simplify.reading.sample import check_sample
-from ensemble_simplify.reading.sklearn import table_of
-from ensemble_simplify.reading.stands_for import own_table
 from ensemble_simplify.reading.table import Table, is_plain
 from ensemble_simplify.reading.trees import classes_of
 
@@ -63,16 +62,17 @@ class Model:
         float64. With `check`, a model that answers otherwise than its trees raises TypeError, too:
         see `check_sample`. What was checked before, or was made by this package, needs no check.
         """
-        estimator = unwrap(fitted)
-        rows = own_table(estimator) if rows is None else rows
-        like = rows if isinstance(rows, Table) else own_table(estimator)
-        forest = read_forest(estimator, voting=voting, rows=_sample(rows), like=like)
+        family = family_of(fitted)
+        estimator, own = family.outer, family.own_table()
+        rows = own if rows is None else rows
+        like = rows if isinstance(rows, Table) else own
+        forest = read_forest(family, voting=voting, rows=_sample(rows), like=like)
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        table = table_of(estimator, forest)
+        table = forest.table if own is None else own
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
@@ -87,8 +87,8 @@ class Model:
     @classmethod
     def unread(cls, fitted):
         """A model that can only be asked, with the table that it takes."""
-        estimator = unwrap(fitted)
-        return cls(estimator, table_of(estimator))
+        family = family_of(fitted)
+        return cls(family.outer, family.table())
 
     @property
     def finest(self):

@@ -20,9 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -36,12 +34,11 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
-from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
 from ensemble_simplify.reading.codes import TableCodes
 from ensemble_simplify.reading.entries import is_missing, plain_levels
-from ensemble_simplify.reading.native import is_booster, stand_in
+from ensemble_simplify.reading.family import owner_of, unwrap
 from ensemble_simplify.reading.table import Table
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -525,48 +522,6 @@ def _columns_of_imputer(name, step, width):
     if not np.isin(kept, probe).all():
         raise refused(name, step, "changes rows that miss nothing (a column was empty in fit)")
     return kept.astype(np.intp) - 1
-
-
-# Their predict is that of their best_estimator_; a subclass may have one of its own.
-SEARCHES = (GridSearchCV, RandomizedSearchCV)
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
-
-    So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
-    attribute whose answers it passes on; a subclass of it may answer otherwise. A native booster
-    has its stand-in.
-    """
-    # a predict that was set by hand answers, and not what is inside
-    while "predict" not in getattr(estimator, "__dict__", ()):
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif "_stands_for" in vars(type(estimator)) and "predict_proba" not in vars(estimator):
-            estimator = getattr(estimator, estimator._stands_for)
-        elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif is_booster(estimator):
-            estimator = stand_in(estimator)
-        else:
-            break
-    return estimator
-
-
-def says_it_takes_gaps(estimator):
-    """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
-
-    A pipeline's tags do not tell: its steps refuse missing values themselves.
-    """
-    inner = unwrap(estimator)
-    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
-        return None
-    return bool(get_tags(inner).input_tags.allow_nan)
-
-
-def owner_of(kind, method):
-    """The class from which `kind` has its method."""
-    return next(base for base in kind.__mro__ if method in vars(base))
 
 
 def refused(name, step, why):

@@ -34,7 +34,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
-from ensemble_simplify.reading import sklearn as _readers
+from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.model import Model
 from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
@@ -342,12 +342,12 @@ def test_a_model_is_read_once(monkeypatch):
     model = boosted("hist").fit(table, y)
     readings = []
 
-    def family_of(estimator):
-        readings.append(estimator)
-        return known(estimator)
+    def noted(family, *args, **kwargs):
+        readings.append(family.estimator)
+        return known(family, *args, **kwargs)
 
-    known = _readers._family_of
-    monkeypatch.setattr(_readers, "_family_of", family_of)
+    known = Family.read
+    monkeypatch.setattr(Family, "read", noted)
     estimate(model, table, time_limit=0.1)
     assert readings == [model]
     verify(model, model, X=table, max_changes=0)

@@ -51,9 +51,9 @@ from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.reading import (
     VOTE_SECONDS,
     TableCodes,
+    family_of,
     on_codes,
     tree_estimators,
-    widen_members,
 )
 
 
@@ -162,7 +162,7 @@ def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
     part = np.ascontiguousarray(X[:, features])
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     model.fit(part, y, **weights)
-    widen_members(model, features, X.shape[1], names)
+    family_of(model).widen_members(features, X.shape[1], names)
     return model
 
 
