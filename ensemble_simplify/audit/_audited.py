@@ -25,29 +25,14 @@ class Audited:
 
     `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
     `with_ties`, features that the model never looks at have axes, too, where the domain ties them
-    to others: they change with these. Without rows, that is all. Else, `on` answers with a copy
-    that is about one of them: `given`, of shape (n_features,), is the row in numbers, and
-    `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
-    that compares such is followed only on those that float32 represents: numbers between a cut
-    point and the next float32 become one of the two, so that the answer stays; `moved` says whether
-    there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
-    n_features), are rows near which the question is asked, rounded where `finer`.
-
-    Parameters
-    ----------
-    model : fitted model
-    domain : Domain, dict or None
-    rows : rows of the user's or None
-        One row, or several.
-    name : str
-        What the user calls them.
-    classifier : bool
-        Whether regressors are refused.
-    with_ties : bool
-    near : rows of the user's or None
-        Only without `rows`.
+    to others: they change with these. Without `rows`, which errors call by `name`, that is all;
+    then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
+    answers with a copy that is about one of them.
     """
 
+    # Of the row: as it was given, in numbers; in float64, rounded if the model is followed on what
+    # float32 represents alone (`moved` says whether that changed it); its cell, of shape
+    # (1, n_axes); and what the model answers to it, as it was given.
     given: np.ndarray
     row: np.ndarray
     cell: np.ndarray
@@ -58,7 +43,7 @@ class Audited:
     ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
-        self.question, self.moved, self._grounds, self._found = CLASS, False, {}, {}
+        self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
         self.table, self.near = self.model.table, None
         if rows is None:
             rounded = None
@@ -91,7 +76,7 @@ class Audited:
         one.__dict__.update(self.__dict__ | changed)
         return one
 
-    def on(self, i, question=CLASS):
+    def on(self, i, question=CLASS) -> Audited:
         """The same about row `i` and a question."""
         one = self._copy(question=question, place=i, given=self.numbers[i])
         one.row = one.given.astype(np.float64)
@@ -139,10 +124,11 @@ class Audited:
         """What the model answers to all rows, as they were given."""
         question = self.question if question is None else question
         method = question.response.method
-        found = self._found.get(method)
-        if found is None:
-            found = self._found[method] = self.model.ask_given(self.rows, self.numbers, method)
-        return question.response.among(found)
+        answers = self._answered.get(method)
+        if answers is None:
+            # Asked once: the model itself can take longer than a proof.
+            answers = self._answered[method] = self.model.ask_given(self.rows, self.numbers, method)
+        return question.response.among(answers)
 
     def answers(self, rows):
         """What the model answers to rows of numbers: labels, or numbers."""
@@ -200,7 +186,7 @@ class Audited:
             raise ValueError(f"{name} holds {rows.shape[0]} rows. Give one.")
         return rows
 
-    def check(self, label):
+    def check(self, label) -> None:
         """Raise the error for a row to which the model answers otherwise than its trees' label."""
         # a row that was not moved was asked about already
         if self.question.labels(self.answer) != label or (
@@ -208,7 +194,7 @@ class Audited:
         ):
             raise self.disagrees(self.given[None])
 
-    def disagrees(self, rows):
+    def disagrees(self, rows) -> RuntimeError:
         """The error for rows on which the model itself answers otherwise than its trees."""
         method = self.question.response.method
         return RuntimeError(
@@ -217,7 +203,7 @@ class Audited:
             "the order of addition: set n_jobs=None in the ensemble and its members."
         )
 
-    def claim(self, box=None, near=None, point=None):
+    def claim(self, box=None, near=None, point=None) -> Claim:
         """That the model answers the row as it does: its class, or a number in the range."""
         asked, data = self.question.response, {}
         model, forest = self.model, self.model.finest
@@ -249,13 +235,13 @@ class Audited:
     def indices(self, keys, parameter):
         """The numbers of one feature or several that the user calls so, none of them twice."""
         single = isinstance(keys, str | Integral)
-        found = [self.index(key, parameter) for key in ([keys] if single else keys)]
-        if not found or len(set(found)) < len(found):
+        numbers = [self.index(key, parameter) for key in ([keys] if single else keys)]
+        if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(
-                f"{parameter}={keys!r} names {'a feature twice' if found else 'no feature'}. Name "
-                "each of the features that are asked about once."
+                f"{parameter}={keys!r} names {'a feature twice' if numbers else 'no feature'}. "
+                "Name each of the features that are asked about once."
             )
-        return found
+        return numbers
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

@@ -333,6 +333,7 @@ def sufficient_box(
     """
     begin = monotonic()
     audited = Audited(model, domain, row, classifier=False)
+    # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)
     growth = _Growth(audited)
@@ -446,8 +447,9 @@ class _Growth:
         self.others = np.empty((0, len(self.last)), dtype=np.int32)
         self.n_boxes, self.gave_up = 0, False
 
-    def run(self, order):
+    def run(self, order) -> None:
         """Free whole features in an order, then move single sides, until none can be."""
+        # Short proofs for all sides before a long one for any: time may end the search.
         for limit in ROUNDS:
             self.limit = limit
             for a in order:
@@ -460,13 +462,14 @@ class _Growth:
             if is_late() or self.settled().all():
                 return
 
-    def settled(self):
+    def settled(self) -> np.ndarray:
         """Of each axis, whether no side can be moved: it ends, or another class is next."""
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
     def _free(self, a):
         """Open a feature on both sides, or leave it."""
+        # Only what lies beyond the box is to be proven: it is proven itself.
         slabs = [self._slab(a, side, self._room(a, side)) for side in (0, 1)]
         slabs = [slab for slab in slabs if slab is not None]
         if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
@@ -479,6 +482,7 @@ class _Growth:
         """
         axes = range(len(self.last))
         below, above = (np.array([self._reach(a, side) for a in axes]) for side in (0, 1))
+        # Of the box as it is, from which all sides set out.
         own_lo, own_hi = self.lo, self.hi
         share, step, is_rising = 0.0, LEAST_SHARE, True
         while step >= max(LEAST_SHARE, share / 8) and share < 1.0:
@@ -546,7 +550,7 @@ class _Growth:
             return room
         return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
 
-    def _holds(self, slab, limit=None):
+    def _holds(self, slab, limit=None) -> bool | None:
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
         if self.space is None or is_late():
             return None

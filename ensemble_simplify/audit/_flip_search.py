@@ -34,25 +34,17 @@ def _of_feature(inside, j):
     if inside is None:
         return None
     names = ("low", "high", "integer", "missing")
-    own = {name: getattr(inside, name)[[j]] for name in names}
+    of_feature = {name: getattr(inside, name)[[j]] for name in names}
     # groups and implications exclude cells, but do not change the values inside of a cell
-    return replace(inside, clauses=frozenset(), **own)
+    return replace(inside, clauses=frozenset(), **of_feature)
 
 
 class Field:
     """Where changes can lead on the axes of a model, whatever the row is.
 
-    What it knows of the cells of all axes stands one axis after the other, as on `lines`.
-
-    Attributes
-    ----------
-    lines : Lines
-    axis, place : intp arrays of shape (n_positions,)
-        The axis of each cell, and its place on it.
-    units : list of intp arrays
-        Axes that change together: mostly one.
-    unit_of : intp array of shape (n_features,)
-        Which features count as one.
+    What it knows of the cells of all axes stands one axis after the other, as on `lines`: `axis`
+    and `place` of each cell. Axes of one of the `units` change together, and `unit_of` says which
+    features count as one change.
     """
 
     def __init__(self, audited, may, sides, scales):
@@ -74,6 +66,7 @@ class Field:
         for j, cuts in zip(features, axes.cuts, strict=True):
             cuts = cuts[np.isfinite(cuts)]
             if np.isnan(scales[j]):
+                # Where the user says nothing, the range that the model looks at counts 1.
                 scales[j] = cuts[-1] - cuts[0] if len(cuts) > 1 else 1.0
         self.scale = scales[self.features]
         self.is_coded = audited.table.categorical[self.features]
@@ -82,7 +75,7 @@ class Field:
         self.last = n_cells - 1
         self.last_number = np.array([np.isfinite(cuts).sum() for cuts in axes.cuts], dtype=np.intp)
         self._count(features)
-        self._spaces = {}
+        self._spaces = {}  # proofs of one class and aims, which learn from one row to the next
 
     def _count(self, features):
         """Find out which axes change together."""
@@ -189,7 +182,7 @@ class FlipSearch:
         # of each number of changes: the flips of sets of units
         self.level = {}
 
-    def run(self, max_changes):
+    def run(self, max_changes) -> bool:
         """Look for flips of at most so many changes; False if the time was up first."""
         moves = self.low < self.high
         units = [unit for unit in self.field.units if moves[unit].any()]
@@ -202,15 +195,15 @@ class FlipSearch:
                     for chosen in self._sets(units, n):
                         if not any(own <= set(chosen) for own in smaller):
                             self._look_at(chosen)
-                found = list(self.level)
+                flipping = list(self.level)
                 self._keep()
                 if len(self.plans) == self.n_plans:
                     return True
                 if not self.plans:
                     self.fewest = n + 1
                 # all changes of a flip are needed
-                smaller += [set(chosen) for chosen in found]
-                units = [unit for unit in units if (int(unit[0]),) not in found]
+                smaller += [set(chosen) for chosen in flipping]
+                units = [unit for unit in units if (int(unit[0]),) not in flipping]
         except Stopped:
             self._keep()
             return False
@@ -287,6 +280,8 @@ class FlipSearch:
                 for a, first, last in sides:
                     part_lo[a], part_hi[a] = first, last
                 self._push(boxes, number, chosen, units, part_lo, part_hi)
+        # The box with the nearest cell comes first: what is left when a flip is nearer is not
+        # looked at.
         while boxes:
             least, _, lo, hi = heapq.heappop(boxes)
             if least >= self._bound(chosen):

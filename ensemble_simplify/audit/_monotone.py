@@ -284,6 +284,7 @@ def is_monotone(
                 f"class_order={class_order!r} is for classes, but a number is asked about. Leave "
                 "class_order out."
             )
+    # A search for each feature: its rows differ in that one alone.
     searches: list[_PairSearch] = []
     for j, rises in zip(features, directions, strict=True):
         given = audited, j, rises
@@ -296,13 +297,14 @@ def is_monotone(
     if rows is not None:
         values = float(rows[0, search.j]), float(rows[1, search.j])
         predictions = tuple(asked.numbers(audited.model, rows).tolist())
+        # What was found in cells is said of the model itself, which is asked.
         if not search.falls(*predictions):
             raise audited.disagrees(rows)
         pair, rows = rows, audited.table.shown(rows)
     elif search is not None:
         monotone = None
     told = [search] if search is not None else searches
-    keys, rising = [audited.key(own.j) for own in told], [own.increasing for own in told]
+    keys, rising = [audited.key(one.j) for one in told], [one.increasing for one in told]
     if search is not None or isinstance(feature, str | Integral):
         keys, rising = keys[0], rising[0]
     return Monotonicity(
@@ -312,9 +314,9 @@ def is_monotone(
         counterexample=rows,
         values=values,
         predictions=predictions,
-        n_cuts=sum(own.n_cuts for own in searches),
-        n_proven=sum(own.n_proven for own in searches),
-        n_boxes=sum(own.n_boxes for own in searches),
+        n_cuts=sum(one.n_cuts for one in searches),
+        n_proven=sum(one.n_proven for one in searches),
+        n_boxes=sum(one.n_boxes for one in searches),
         seconds=monotonic() - begin,
         domain=domain,
         finer=audited.finer,
@@ -373,7 +375,7 @@ def _directions(increasing, features):
 
 def _refuted(searches) -> tuple[np.ndarray | None, _PairSearch | None]:
     """Two rows and the search that found them; or None and a search that is undecided, if any."""
-    left = []
+    # A counterexample ends the question: what is quick to look at comes before any long proof.
     for search in searches:
         if (rows := search.begin()) is not None:
             return rows, search
@@ -556,6 +558,7 @@ class _PairSearch(ABC):
         forest = self.forest
         point = np.append(self.cuts, self.axes.largest)[k]
         target = np.arange(forest.n_nodes)
+        # Splits on the feature are passed by, and may follow on one another.
         splits = forest.feature == self.j
         below = np.where(forest.threshold >= point, forest.left, forest.right)
         while (at := np.flatnonzero(splits[target])).size:
@@ -579,6 +582,7 @@ class _PairSearch(ABC):
         for cell in (k, k + 1):
             cells[:, self._axis] = cell
             points.append(points_in(self.axes, self.inside, cells))
+        # Points of two cells may differ elsewhere: only this feature is to.
         points[1][:, self.is_other] = points[0][:, self.is_other]
         return points
 

@@ -409,9 +409,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             late |= is_late()
         return tree.pruned(self.ccp_alpha_), not late
 
-    def _check_training_rows(
-        self, X, y, sample_weight
-    ) -> tuple:
+    def _check_training_rows(self, X, y, sample_weight) -> tuple:
         """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
         X, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
         check_classification_targets(y)

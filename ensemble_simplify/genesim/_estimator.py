@@ -381,6 +381,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         columns = GapColumns(self._table.gaps)
         axes, forests = columns.axes(forests)
         numbers = columns.rows(X)
+        # Mutations move thresholds: they need cut points between those of the first trees.
         axes = axes.refined(numbers[rows.train])
         trees = [tree for forest in forests for tree in axes.encode_forest(forest)]
         n_threads = effective_n_jobs(self.n_jobs)
@@ -438,7 +439,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         other._set_tree(int(np.searchsorted(sizes, n_leaves, side="right")) - 1)
         return other
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> str | list:
         """What is asked for together; the estimators, a single one as a list."""
         if self.population_size < self.tournament_size:
             raise ValueError(
@@ -453,7 +454,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             )
         return self.estimators
 
-    def _in_order_of(self, given, y, weight, rows):
+    def _in_order_of(self, given, y, weight, rows) -> np.ndarray:
         """Rows of numbers, levels in the order of the labels of the training rows alone.
 
         The other rows judge trees, which may not have been told their labels by the codes.
@@ -463,7 +464,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self._table = ordered_table(given, y, known, by_class=True)
         return np.ascontiguousarray(self._table.read(given, np.float32))
 
-    def _divide(self, y_index, weight, random_state):
+    def _divide(self, y_index, weight, random_state) -> Bunch:
         """Choose training and validation rows, and the seed of the forest that votes."""
         kept = np.flatnonzero(weight > 0)
         # Drawn in any case, so that the front does not depend on the selection.
@@ -479,10 +480,10 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 # Nothing to score with, but something to learn from.
                 n_val = 0
             elif n and n_val in (0, n):
-                part = "validation" if n_val == 0 else "training"
+                missing = "validation" if n_val == 0 else "training"
                 raise ValueError(
                     f"validation_fraction={self.validation_fraction} leaves class {label!r} "
-                    f"({n} rows) without {part} rows. Use a fraction from {0.5 / n:.3g} to "
+                    f"({n} rows) without {missing} rows. Use a fraction from {0.5 / n:.3g} to "
                     f"{1 - 0.5 / n:.3g}, or fitness='oob'."
                 )
             val.append(members[:n_val])
@@ -502,13 +503,13 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if self.fitness == "oob":
             rows.target = voted_labels(rows.votes, y_index[kept])
 
-    def _selection(self):
+    def _selection(self) -> str:
         """How the tree is chosen from the front."""
         if self.selection == "auto":
             return "forest" if self.scoring == "accuracy" else "best"
         return self.selection
 
-    def _population(self, axes, X, y_index, weight, rows, scorer, n_threads):
+    def _population(self, axes, X, y_index, weight, rows, scorer, n_threads) -> Population:
         """The empty population on the rows."""
         with unlimited():
             train, val = axes.encode_rows(X[rows.train]), axes.encode_rows(X[rows.val])
@@ -533,7 +534,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             keep_paths=not scorer.slow,
         )
 
-    def _set_history(self, evolution):
+    def _set_history(self, evolution) -> None:
         history = evolution.history
         self.history_ = Bunch(**{name: np.array(column) for name, column in history.items()})
         self.n_iter_ = len(history.best_score) - 1
@@ -555,6 +556,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if self.shrinkage > 0 and rows.votes is not None:
             votes = weight[:, None] * np.nan_to_num(rows.votes)
         start = time.monotonic()
+        # The fittest comes first: where time is short, it is there.
         for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
             if front.trees and time.monotonic() - start >= time_left():
                 break
@@ -594,7 +596,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         """What the shares in leaves are of, where they are not fractions of the training rows."""
         return "rows expected" if self.shrinkage > 0 else ""
 
-    def _choose(self, population, scorer):
+    def _choose(self, population, scorer) -> None:
         """Choose a tree of the front."""
         front, selection = self.pareto_front_, self._selection()
         if selection == "forest":
@@ -607,7 +609,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             least = least - scorer.standard_error(population, best)
         self._set_tree(int(np.argmax(front.fitness >= least)))
 
-    def _set_tree(self, i):
+    def _set_tree(self, i) -> None:
         """Answer with tree `i` of the front from now on."""
         front = self.pareto_front_
         self.decision_tree_ = front.trees[i]

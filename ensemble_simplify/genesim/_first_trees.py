@@ -91,6 +91,7 @@ def grow_trees(model, X, y_index, weight, random_state) -> list:
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
+    # A tree of each set-up tells what one takes.
     trials = [_make(maker, 0) for maker in makers]
     n_rows = _affordable_rows(trials, X, y_index, weight)
     if n_rows < len(X):
@@ -146,11 +147,12 @@ def _fit_tasks(model, tasks, X, y) -> list:
         calls = [
             (_fit_task, (tasks[i], X, y, longest), {"always": i == 0}) for i in range(start, stop)
         ]
-        parts = [calls[i::n_threads] for i in range(n_threads)]
-        fitted = in_threads(n_threads, [(_one_by_one, (part,), {}) for part in parts])
+        # One list of calls a thread: handing out each tree by itself takes time of its own.
+        shares = [calls[i::n_threads] for i in range(n_threads)]
+        fitted = in_threads(n_threads, [(_one_by_one, (share,), {}) for share in shares])
         groups = [None] * len(calls)
-        for i, part in enumerate(fitted):
-            groups[i::n_threads] = part
+        for i, of_thread in enumerate(fitted):
+            groups[i::n_threads] = of_thread
         forests += [forest for group in groups for forest in group]
         report(
             model,
@@ -177,6 +179,7 @@ def _fit_task(task, X, y, longest, *, always=False) -> list:
         return []
     model, bags = task
     used = np.any(bags, axis=0)
+    # scikit-learn sorts rows of weight zero, too.
     if 2 * np.count_nonzero(used) < len(X):
         X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
@@ -230,6 +233,7 @@ def _boost(X, y, weight, n_trees, seed) -> list:
         error = weight[wrong].sum()
         trees.append(Model.of(tree, check=False).forest)
         longest = max(longest, time.monotonic() - start)
+        # Without errors nothing is left to learn, and worse than chance has no say in SAMME.
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
         weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
@@ -278,7 +282,7 @@ def out_of_bag_votes(model, X, y_index, weight, seed) -> np.ndarray:
     return votes
 
 
-def voted_labels(votes, y_index):
+def voted_labels(votes, y_index) -> np.ndarray:
     """Class with the most votes of every row; its own where there are none."""
     known = np.isfinite(votes).all(axis=1)
     labels = y_index.copy()
@@ -330,10 +334,10 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
             f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
             "classifiers; give tree classifiers or ensembles of them."
         )
-    own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
-    if names is not None and own is not None and not same_names(inner, names):
+    fitted_on = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
+    if names is not None and fitted_on is not None and not same_names(inner, names):
         raise ValueError(
-            f"{name} was fitted on the features {list(own)}, but X has {list(names)}. Give "
+            f"{name} was fitted on the features {list(fitted_on)}, but X has {list(names)}. Give "
             "the same columns in the same order."
         )
     fitted = fit_or_unwrap(
@@ -368,7 +372,7 @@ def _warn_of_rows_seen(estimators, X, given, weight):
             )
 
 
-def has_seen(model, X, weight):
+def has_seen(model, X, weight) -> bool:
     """Whether rows were, all but surely, among those a tree ensemble was fitted on.
 
     Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where the
@@ -430,7 +434,7 @@ def _log_chance(trees, rows):
     return least
 
 
-def random_seed(random_state):
+def random_seed(random_state) -> int:
     """A seed of 62 bits."""
     high, low = (int(random_state.randint(2**31 - 1)) for _ in range(2))
     return high << 31 | low

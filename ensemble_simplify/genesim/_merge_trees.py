@@ -143,6 +143,7 @@ def merge_trees(
 
     to_left, is_single = None, sum(len(part.trees) for part in parts) == 1
     if is_single and parts[0].is_as_it_was and table.is_plain:
+        # An overlay would write thresholds anew, and lose where gaps go.
         nodes, leaves, to_left = _copied(parts[0].forest, parts[0].trees[0])
     else:
         missing = table.may_miss()
@@ -176,22 +177,12 @@ def merge_trees(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A model over the common table.
-
-    Attributes
-    ----------
-    forest : Forest
-    trees : list of scikit-learn trees
-    origin : intp array of shape (n_nodes,)
-        The id of each node of the forest in its tree.
-    is_as_it_was : bool
-        Whether the trees were read as they are, without a pipeline.
-    """
+    """A model over the common table."""
 
     forest: Forest
-    trees: list
-    origin: np.ndarray
-    is_as_it_was: bool
+    trees: list  # of scikit-learn
+    origin: np.ndarray  # the id of each node of the forest in its tree
+    is_as_it_was: bool  # whether the trees were read as they are, without a pipeline
 
     @classmethod
     def of(cls, i, model, table):
@@ -205,15 +196,15 @@ class _Part:
         value = self.forest.value.copy()
         for tree, first, stop in zip(self.trees, *self._ends, strict=True):
             contents = read_nodes(tree)
-            own = np.zeros((tree.tree_.node_count, value.shape[1]))
-            own[self.origin[first:stop]] = value[first:stop]
+            by_id = np.zeros((tree.tree_.node_count, value.shape[1]))
+            by_id[self.origin[first:stop]] = value[first:stop]
             # what was written by others need not have the sums in the inner nodes
-            at_leaves = contents.weighted_n_node_samples[:, None] * own[contents.order]
+            at_leaves = contents.weighted_n_node_samples[:, None] * by_id[contents.order]
             nodes = contents.nodes
             counts = nodes._sum_up(at_leaves[nodes.leaves])
             row = weight_of_a_row(contents.n_node_samples, contents.weighted_n_node_samples)
-            own[contents.order] = shrunken(nodes, counts / row, strength)
-            value[first:stop] = own[self.origin[first:stop]]
+            by_id[contents.order] = shrunken(nodes, counts / row, strength)
+            value[first:stop] = by_id[self.origin[first:stop]]
         return replace(self, forest=replace(self.forest, value=value))
 
     @property
@@ -266,9 +257,10 @@ def _leaf_means(parts, columns, shares, leaves, n_classes):
         for tree in part.trees:
             leaf = next(ids)
             proba[:, which] += forest.value[leaf] * (share / forest.n_trees)
-            of_node, own = tree.tree_.weighted_n_node_samples, part.origin[leaf]
-            pieces = np.bincount(own, minlength=len(of_node))
-            leaf_weight += (of_node / np.maximum(pieces, 1))[own] / forest.n_trees
+            # A leaf of the model lies in many of the result: its weight is shared among them.
+            of_node, source = tree.tree_.weighted_n_node_samples, part.origin[leaf]
+            pieces = np.bincount(source, minlength=len(of_node))
+            leaf_weight += (of_node / np.maximum(pieces, 1))[source] / forest.n_trees
     return proba, np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
 
 
@@ -366,16 +358,17 @@ def common_features(models, forests):
                 f"estimators[{i}] was fitted on {forest.n_features} features, but estimators[0] "
                 f"on {first}. All must know the same columns in the same order."
             )
-        own = getattr(model, "feature_names_in_", None)
-        if own is None:
+        its_names = getattr(model, "feature_names_in_", None)
+        if its_names is None:
             continue
-        if names is not None and not np.array_equal(own, names):
+        if names is not None and not np.array_equal(its_names, names):
             raise ValueError(
-                f"estimators[{i}] was fitted on the features {list(own)}, but estimators[{named}] "
+                f"estimators[{i}] was fitted on the features {list(its_names)}, but "
+                f"estimators[{named}] "
                 f"on {list(names)}. All must know the same columns in the same order."
             )
         if names is None:
-            names, named = own, i
+            names, named = its_names, i
     return names
 
 
@@ -410,7 +403,7 @@ def _join_classes(lists):
 # --------------------------------------------------------------------- the codes of one table
 
 
-def forest_on(model, table, name="estimator"):
+def forest_on(model, table, name="estimator") -> Forest:
     """The forest of a model that was read, over the codes of another table of the same columns.
 
     ValueError, which calls the model by `name`, if it takes numbers where the table has text.
@@ -419,8 +412,8 @@ def forest_on(model, table, name="estimator"):
         kinds = zip(model.table.levels, table.levels, strict=True)
         j = next(
             j
-            for j, (own, levels) in enumerate(kinds)
-            if own is None and levels is not None and not table.has_numbers(j)
+            for j, (its_levels, levels) in enumerate(kinds)
+            if its_levels is None and levels is not None and not table.has_numbers(j)
         )
         raise ValueError(
             f"{name}={model.name}(...) was fitted on numbers in the column "
@@ -432,14 +425,9 @@ def forest_on(model, table, name="estimator"):
 
 
 class GapColumns:
-    """The columns of a table, and those with gaps a second time after them.
+    """The columns of a table, and those with `gaps` (of all rows) a second time after them.
 
     Where there are no gaps, rows and trees stay as they are.
-
-    Parameters
-    ----------
-    gaps : Gaps
-        Of all rows.
     """
 
     def __init__(self, gaps):

@@ -36,17 +36,18 @@ class Evolution:
         self.history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
         self.stopped = False
 
-    def settle(self, trees):
+    def settle(self, trees) -> None:
         """Clean, label and prune the first trees, and let them vote."""
         # The first tree settles whatever the clock says, so that there is an answer.
         self._select([self.population.clean(trees[:1], may_stop=False)])
         votes = validation_proba(self.population, trees[0])
         chunk = _TREES_AT_ONCE * self.n_threads
         for start in range(1, len(trees), chunk):
-            part = trees[start : start + chunk]
-            calls = [(part[i : i + _TREES_AT_ONCE],) for i in range(0, len(part), _TREES_AT_ONCE)]
+            next_trees = trees[start : start + chunk]
+            ends = range(0, len(next_trees), _TREES_AT_ONCE)
+            calls = [(next_trees[i : i + _TREES_AT_ONCE],) for i in ends]
             self._select(self._run(self.population.clean, calls))
-            for tree in part:
+            for tree in next_trees:
                 if self.stopped or self._time_left() <= 0:
                     break
                 votes += validation_proba(self.population, tree)
@@ -55,13 +56,15 @@ class Evolution:
         self.ensemble_score = self.scorer.score(votes / votes.sum(axis=1, keepdims=True))
         self._record()
 
-    def breed(self, seed):
+    def breed(self, seed) -> None:
         """Let the population breed for the iterations that the model asks for."""
         model, best, stale = self.model, self.history.best_score, 0
         for generation in range(model.n_iter):
             if self.stopped or self._time_left() <= 0:
                 self.stopped = True
                 break
+            # Rows of one leaf side by side fill few words. The best tree changes less and less, so
+            # they are sorted at generations 0, 1, 2, 4, 8 ...
             if generation & (generation - 1) == 0:
                 self.population.sort_rows()
             n_children = model.n_crossovers + len(self.population)
@@ -102,10 +105,10 @@ class Evolution:
             return in_threads(self.n_threads, calls)
 
     def _select(self, candidates):
-        for part in candidates:
-            self.scorer.rescore(self.population, part)
+        for of_thread in candidates:
+            self.scorer.rescore(self.population, of_thread)
         self.population.select(candidates, size=self.model.population_size)
-        self.stopped = any(part.stopped for part in candidates)
+        self.stopped = any(of_thread.stopped for of_thread in candidates)
 
     def _record(self):
         self._set_reserve()
@@ -121,7 +124,7 @@ class Evolution:
         )
 
 
-def in_threads(n_threads, calls):
+def in_threads(n_threads, calls) -> list:
     """Run ``(function, args, kwargs)`` calls in threads; results in the order of the calls."""
     if n_threads == 1 or len(calls) == 1:
         return [function(*args, **kwargs) for function, args, kwargs in calls]
