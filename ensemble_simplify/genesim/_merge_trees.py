@@ -138,7 +138,7 @@ def merge_trees(
     feature_names = common_features(fitted, forests)
     shares = _check_weights(weights, len(models))
     classes, columns = _join_classes([forest.classes for forest in forests])
-    table = Table.common([model.table for model in models], on_codes=[False] * len(models))
+    table = Table.common([model.table for model in models])
     parts = [_Part.of(*pair, table) for pair in enumerate(models)]
 
     to_left, is_single = None, sum(len(part.trees) for part in parts) == 1
@@ -409,19 +409,14 @@ def forest_on(model, table, name="estimator") -> Forest:
     ValueError, which calls the model by `name`, if it takes numbers where the table has text.
     """
     if not model.table.knows_kinds_of(table):
-        kinds = zip(model.table.levels, table.levels, strict=True)
-        j = next(
-            j
-            for j, (its_levels, levels) in enumerate(kinds)
-            if its_levels is None and levels is not None and not table.has_numbers(j)
-        )
+        kinds = enumerate(zip(model.table.columns, table.columns, strict=True))
+        j = next(j for j, (mine, given) in kinds if not mine.knows_kind_of(given))
         raise ValueError(
             f"{name}={model.name}(...) was fitted on numbers in the column "
             f"{j if table.names is None else table.names[j]!r}, which is text in X. Give the rows "
             "that it was fitted on, or the pipeline that makes numbers of them."
         )
-    model.follow(table)
-    return model.forest
+    return model.on_codes_of(table).forest
 
 
 class GapColumns:

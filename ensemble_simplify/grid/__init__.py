@@ -21,6 +21,7 @@ from ensemble_simplify.grid._cells import (
 from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins
 from ensemble_simplify.grid._limits import (
     Stopped,
+    at_least,
     carried,
     check_time,
     is_late,
@@ -30,6 +31,7 @@ from ensemble_simplify.grid._limits import (
     time_left,
     uncounted,
     unlimited,
+    until,
 )
 from ensemble_simplify.grid._regions import (
     depths,

@@ -106,7 +106,7 @@ def _fetched(fetch, k, name, rows, entry):
     dtype = object if entry.table.coded[k] else None
     found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
     if found.shape == rows.shape:
-        numbers = entry.table.numbers_of(k, found, name)
+        numbers = entry.table.columns[k].numbers(found, name)
         if not np.isinf(numbers).any():
             return entry.of_column(k, numbers)
     raise ValueError(

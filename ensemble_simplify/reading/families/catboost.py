@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from ensemble_simplify.reading.columns import Column, Hashed
 from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.level_hash import stand_in
@@ -218,17 +219,15 @@ class CatBoost(Family):
 
         These are stand-ins for their names, which the model does not keep: see `Table.named_by`.
         """
-        names, width = _names_of(self.estimator), len(self.estimator.feature_names_)
-        columns = tuple(int(j) for j in self.estimator.get_cat_feature_indices())
         asked = {
             one["flat_feature_index"]: one.get("values", ())
             for one in features.get("categorical_features", ())
         }
-        levels = [None] * width
-        for j in columns:
-            levels[j] = np.array([stand_in(number) for number in asked.get(j, ())], dtype=object)
-        unknown = tuple("refused" if own is None else "code" for own in levels)
-        return Table(names, tuple(levels), unknown, as_text=columns, hashed=columns)
+        columns = [Column()] * len(self.estimator.feature_names_)
+        for j in map(int, self.estimator.get_cat_feature_indices()):
+            levels = np.array([stand_in(number) for number in asked.get(j, ())], dtype=object)
+            columns[j] = Hashed(levels=levels, unknown="code", by_text=True)
+        return Table(tuple(columns), _names_of(self.estimator))
 
 
 def saved_catboost(estimator):

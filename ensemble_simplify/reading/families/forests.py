@@ -17,8 +17,8 @@ import sklearn
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify.reading.columns import plain_levels
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.entries import plain_levels
 from ensemble_simplify.reading.family import Family, family_of, unwrap
 from ensemble_simplify.reading.sums import tree_shares
 from ensemble_simplify.reading.table import Table
@@ -274,7 +274,7 @@ def codes_and_table(estimator, seen, categories):
     levels = [None] * len(seen)
     for column, own in zip(seen, categories, strict=False):
         levels[column] = own
-    table = Table(names, tuple(levels), ("missing",) * len(seen), codes=categorical)
+    table = Table.of_levels(names, levels, "missing", codes=categorical)
     return [np.arange(len(own)) for own in categories], table
 
 
