@@ -60,7 +60,7 @@ class Audited:
         self.forest = self.model.finest
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
 
-    def _come_as(self, rows):
+    def _come_as(self, rows) -> None:
         """Read the model for the form in which some rows come."""
         if is_plain(rows) or self.model.forest.table.by_dtype:
             self.model = self.model.in_dtypes_of(rows)
@@ -90,7 +90,7 @@ class Audited:
             one.cell = np.ascontiguousarray(one.axes.encode_rows(one.row[None]).T)
         return one
 
-    def _stand_on(self, rounded, i=0):
+    def _stand_on(self, rounded, i=0) -> None:
         """Read the domain and the forest on it: rows that lack the same values share them."""
         lacking = None if rounded is None else np.isnan(rounded).tobytes()
         key = lacking, self.question
@@ -138,7 +138,7 @@ class Audited:
         """The classes that are asked about, of rows of numbers."""
         return self.question.labels(self.answers(rows))
 
-    def _round(self):
+    def _round(self) -> None:
         """Round the numbers that a cut point parts from the float32 next to them.
 
         The nearest numbers are taken that the model answers as the row itself.

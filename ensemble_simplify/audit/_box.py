@@ -188,7 +188,7 @@ class SufficientBox(HasEvidence):
             lines.append(f"{name} {' or '.join(parts)}")
         return lines
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rule = "; ".join(self.conditions) or "every input"
         end = "maximal"
         if not self.maximal:
@@ -386,7 +386,7 @@ def _question(audited, within, response, positive):
     return Question.about(asked, *range_of(within, "within"))
 
 
-def _check_inside(audited, within):
+def _check_inside(audited, within) -> None:
     """Raise the error for a row whose own number lies outside of the range."""
     if audited.question.range is None:
         return
@@ -467,7 +467,7 @@ class _Growth:
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
-    def _free(self, a):
+    def _free(self, a) -> None:
         """Open a feature on both sides, or leave it."""
         # Only what lies beyond the box is to be proven: it is proven itself.
         slabs = [self._slab(a, side, self._room(a, side)) for side in (0, 1)]
@@ -475,7 +475,7 @@ class _Growth:
         if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
             self.lo[a], self.hi[a] = 0, self.last[a]
 
-    def _widen(self):
+    def _widen(self) -> None:
         """Move all sides at once, each by the same share of its way, as far as a proof is quick.
 
         Where proofs are so long that single sides take too much time, this is a fair box.
@@ -498,7 +498,7 @@ class _Growth:
             # twice as far each time; from the first failure on, by halves of the last step
             step = share if is_rising else step / 2
 
-    def _extend(self, a, side):
+    def _extend(self, a, side) -> None:
         """Move a side outwards as far as it goes."""
         proven, most = 0, self._reach(a, side)
         step, stride = most, None
@@ -520,7 +520,7 @@ class _Growth:
         else:
             self.lo[a] -= proven
 
-    def _room(self, a, side):
+    def _room(self, a, side) -> int:
         """Cells beyond a side."""
         return int(self.last[a] - self.hi[a] if side else self.lo[a])
 
@@ -535,7 +535,7 @@ class _Growth:
             lo[a], hi[a] = self.lo[a] - step, self.lo[a] - proven - 1
         return lo, hi
 
-    def _blocked(self, lo, hi):
+    def _blocked(self, lo, hi) -> bool:
         """Whether a known cell of another class is in a box."""
         return bool(((lo <= self.others) & (self.others <= hi)).all(axis=1).any())
 

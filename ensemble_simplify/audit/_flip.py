@@ -117,7 +117,7 @@ class NearestFlip(HasEvidence):
         """
         return [self, *self.others] if self else []
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n = counted(self.max_changes, "feature")
         if self.row is None and self.proven:
             to = " to numbers that float32 represents" if self.finer else ""

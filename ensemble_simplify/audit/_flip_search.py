@@ -77,7 +77,7 @@ class Field:
         self._count(features)
         self._spaces = {}  # proofs of one class and aims, which learn from one row to the next
 
-    def _count(self, features):
+    def _count(self, features) -> None:
         """Find out which axes change together."""
         self.unit_of = np.arange(self.forest.n_features, dtype=np.intp)
         self.units = [np.array([a]) for a in range(len(features))]
@@ -89,7 +89,7 @@ class Field:
             if len(on):
                 self.units = [unit for unit in self.units if unit[0] not in on] + [on]
 
-    def values(self, audited):
+    def values(self, audited) -> np.ndarray:
         """The value of each cell that is nearest to a row's."""
         own = audited.cell[0][self.axis]
         x = audited.row[self.features]
@@ -215,7 +215,7 @@ class FlipSearch:
         wanted = np.flatnonzero(self.wanted)
         yield from sets_of_axes(self.lines, self.row, self.own, wanted, units, limits, n)
 
-    def _keep(self):
+    def _keep(self) -> None:
         """Take the best flips of the level among the plans."""
         room = self.n_plans - len(self.plans)
         self.plans += sorted(self.level.values(), key=lambda found: found[0])[:room]
@@ -229,12 +229,12 @@ class FlipSearch:
             return best
         return min(best, sorted(distance for distance, _ in others.values())[room - 1])
 
-    def _note(self, chosen, distance, cell):
+    def _note(self, chosen, distance, cell) -> None:
         """Keep a flip of a set of units if it is the nearest one."""
         if distance < self._bound(chosen):
             self.level[chosen] = distance, cell
 
-    def _walk_lines(self, units):
+    def _walk_lines(self, units) -> None:
         """Look at all changes of one unit."""
         labels = self.lines.labels(self.row[None])[0]
         flips = np.append(self.wanted, False)[np.minimum(labels, len(self.wanted))]
@@ -252,7 +252,7 @@ class FlipSearch:
                 cell[a] += at - (self.row[a] - self.low[a])
                 self._note((a,), total[at], cell)
 
-    def _walk_group(self, unit):
+    def _walk_group(self, unit) -> None:
         """Look at all moves inside of a group."""
         goes = unit[(self.row[unit] == 1) & (self.low[unit] == 0)]
         comes = unit[(self.row[unit] == 0) & (self.high[unit] == 1)]
@@ -266,7 +266,7 @@ class FlipSearch:
         if flips.any():
             self._note((int(unit[0]),), self.metric([1.0]), cells[flips.argmax()])
 
-    def _look_at(self, chosen):
+    def _look_at(self, chosen) -> None:
         """Look at all changes of some units together."""
         units = [unit for unit in self.field.units if int(unit[0]) in chosen]
         axes = np.concatenate(units)
@@ -302,7 +302,7 @@ class FlipSearch:
         (a,) = unit
         return [(a, self.low[a], self.row[a] - 1), (a, self.row[a] + 1, self.high[a])]
 
-    def _push(self, boxes, number, chosen, units, lo, hi):
+    def _push(self, boxes, number, chosen, units, lo, hi) -> None:
         """Note a box by the least distance in it, unless it is empty or that is too large."""
         if (lo > hi).any():
             return
@@ -312,7 +312,7 @@ class FlipSearch:
         if least < self._bound(chosen):
             heapq.heappush(boxes, (least, next(number), lo, hi))
 
-    def _flips(self, chosen, units, lo, hi):
+    def _flips(self, chosen, units, lo, hi) -> bool:
         """Whether a box has a cell that is wanted; one that is nearer than any yet is kept."""
         space = self.field.space(self.own, self.wanted)
         held, cells, _ = certify(space, lo, hi, maxsize)

@@ -131,7 +131,7 @@ class Monotonicity(HasEvidence):
             return f"probability of {self.positive!r} in {what}"
         return f"value in {what}" if self.response == "value" else what
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         what = self._what()
         if self.monotone:
@@ -587,7 +587,7 @@ class _PairSearch(ABC):
         return points
 
     @property
-    def _axis(self):
+    def _axis(self) -> int:
         return int(np.flatnonzero(self.axes.features == self.j)[0])
 
     def _probed(self):

@@ -671,6 +671,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
                 f"classes {self.classes_.tolist()}. Calibrate on rows of these classes."
             )
         other = copy(self)
+        # The less probable the true class was, the more unlike the others the row is.
         of_row = np.searchsorted(self.classes_, y)
         other.calibration_scores_ = np.sort(1.0 - proba[np.arange(len(y)), of_row])
         return other

@@ -92,7 +92,7 @@ def _encode(columns, weight, max_bins):
     return codes, n_codes, np.concatenate(values)
 
 
-def _bin_ends(ranked, weight, max_bins):
+def _bin_ends(ranked, weight, max_bins) -> np.ndarray:
     """Largest values of bins of about equal mass, for sorted values and their weights."""
     mass = np.cumsum(weight)[: np.count_nonzero(~np.isnan(ranked))]
     ends = np.searchsorted(mass, mass[-1] * np.arange(1, max_bins + 1) / max_bins)
@@ -154,8 +154,8 @@ class Grower:
         while True:
             tree, timed_out = grown(least)
             tree = tree.best_first(self.max_leaf_nodes)
-            found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
-            if found or timed_out or least == 0:
+            is_same = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
+            if is_same or timed_out or least == 0:
                 return tree, timed_out
             least = least / FINER if least > FINEST else 0.0
 
@@ -166,6 +166,7 @@ def tabulate_k(k, mass):
         return np.empty(0), np.empty(0)
     if not callable(k):
         return np.array([mass]), np.array([float(k)])
+    # A function of the user's cannot be called in the kernel: a table of it can.
     grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
     table = np.array([float(k(m)) for m in grid])
     allowed = np.isfinite(table) & (table >= 0)
@@ -219,13 +220,13 @@ def best_price(tree, grower, X, y, weight, random) -> float:
         warnings.filterwarnings("ignore", message="The least populated class")
         parts = list(folds.split(X, y))
     for train, test in parts:
-        part, timed_out = grower.tree(X[train], y[train], weight[train])
+        of_fold, timed_out = grower.tree(X[train], y[train], weight[train])
         if timed_out:
             return 0.0
         rows = np.ascontiguousarray(X[test])
         for i, price in enumerate(prices):
             proba = np.zeros((len(test), grower.n_classes))
-            part.pruned(price).router(grower.rules["min_fraction"]).mean(rows, proba)
+            of_fold.pruned(price).router(grower.rules["min_fraction"]).mean(rows, proba)
             right[i] += weight[test] @ (proba.argmax(axis=1) == y[test])
     # sums of weights that differ by rounding alone are equal
     return float(prices[np.flatnonzero(right >= right.max() * (1 - 1e-12))[-1]])

@@ -86,6 +86,7 @@ def least_squares(gram, target, shares) -> tuple[np.ndarray, bool]:
         change = new - values
         if np.abs(new - ahead).max() <= TOLERANCE:
             return new, False
+        # The step points uphill: momentum starts afresh.
         if np.sum(scale * (ahead - new) * change) > 0:
             momentum = 1.0
         following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2

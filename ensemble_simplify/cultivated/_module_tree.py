@@ -46,16 +46,16 @@ class ModuleTree:
     cut_threshold: np.ndarray
     cut_suffix: np.ndarray  # weight of this and all larger ones of its option; the first is 1
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ModuleTree(n_modules={self.n_modules}, n_leaves={self.n_leaves})"
 
     @property
-    def n_nodes(self):
+    def n_nodes(self) -> int:
         """Number of modules and leaves."""
         return len(self.left)
 
     @property
-    def n_modules(self):
+    def n_modules(self) -> int:
         """Number of inner nodes."""
         return int(np.count_nonzero(self.left >= 0))
 
@@ -65,7 +65,7 @@ class ModuleTree:
         return self.n_nodes - self.n_modules
 
     @property
-    def leaves(self):
+    def leaves(self) -> np.ndarray:
         """Node numbers of the leaves, ascending."""
         return np.flatnonzero(self.left < 0)
 
@@ -98,7 +98,7 @@ class ModuleTree:
         return sized_nodes(self.left)[:, 2]
 
     @property
-    def decrease(self):
+    def decrease(self) -> np.ndarray:
         """Decrease of the mass times Gini impurity that every module brings; 0 in leaves."""
         loss = self.mass * self.impurity
         inner = self.left >= 0
@@ -235,10 +235,10 @@ class TreeText:
         """The options of a module, read as what leads to one of its sides."""
         options = self.tree.options(node)
         written = options if self.max_options is None else options[: self.max_options]
-        found = [self._decision(option, left) for option in written]
+        decisions = [self._decision(option, left) for option in written]
         if len(written) < len(options):
-            found.append(f"and {len(options) - len(written)} more")
-        return found
+            decisions.append(f"and {len(options) - len(written)} more")
+        return decisions
 
     def rule(self, node):
         """The decisions on the way to a node, as one line."""
@@ -292,12 +292,12 @@ class TreeText:
         vote = f"vote of {n_options}: " if n_options > 1 else ""
         return vote + ", ".join(self.decisions(node, left=left))
 
-    def _leaf(self, node):
+    def _leaf(self, node) -> str:
         value, mass = self.tree.response[node], self.tree.mass[node]
         best = np.argmax(value)
         return f"class: {one_line(self.classes[best])} ({value[best]:.2f} of mass {mass:.1f})"
 
-    def _number(self, value):
+    def _number(self, value) -> str:
         decimals = self.decimals
         if decimals is None:
             decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))

@@ -177,7 +177,7 @@ def held_out_rows(estimator, n_rows):
     return np.ascontiguousarray(out.T).view(np.uint8)
 
 
-def is_grown_on(case):
+def is_grown_on(case) -> bool:
     """Whether the trees of a case were each grown on a sample of its rows.
 
     The leaves of the first tree count the rows that it was grown on.
@@ -194,7 +194,7 @@ def is_grown_on(case):
     return bool((counts[at_leaves] == nodes.n_node_samples[at_leaves]).all())
 
 
-def importance_ranking(case):
+def importance_ranking(case) -> np.ndarray:
     """Features by their mean decrease of impurity in an ensemble, the most important first."""
     total = np.zeros(case.forest.n_features)
     for tree, columns in tree_estimators(case.estimator):

@@ -133,7 +133,7 @@ def last_step(estimator):
     return estimator
 
 
-def check_prunable(estimator):
+def check_prunable(estimator) -> None:
     """Refuse ensembles whose error is no mean of errors of single trees; None is a forest."""
     last = None
     while estimator is not last:

@@ -571,7 +571,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
-    def _budget_in_cost(self) -> float | None:
+    def _budget_in_cost(self) -> Any:
         """`budget` in units of cost; None without one."""
         if isinstance(self.budget, str):
             return self._read_share() * self.unpruned_cost_
@@ -748,6 +748,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         """
         scores = self.path_scores(X, y, sample_weight)
         allowed = min(scores.unpruned_error, scores.errors[0]) + max_loss
+        # Errors are sums of floats: equal ones may differ in the last bits.
         slack = ROUNDING * scores.errors.max()
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))

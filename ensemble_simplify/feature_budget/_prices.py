@@ -84,7 +84,7 @@ class Prices:
             )
         return cls(np.array(prices), resources, labels)
 
-    def of_set(self, features):
+    def of_set(self, features) -> float:
         """What a row pays that uses all of these features."""
         used = np.unique(self.resources[features])
         return float(self.price[used[used >= 0]].sum())
@@ -103,7 +103,7 @@ class Prices:
             "group_costs": {g: float(self.price[g]) for g in groups} or None,
         }
 
-    def alone(self):
+    def alone(self) -> np.ndarray:
         """What each feature costs if it is the only one, its group included."""
         return np.array([self.of_set([k]) for k in range(len(self.resources))])
 
@@ -120,7 +120,7 @@ class Prices:
         return used
 
 
-def read_price(cost, name):
+def read_price(cost, name) -> float:
     """A price as a float; `name` is for the error."""
     if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
         raise ValueError(

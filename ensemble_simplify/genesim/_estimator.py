@@ -623,14 +623,14 @@ def _decoded(axes, columns, nodes, n_rows):
     return columns.written(axes.decode(nodes), n_rows)
 
 
-def _leaf_sums(of_rows, nodes, X, missing_left):
+def _leaf_sums(of_rows, nodes, X, missing_left) -> np.ndarray:
     """Sums over the rows of each leaf."""
     leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
     columns = [np.bincount(leaf, weights=column, minlength=nodes.n_leaves) for column in of_rows.T]
     return np.column_stack(columns)
 
 
-def _merits(trees, X, y_index, weight, rows):
+def _merits(trees, X, y_index, weight, rows) -> np.ndarray:
     """What ``selection="forest"`` makes of trees.
 
     Weights count as rows; those that average below one are scaled up to one.

@@ -358,7 +358,7 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
 # --------------------------------------------------------------------- rows seen before
 
 
-def _warn_of_rows_seen(estimators, X, given, weight):
+def _warn_of_rows_seen(estimators, X, given, weight) -> None:
     for i, estimator in enumerate(estimators):
         fitted = unwrap(estimator)
         codes, inner = behind_codes(fitted)

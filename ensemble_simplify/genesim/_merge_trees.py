@@ -312,7 +312,7 @@ def _too_many_leaves(max_leaf_nodes):
     )
 
 
-def _refuse_missing(models, parts):
+def _refuse_missing(models, parts) -> None:
     """Refuse trees that were fitted on missing values: the overlay knows finite values alone."""
     for i, (model, part) in enumerate(zip(models, parts, strict=True)):
         if any(missing_directions(tree)[1] for tree in part.trees):
@@ -323,7 +323,7 @@ def _refuse_missing(models, parts):
             )
 
 
-def _refuse_filled(models):
+def _refuse_filled(models) -> None:
     """Refuse pipelines that fill in missing values from other columns, which no tree can do."""
     for i, model in enumerate(models):
         if model.forest.filled is not None and model.forest.filled.any():

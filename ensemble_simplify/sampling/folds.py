@@ -66,16 +66,16 @@ def unseen_answers(sample, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED):
 
     Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
     """
-    found = np.zeros((n_sizes, len(X), sample.n_outputs))
+    unseen = np.zeros((n_sizes, len(X), sample.n_outputs))
     most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_LEARNED))
     for fold in np.unique(fold_of[fold_of >= 0]):
         answers = learn(sample.rows(without=fold, most=most))
         places = np.flatnonzero(fold_of == fold)
-        found[:, places] = answers(X[places])
-    return found
+        unseen[:, places] = answers(X[places])
+    return unseen
 
 
-def unseen_agreement(found, rows, predictor):
+def unseen_agreement(found, rows, predictor) -> np.ndarray:
     """How well answers to rows that were not learned from agree with those known; one a size."""
     judged = rows.fold >= 0
     truth = predictor.decode(rows.told[judged])
@@ -103,6 +103,7 @@ def choose_law(
     n_samples = min(_TRIED * len(rows.X), most)
     scores, answers, agreements = {}, {}, {}
     for name, (law, base) in laws.items():
+        # Each law has a share of what is left: a slow model must not spend all on the first.
         with limits(_TRIAL_SHARE * time_left()):
             sample = Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10)
         answers[name] = unseen_answers(sample, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED)

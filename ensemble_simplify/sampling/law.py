@@ -56,7 +56,7 @@ class Coordinates:
         return cls(categorical, coordinates)
 
     @property
-    def nominal(self):
+    def nominal(self) -> np.ndarray:
         """Which coordinates have values without an order, as a bool array."""
         by_column = self.categorical.astype(bool)
         if self.unordered is not None:
@@ -197,7 +197,7 @@ class Law:
             return region.q
         return self.keep_rows * region.inside + (1.0 - self.keep_rows) * region.q
 
-    def probability(self, region):
+    def probability(self, region) -> float:
         """Probability that a synthetic row falls into a region."""
         return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
@@ -381,7 +381,7 @@ def bandwidth(x, weight):
     return 0.9 * spread * n_effective**-0.2
 
 
-def truncated_normal(low, high, random):
+def truncated_normal(low, high, random) -> np.ndarray:
     """Standard normal numbers in (low, high), by inversion in the tail that is precise."""
     flip = low > 0
     low, high = np.where(flip, -high, low), np.where(flip, -low, high)
@@ -391,7 +391,7 @@ def truncated_normal(low, high, random):
     return np.where(flip, -z, z)
 
 
-def _clipped(x, low, high):
+def _clipped(x, low, high) -> np.ndarray:
     """Bring what rounding carried over a limit back, as float32 compares."""
     x32 = x.astype(np.float32)
     above = np.nextafter(float32_floor(low).astype(np.float32), np.float32(np.inf))

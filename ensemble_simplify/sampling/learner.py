@@ -177,7 +177,7 @@ class LearnsFromPredictor:
     def _is_fitted_before(self):
         return self._is_function() or comes_fitted(self.estimator)
 
-    def _resolve_target(self):
+    def _resolve_target(self) -> str:
         kind = self._type()
         name = self._name_of(self.estimator)
         if kind is None and self._is_function():
@@ -211,8 +211,8 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ rows, answers and the law
 
-    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None):
-        """Check the rows, fit or take the predictor, ask it, and choose the law; a `Material`.
+    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None) -> Material:
+        """Check the rows, fit or take the predictor, ask it, and choose the law.
 
         Sets ``estimator_``, ``classes_`` and ``sampler_``.
         """
@@ -238,8 +238,12 @@ class LearnsFromPredictor:
         X = self._read_rows(given, X, is_table)
         self._predictor = predictor = self._make_predictor(target)
         answers = predictor.first_answers(X[kept], y)
-        X = self._order_levels(X, kept, answers, weight)
-        self._may_miss = self._columns_to_lack(X[kept])
+        # Only now are there answers to order levels by: splits of ordered codes part those alike.
+        if self._table.coded.any():
+            orders = level_orders(self._table, X[kept], answers, weight[kept])
+            X, self._table = self._table.recoded(X, orders), self._table.reordered(orders)
+            predictor.take_codes_of(self._table)
+        self._may_miss = self._columns_to_lack(predictor, X[kept])
         self._takes_missing = self._may_miss is not None
         gaps = Gaps.of(X[kept])
         columns = self._table_columns(columns)
@@ -328,16 +332,6 @@ class LearnsFromPredictor:
                 )
         return np.ascontiguousarray(X)
 
-    def _order_levels(self, X, kept, answers, weight):
-        """Rows of codes in the order of the answers, which the table takes, too."""
-        if not self._table.coded.any():
-            return X
-        orders = level_orders(self._table, X[kept], answers, weight[kept])
-        X = self._table.recoded(X, orders)
-        self._table = self._table.reordered(orders)
-        self._predictor.asked.table = self._table
-        return X
-
     def _table_columns(self, columns):
         """What is known of the columns, with what the table says of levels."""
         table = self._table
@@ -351,23 +345,23 @@ class LearnsFromPredictor:
             unordered=np.array(unordered, dtype=bool),
         )
 
-    def _columns_to_lack(self, X):
+    def _columns_to_lack(self, predictor, X) -> np.ndarray | None:
         """Columns in which gaps are taken, as a bool array; None if there are none.
 
         These are the columns in which the predictor takes them. A level that nobody knows counts as
         a gap, so columns with levels have some in any case.
         """
-        predictor = self._predictor
         may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
         return may_lack if may_lack.any() else None
 
-    def _set_aside(self, y, weight, target, random):
+    def _set_aside(self, y, weight, target, random) -> np.ndarray:
         """Choose the rows that nothing is learned from; every class stays seen."""
         held_out = np.zeros(weight.size, dtype=bool)
         candidates = random.permutation(np.flatnonzero(weight > 0))
         n_held_out = int(self.validation_fraction * candidates.size)
         if y is not None and target != "value":
             first = np.unique(y[candidates], return_index=True)[1]
+            # Of every class one row is learned from: else the tree could not name it.
             candidates = np.delete(candidates, first)
         held_out[candidates[:n_held_out]] = True
         return held_out
@@ -398,7 +392,7 @@ class LearnsFromPredictor:
         answers[seen] = known[0]
         return answers
 
-    def _make_predictor(self, target):
+    def _make_predictor(self, target) -> Predictor:
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
         without_names = (
@@ -415,6 +409,7 @@ class LearnsFromPredictor:
         """The law of some options, the rows that it is made of, and what makes it anew."""
         most = np.inf
         if options["sampler"] in ("copula", "leaves"):
+            # These laws are fitted to their rows, which takes time before any row is drawn.
             a_row = _LAW_SECONDS * training.X.shape[1]
             most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, a_row)
         base = taken(training, some_rows(len(training.X), most, [seed, 5]))
@@ -430,7 +425,7 @@ class LearnsFromPredictor:
         }
         return make_law(**arguments), base, arguments
 
-    def _resolve_folds(self, fold_of, kept, answers, seed):
+    def _resolve_folds(self, fold_of, kept, answers, seed) -> np.ndarray:
         """The fold of every row given; -1 for none."""
         if fold_of is not None:
             fold_of = np.maximum(_check_folds(_of_rows("fold_of", fold_of, kept)), -1)
@@ -498,7 +493,7 @@ class LearnsFromPredictor:
             return 0
         return np.unique(training.answers.argmax(axis=1)).size
 
-    def _class_weight(self, training):
+    def _class_weight(self, training) -> np.ndarray | None:
         """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
         if self._predictor.target == "value":
             return None
@@ -518,7 +513,7 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ drawn rows
 
-    def _draw(self, material, seed, n_samples=None):
+    def _draw(self, material, seed, n_samples=None) -> Sample:
         """One sample of training and synthetic rows, with the predictor's answers."""
         law, training = material.law, material.training
         return Sample(
@@ -593,12 +588,12 @@ def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
     return Law(**common, smearing=smearing)
 
 
-def share_of_time(n, share, each):
+def share_of_time(n, share, each) -> int:
     """So many, or as many as a share of the time left is enough for; a few in any case."""
     return int(min(n, max(share * time_left() / max(each, 1e-12), _LEAST_NEW)))
 
 
-def taken(rows, places):
+def taken(rows, places) -> Bunch:
     """Some of the rows."""
     return Bunch(**{name: values[places] for name, values in rows.items()})
 

@@ -29,10 +29,10 @@ class Predictor:
     n_queries: int = 0
     says: str = ""  # how errors about answers begin
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.says = self.says or f"the model {self.name} returned"
 
-    def first_answers(self, X, y):
+    def first_answers(self, X, y) -> np.ndarray:
         """Answers to the training rows.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
@@ -48,17 +48,21 @@ class Predictor:
             self.classes = np.asarray(classes)
         return self._as_matrix(raw)
 
+    def take_codes_of(self, table) -> None:
+        """From now on, rows come in the codes of this table."""
+        self.asked.table = table
+
     def told(self, given):
         """Labels or values that a user gives, as answers."""
         kind = "value" if self.target == "value" else "label"
         told = replace(self, target=kind, says="answers= holds")
         return told._as_matrix(told._checked(given, len(given)))
 
-    def answers(self, X):
+    def answers(self, X) -> np.ndarray:
         """Answers to any rows."""
         return self._as_matrix(self._ask(X))
 
-    def decisions(self, X, given=None):
+    def decisions(self, X, given=None) -> np.ndarray:
         """Labels or values, as the predictor decides; about rows as they were `given`, if any."""
         if self.target != "proba":
             return self._ask(X, given)
@@ -66,13 +70,13 @@ class Predictor:
             return self._one_each(self._call("predict", X, given), X.shape[0])
         return self.decode(self._ask(X, given))
 
-    def decode(self, answers):
+    def decode(self, answers) -> np.ndarray:
         """Labels or values of answers."""
         if self.target == "value":
             return answers[:, 0]
         return self.classes[answers.argmax(axis=1)]
 
-    def encode(self, y):
+    def encode(self, y) -> np.ndarray:
         """Labels or values as answers; a row of zeros for a label that is none of the classes."""
         if self.target == "value":
             return np.asarray(y, dtype=np.float64)[:, None]
@@ -173,7 +177,7 @@ class Predictor:
         return raw
 
 
-def one_hot(answers):
+def one_hot(answers) -> np.ndarray:
     """Answers with the whole of each row in its largest place."""
     return np.eye(answers.shape[1])[answers.argmax(axis=1)]
 
@@ -206,7 +210,7 @@ class RowsAside:
         return cls(X, weight, predictor.target, truth, decisions, encoded)
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         return len(self.X)
 
     @property
@@ -222,7 +226,7 @@ class RowsAside:
         return 0.0 if self.target == "value" else self.effective_size
 
 
-def agreement(decisions, answers, target, sample_weight=None):
+def agreement(decisions, answers, target, sample_weight=None) -> float:
     """Share of equal labels, or the part of the variance of the decisions that is explained."""
     if target != "value":
         return float(accuracy_score(decisions, answers, sample_weight=sample_weight))
@@ -242,7 +246,7 @@ def agreement_by_class(decisions, answers, classes, sample_weight=None):
     return shares
 
 
-def warn_of_lost_classes(decisions, answers, classes, what, remedy):
+def warn_of_lost_classes(decisions, answers, classes, what, remedy) -> None:
     """Say so if what was learned never gives a class that the predictor gives to training rows."""
     given = np.isin(classes, decisions)
     lost = given & ~np.isin(classes, answers)

@@ -48,6 +48,7 @@ def find_path(problem, *, shared=True) -> BudgetPath:
     costs = closure.cost(kept) - np.concatenate(([0], np.cumsum(d_cost)))
     losses = problem.loss_of_gain(gains)
     costs = costs * problem.cost_unit
+    # A pruning is optimal from the slope of the edge before it on.
     lams = np.concatenate(([0.0], d_gain / d_cost * problem.lam_unit))
     supports = [(0.0, losses[0])]
     supports += [

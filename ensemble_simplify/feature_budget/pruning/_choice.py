@@ -73,8 +73,8 @@ class _PruningSearch:
             rankings = [ranking() for ranking in self.rankings]
             low, *others = fill_step(self.problem, low, high, budget, rankings)
             if others and self.fill == "theta" and self.choose is not None:
-                found = [low, *others]
-                low = found[self.choose([self._expanded(chosen) for chosen in found])]
+                fillings = [low, *others]
+                low = fillings[self.choose([self._expanded(chosen) for chosen in fillings])]
         if self.fill == "mip" and self.problem.has_costs:
             self.progress("integer programming")
             low, bound = solve_within_budget(self.problem, budget, low)
@@ -181,6 +181,7 @@ class ProgramSearch(_PruningSearch):
             return self.free, None, 0.0, None
         high, low = self.free, self._with_ties(np.zeros(problem.closure.n_nodes, dtype=bool))
         while True:
+            # At the slope of the chord, a pruning below it is optimal, or none is.
             lam = (self._loss(low) - self._loss(high)) / (self._cost(high) - self._cost(low))
             chosen = self._solve(lam)
             if chosen is None:

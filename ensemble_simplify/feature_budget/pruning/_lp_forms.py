@@ -202,7 +202,10 @@ def solve_within_budget(problem, budget, start):
     solution = program.solve(time_left())
     chosen = start
     if np.isfinite(solution.objective):
-        found = solution.x[:n] > 0.5
-        if closure.cost(found) <= room and closure.gain[found].sum() > closure.gain[start].sum():
-            chosen = found
+        rounded = solution.x[:n] > 0.5
+        if (
+            closure.cost(rounded) <= room
+            and closure.gain[rounded].sum() > closure.gain[start].sum()
+        ):
+            chosen = rounded
     return chosen, float(problem.loss_of_gain(-solution.bound * gain_unit))

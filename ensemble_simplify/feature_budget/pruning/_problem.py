@@ -78,7 +78,7 @@ class Closure:
         return self.parent, self.gain, self.own, self.start, self.items, self.price
 
     @property
-    def arc_node(self):
+    def arc_node(self) -> np.ndarray:
         """The node of each entry of `items`."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
 
@@ -135,7 +135,7 @@ class Closure:
         paid_items(self.start, self.items, np.asarray(chosen, dtype=np.uint8), paid)
         return paid.view(bool)
 
-    def cost(self, chosen):
+    def cost(self, chosen) -> int:
         """What a set of nodes pays."""
         return int(self.own[chosen].sum() + self.price[self.paid(chosen)].sum())
 
@@ -226,7 +226,7 @@ class PruningProblem:
         self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         # Whole prices times whole weights: their sums are exact.
         price_unit, prices = in_units(self.prices)
-        own = np.zeros(n)
+        own_price = np.zeros(n)
         needing = (self.representative >= 0)[:, None] & (self.needs >= 0)
         n_uses = product(needing.sum(axis=1) * 1.0, self._node_sums(np.ones(self.n_rows)))
         # What is shared is left out where stating it would outlast the limit of time.
@@ -238,15 +238,15 @@ class PruningProblem:
             return Closure(parent, gain, np.zeros(n, dtype=np.int64), start, *nothing, active)
         runs = self._runs()
         shared = SharedItems(
-            *runs, self.offsets, self.needs, self.representative, self.weight, prices, own
+            *runs, self.offsets, self.needs, self.representative, self.weight, prices, own_price
         )
         start = np.empty(n + 1, dtype=np.int64)
         items = np.empty(shared.n_arcs, dtype=np.int32)
         price = np.empty(shared.n_items)
         shared.read(start, items, price)
-        scale, own, price = to_integers(own, price)
+        scale, own_price, price = to_integers(own_price, price)
         self.cost_unit = price_unit / scale / self.total_weight
-        return Closure(parent, gain, own, start, items, price, active)
+        return Closure(parent, gain, own_price, start, items, price, active)
 
     def _runs(self):
         """Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]]."""

@@ -122,9 +122,9 @@ def families(estimator, n_trees):
         "bagging": plain(min_samples_leaf=3),
         "extra trees": random(max_features=some),
     }
-    own = _member_of(estimator)
-    if own is not None and all(repr(own) != repr(other) for other in members.values()):
-        members = {"own": own, **members}
+    member = _member_of(estimator)
+    if member is not None and all(repr(member) != repr(other) for other in members.values()):
+        members = {"own": member, **members}
     bag = BaggingRegressor if regression else BaggingClassifier
     return {name: bag(member, n_estimators=n_trees) for name, member in members.items()}
 
@@ -159,9 +159,9 @@ def _member_of(estimator):
 def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
     """A bagging ensemble on some features, which takes rows of all of them."""
     model = clone(ensemble).set_params(random_state=seed, n_jobs=n_jobs)
-    part = np.ascontiguousarray(X[:, features])
+    columns = np.ascontiguousarray(X[:, features])
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    model.fit(part, y, **weights)
+    model.fit(columns, y, **weights)
     family_of(model).widen_members(features, X.shape[1], names)
     return model
 
@@ -177,7 +177,7 @@ def importances(model, features):
 # ------------------------------------------------------------------- judging
 
 
-def judged_prunings(case):
+def judged_prunings(case) -> np.ndarray:
     """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble.
 
     That may cost no more than the first of the path, whose single trees err less, but it can vote
@@ -271,7 +271,7 @@ class Judged:
         self.errors, self.scores, self.of_rows = [], [], []
         self.sample = sampled_rows(len(weight))
 
-    def add(self, votes, counts):
+    def add(self, votes, counts) -> None:
         """Judge the votes of one pruning."""
         losses = losses_of_votes(self.case.forest, votes, counts, self.case.target)
         seen = (counts > 0) & (self.weight > 0)
@@ -322,9 +322,10 @@ class CandidateSearch:
     n_jobs: int | None
     progress: Callable
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.found, self.trials = [], []
         self.is_complete = True
+        # Prunings found on one half of the rows are judged on the other.
         self.is_first = np.random.default_rng(self.seed).permutation(len(self.X)) % 2 == 0
 
     def run(self, own, unfitted, rows):
@@ -340,6 +341,7 @@ class CandidateSearch:
             self._cross_judge("as given", own, unfitted, rows)
         n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
         ensembles = families(unfitted, n_trees)
+        # On many rows every ensemble takes long: the user's own kind is tried alone.
         if len(self.X) * n_trees > EFFORT.many:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
@@ -353,7 +355,7 @@ class CandidateSearch:
         self._grow_the_best()
         return self.found
 
-    def _grow_sparse(self, ensembles, own, sets):
+    def _grow_sparse(self, ensembles, own, sets) -> None:
         """Trials on the features that L1 penalties choose, at the prices of other sets."""
         if not self.is_complete:
             return
@@ -384,8 +386,8 @@ class CandidateSearch:
         """Judge an ensemble by some of its trees; all, if it has few."""
         n_trees = ensemble.n_estimators
         few = min(n_trees, max(EFFORT.trial_trees, round(EFFORT.trial_share * n_trees)))
-        part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
-        model, candidate = self._add(name, part, features)
+        trial = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
+        model, candidate = self._add(name, trial, features)
         if candidate is not None:
             if few == n_trees:
                 self._keep(candidate)
@@ -393,7 +395,7 @@ class CandidateSearch:
                 self.trials.append((candidate, ensemble))
         return model
 
-    def _grow_the_best(self):
+    def _grow_the_best(self) -> None:
         """Grow those in full whose trials were among the best within some budget.
 
         Besides the best by their scores, the one that would be chosen for its larger set.
@@ -411,14 +413,14 @@ class CandidateSearch:
             order.append(int(points.of[points.choice(budget, unpruned=True)]))
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
-            found = None
+            candidate = None
             if not is_late():
-                _, found = self._add(trial.name, ensemble, trial.features)
-            if found is None:
+                _, candidate = self._add(trial.name, ensemble, trial.features)
+            if candidate is None:
                 # Out of time: the few trees are there.
                 self.is_complete = False
-                found = trial
-            self._keep(found)
+                candidate = trial
+            self._keep(candidate)
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""
@@ -464,22 +466,22 @@ class CandidateSearch:
                 if k >= 0:
                     k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
                 keep = half.kept(k, self.ties)
-                found = held_out_votes(case, leaf, keep, unseen, drop=self.drop)
-                votes[i] += found[0]
-                counts[i] += found[1]
+                of_half = held_out_votes(case, leaf, keep, unseen, drop=self.drop)
+                votes[i] += of_half[0]
+                counts[i] += of_half[1]
         judged = Judged(case, self.weight)
-        for found in zip(votes, counts, strict=True):
-            judged.add(*found)
+        for of_half in zip(votes, counts, strict=True):
+            judged.add(*of_half)
         return judged
 
-    def _judge(self, name, case, features):
+    def _judge(self, name, case, features) -> None:
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
         index = judged_prunings(case)
         keeps = [case.kept(k, self.ties) for k in index]
         judged = judge(case, keeps, self.weight, drop=self.drop)
         self._keep(self._candidate(name, case, features, index, judged))
 
-    def _cross_judge(self, name, case, unfitted, rows):
+    def _cross_judge(self, name, case, unfitted, rows) -> None:
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
         forest = case.forest
         index = judged_prunings(case)
@@ -493,6 +495,7 @@ class CandidateSearch:
             known = self.y[train], self.weight[train]
             fold = self.state(model, rows[train], *known, "given", source=case.source)
             leaf = routed(fold.forest, rows[test])
+            # A fold may lack classes: its answers go to the columns of those it knows.
             columns = np.zeros(1, dtype=np.intp)
             if forest.classes is not None:
                 columns = class_index(fold.forest.classes, forest.classes)
@@ -520,7 +523,7 @@ class CandidateSearch:
         of_rows = np.array(judged.of_rows)
         return JudgedEnsemble(name, case.estimator, features, index, costs, errors, scores, of_rows)
 
-    def _keep(self, candidate):
+    def _keep(self, candidate) -> None:
         self.found.append(candidate)
         # What no budget is spent on is remembered by its figures alone.
         points = PruningChoices(self.found, self.weight)
@@ -553,7 +556,7 @@ class PruningChoices:
         """The lowest score within a budget."""
         return self.scores[self.costs <= budget * (1 + ROUNDING)].min()
 
-    def choice(self, budget, *, unpruned=False):
+    def choice(self, budget, *, unpruned=False) -> int:
         """The dearest within a budget of those that do as well as the best, as far as rows tell.
 
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
@@ -623,17 +626,19 @@ class Contest:
 
     def described(self):
         """What users see: names, features, costs and errors, and the best of all prunings."""
-        found = Bunch(
+        described = Bunch(
             names=[one.name for one in self.judged],
             features=[one.features for one in self.judged],
             costs=[one.costs for one in self.judged],
             errors=[one.errors for one in self.judged],
         )
-        costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
-        of = np.repeat(np.arange(len(found.costs)), [len(part) for part in found.costs])
+        costs, errors = np.concatenate(described.costs), np.concatenate(described.errors)
+        of = np.repeat(np.arange(len(described.costs)), [len(of_one) for of_one in described.costs])
         lowest = lower_envelope(costs, errors)
-        found.envelope = Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest])
-        return found
+        described.envelope = Bunch(
+            costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]
+        )
+        return described
 
 
 def lower_envelope(costs, errors):

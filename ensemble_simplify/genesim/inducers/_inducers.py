@@ -57,7 +57,7 @@ class _Level:
     totals: np.ndarray  # (n_nodes, n_classes): weight of every class
 
     @property
-    def owner(self):
+    def owner(self) -> np.ndarray:
         """Node of every entry."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
 
@@ -85,7 +85,7 @@ class _Level:
             entropy=criterion == "entropy",
         )
 
-    def variance_p(self, *, spread=False):
+    def variance_p(self, *, spread=False) -> np.ndarray:
         """p-values of the F test of every feature (of the distances from the class mean)."""
         ratio, freedom = variance_ratios(
             self.X,
@@ -99,7 +99,7 @@ class _Level:
         p = special.fdtrc(freedom[:, :1], freedom[:, 1:], ratio)
         return np.where(np.isnan(ratio), 1.0, p)
 
-    def chi_square_p(self, groups, n_groups):
+    def chi_square_p(self, groups, n_groups) -> np.ndarray:
         """p-values of the chi-square test of the classes against columns of groups."""
         statistic, freedom = chi_squares(
             np.ascontiguousarray(groups, dtype=np.uint8),
@@ -548,7 +548,7 @@ def _chosen(feature, cut, possible):
     return np.where(possible, feature, -1), cut[np.arange(len(cut)), feature]
 
 
-def _discriminant_points(x, nodes):
+def _discriminant_points(x, nodes) -> np.ndarray:
     """Where two groups of classes, joined by 2-means of the class means, are equally likely.
 
     `x` holds a value for every entry. One point a node; NaN where all class means are equal.

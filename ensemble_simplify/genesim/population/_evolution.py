@@ -89,7 +89,7 @@ class Evolution:
     def _time_left(self) -> float:
         return time_left() - self.reserve
 
-    def _set_reserve(self):
+    def _set_reserve(self) -> None:
         """All rows are sent through every tree of the front in the end, to count and to rate."""
         if time_left() == np.inf:
             return
@@ -104,13 +104,13 @@ class Evolution:
         with limits(self._time_left()):
             return in_threads(self.n_threads, calls)
 
-    def _select(self, candidates):
+    def _select(self, candidates) -> None:
         for of_thread in candidates:
             self.scorer.rescore(self.population, of_thread)
         self.population.select(candidates, size=self.model.population_size)
         self.stopped = any(of_thread.stopped for of_thread in candidates)
 
-    def _record(self):
+    def _record(self) -> None:
         self._set_reserve()
         score, n_leaves = self.population.describe()
         self.history.best_score.append(score[0])
