@@ -42,7 +42,7 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify.base.pages import fragment, in_html, page
+from ensemble_simplify.base.pages import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.base.plots import (
     CurveDisplay,
     Display,

@@ -236,7 +236,11 @@ def _boxes(claim, axes, axis, cut, bound, mix):
 
 
 class _Shared:
-    """The trees of one or two uses: those of the same splits are one.
+    """The trees of one or two uses: a tree of the first and one of the second, of the same splits,
+    are one.
+
+    No more of them are joined than the checker of evidence pairs, in the same order: bounds on
+    fewer trees are tighter, but no use where it cannot follow them.
 
     Parameters
     ----------
@@ -246,46 +250,48 @@ class _Shared:
     """
 
     def __init__(self, parts, value):
-        self.kinds, first = {}, 0
-        for trees, own in zip(parts, value, strict=True):
+        # of each joined tree its nodes, the rows of the leaves of its members, and their places
+        self.joined, first = [], 0
+        alone = {}
+        for use, (trees, use_value) in enumerate(zip(parts, value, strict=True)):
             for t in range(len(trees)):
                 nodes = trees[t].copy()
                 leaf = nodes[:, 0] < 0
                 rows = nodes[leaf, 1] + first
                 nodes[leaf, 1] = np.arange(len(rows))
-                _, members, places = self.kinds.setdefault(nodes.tobytes(), (nodes, [], []))
-                members.append(rows)
-                places.append(t)
-            first += len(own)
-        sizes = [len(nodes) for nodes, *_ in self.kinds.values()]
+                twins = alone.setdefault(nodes.tobytes(), [])
+                if use and twins:
+                    _, members, places = twins.pop(0)
+                    members.append(rows)
+                    places.append(t)
+                    continue
+                self.joined.append((nodes, [rows], [t]))
+                if not use:
+                    twins.append(self.joined[-1])
+            first += len(use_value)
+        sizes = [len(nodes) for nodes, *_ in self.joined]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        self.nodes = np.concatenate([nodes for nodes, *_ in self.kinds.values()])
+        self.nodes = np.concatenate([nodes for nodes, *_ in self.joined])
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
-        n_leaves = [len(rows[0]) for _, rows, _ in self.kinds.values()]
+        n_leaves = [len(rows[0]) for _, rows, _ in self.joined]
         self.first = np.concatenate([[0], np.cumsum(n_leaves)[:-1]]).astype(np.intp)
 
     def sums(self, value):
         """What every leaf adds, of shape (n_leaves, n_columns)."""
         return np.ascontiguousarray(
-            np.concatenate(
-                [sum(value[rows] for rows in members) for _, members, _ in self.kinds.values()]
-            )
+            np.concatenate([sum(value[rows] for rows in members) for _, members, _ in self.joined])
         )
 
     def changed(self, value):
         """What every leaf says otherwise in the second use than in the first; 1: not known."""
-        found = []
-        for nodes, members, places in self.kinds.values():
-            n, change = len(members), np.zeros((nodes[:, 0] < 0).sum())
-            half = n // 2
-            if n % 2 or sorted(places[:half]) != places[:half] or places[:half] != places[half:]:
-                found.append(np.ones_like(change))
-                continue
-            for one, two in zip(members[:half], members[half:], strict=True):
-                change += np.abs(value[one] - value[two]).sum(axis=1)
-            found.append(change)
-        return np.concatenate(found)
+        changes = []
+        for nodes, members, places in self.joined:
+            change = np.ones((nodes[:, 0] < 0).sum())
+            if len(places) == 2 and places[0] == places[1]:
+                change = np.abs(value[members[0]] - value[members[1]]).sum(axis=1)
+            changes.append(change)
+        return np.concatenate(changes)
 
     def most(self, value):
         """The largest sum over all trees of each column."""

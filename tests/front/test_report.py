@@ -91,7 +91,7 @@ def test_where_the_tree_and_the_model_differ():
     for rule in told:
         assert f"{rule.rule} ({percent(rule.share)} of the rows" in text
         assert f"the model says mostly {rule.answers[0]}, the tree {rule.answers[1]}" in text
-    page = as_page(found).replace("&nbsp;", " ")
+    page = as_page(found).replace("\N{NO-BREAK SPACE}", " ")
     assert "Where the tree and the model differ" in page
     for rule in told:
         for cell in rule.cells():
