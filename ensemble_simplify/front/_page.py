@@ -6,7 +6,6 @@ import numpy as np
 
 from ensemble_simplify.base import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
-from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
     COLUMNS_OF_DIFFERENCES,
     WHAT_VOLUME_IS,
@@ -20,6 +19,7 @@ from ensemble_simplify.front._report import (
     how_judged,
     in_terms_of_simplify,
     interval,
+    next_steps,
     not_tried,
     noun_of,
     promises,

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from ensemble_simplify.grid import preorder
+from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.in_c import c_codes, c_comment, c_number
 from ensemble_simplify.writing.int16 import LAST, MISSING
 from ensemble_simplify.writing.literals import blocks
-from ensemble_simplify.writing.program import Probability, StepWriter
 
 # Numbers in a line of a table.
 _IN_A_LINE = 8
@@ -441,7 +441,7 @@ class _Writer(StepWriter):
 
     def text(self, probabilities):
         """The whole file."""
-        ensemble, name, program = self.ensemble, self.name, self.ensemble.program
+        ensemble, name, program = self.ensemble, self.name, self.ensemble.code
         self.labels(program)
         if probabilities:
             self._probabilities(program.outputs)

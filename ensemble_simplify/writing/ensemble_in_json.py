@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
-from ensemble_simplify.reading import Cut, Model, Reading, Temperature, Tree, Vote, imported
+from ensemble_simplify.reading import (
+    Above,
+    Cut,
+    Largest,
+    Lead,
+    Link,
+    MemberAverage,
+    MemberCount,
+    MemberMean,
+    MemberVotes,
+    Model,
+    Program,
+    Reading,
+    Temperature,
+    Tree,
+    TreeCount,
+    TreeMean,
+    TreeSum,
+    TreeVotes,
+    imported,
+    unknown_step,
+)
 from ensemble_simplify.writing.in_json import columns_in_json, json_lines, table_of_columns
 from ensemble_simplify.writing.literals import literal_kind
 
+_VISITOR = "JSON"
 FORMAT, VERSION = "ensemble_simplify.ensemble", 1
-# What is written of a vote, and how it is called there.
-_PLAIN = {
-    "rule": "rule",
-    "start": "first_tree",
-    "stop": "end_tree",
-    "n_scores": "n_scores",
-    "scale": "divisor",
-    "divisor": "divisor_of_boosting",
-    "tie_upper": "last_wins_ties",
-    "link": "link",
-    "slope": "slope",
-    "shift": "shift",
-    "by_probability": "by_probability",
-    "dtype": "type",
-    "above": "above",
+# How each kind of numbers is called in a file.
+_RULES = {
+    TreeMean: "mean",
+    MemberMean: "mean",
+    TreeCount: "majority",
+    TreeVotes: "samme",
+    MemberVotes: "samme",
+    TreeSum: "additive",
+    MemberAverage: "soft",
+    MemberCount: "hard",
 }
-_ARRAYS = {"weights": "weights", "init": "init", "offset": "offset", "columns": "columns"}
+_OF_TREES = {_RULES[kind]: kind for kind in (TreeMean, TreeCount, TreeVotes, TreeSum)}
+_OF_MEMBERS = {_RULES[kind]: kind for kind in (MemberMean, MemberVotes, MemberAverage, MemberCount)}
 
 
 def ensemble_in_json(ensemble):
@@ -68,48 +88,102 @@ def ensemble_in_json(ensemble):
 
 
 def _vote_in_json(vote):
-    plain = Vote("mean", 0, 0, 0)
-    always = ("rule", "start", "stop", "n_scores")
-    found = {
-        name: getattr(vote, key)
-        for key, name in _PLAIN.items()
-        if key in always or getattr(vote, key) != getattr(plain, key)
+    """The three steps of a program in one object: keys that say nothing are left out."""
+    rule = _RULES.get(type(vote.numbers))
+    if rule is None or vote.calibrated is not None:
+        raise unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
+    divisor = "divisor_of_boosting" if rule == "additive" else "divisor"
+    link = vote.link or Link(None)
+    entries = {
+        "rule": rule,
+        "first_tree": vote.start,
+        "end_tree": vote.stop,
+        "n_scores": vote.n_scores,
+        divisor: None if vote.divisor == 1 else vote.divisor,
+        "link": link.kind,
+        "slope": None if link.slope == 1 else link.slope,
+        "shift": link.shift or None,
+        "by_probability": link.by_library or None,
+        "type": None if vote.dtype == "float64" else vote.dtype,
+        "weights": getattr(vote.numbers, "weights", None),
+        "init": vote.init,
+        "offset": vote.offset,
+        "columns": vote.columns,
+        **_choice_in_json(vote.choice),
+        "members": [_vote_in_json(member) for member in vote.members] or None,
     }
-    for key, name in _ARRAYS.items():
-        if getattr(vote, key) is not None:
-            found[name] = np.asarray(getattr(vote, key)).tolist()
-    if vote.cut is not None:
-        found["cut"] = {
-            "at": list(vote.cut.at),
-            "first": int(vote.cut.first),
-            "column": int(vote.cut.column),
-        }
-    if vote.temperature is not None:
-        beta = vote.temperature.beta
-        found["temperature"] = {
-            "beta": float(beta),
-            "type": str(np.asarray(beta).dtype),
-            "logits": vote.temperature.logits,
-        }
-    if vote.members:
-        found["members"] = [_vote_in_json(member) for member in vote.members]
-    return found
+    entries = {name: entry for name, entry in entries.items() if entry is not None}
+    return {
+        name: entry.tolist() if isinstance(entry, np.ndarray | np.generic) else entry
+        for name, entry in entries.items()
+    }
+
+
+@singledispatch
+def _choice_in_json(choice):
+    raise unknown_step(choice, _VISITOR)
+
+
+@_choice_in_json.register
+def _(choice: Largest | Lead):
+    return {"last_wins_ties": getattr(choice, "last", False) or None}
+
+
+@_choice_in_json.register
+def _(choice: Above):
+    return {"last_wins_ties": choice.inclusive or None, "above": choice.at or None}
+
+
+@_choice_in_json.register
+def _(choice: Cut):
+    if choice.ranges:
+        raise TypeError(f"{_VISITOR} does not know a Cut into ranges.")
+    return {
+        "cut": {"at": list(choice.at), "first": int(choice.first), "column": int(choice.column)}
+    }
+
+
+@_choice_in_json.register
+def _(choice: Temperature):
+    kind = str(np.asarray(choice.beta).dtype)
+    return {"temperature": {"beta": float(choice.beta), "type": kind, "logits": choice.logits}}
 
 
 def _read_vote(data):
-    given = {key: data[name] for key, name in _PLAIN.items() if name in data}
-    for key, name in _ARRAYS.items():
-        if name in data:
-            kind = np.intp if key == "columns" else np.float64
-            given[key] = np.array(data[name], dtype=kind)
+    """The program that `_vote_in_json` wrote."""
+    rule, n_scores = data["rule"], data["n_scores"]
+    divisor = data.get("divisor_of_boosting" if rule == "additive" else "divisor", 1)
+    if "members" in data:
+        members = tuple(map(_read_vote, data["members"]))
+        numbers = _OF_MEMBERS[rule](members, n_scores, _array(data, "weights"), divisor)
+    else:
+        kind, more = _OF_TREES[rule], {}
+        if kind is TreeSum:
+            more = {"dtype": data.get("type", "float64")}
+            more |= {key: _array(data, key) for key in ("init", "offset")}
+        numbers = kind(data["first_tree"], data["end_tree"], n_scores, divisor, **more)
+    link, by_link = data.get("link"), data.get("by_probability", False)
+    if link is not None:
+        link = Link(link, data.get("slope", 1.0), data.get("shift", 0.0), by_link)
+    last = data.get("last_wins_ties", False)
     if "cut" in data:
-        own = data["cut"]
-        given["cut"] = Cut(tuple(map(float, own["at"])), int(own["first"]), int(own["column"]))
-    if "temperature" in data:
-        own = data["temperature"]
-        given["temperature"] = Temperature(np.dtype(own["type"]).type(own["beta"]), own["logits"])
-    given["members"] = tuple(_read_vote(own) for own in data.get("members", ()))
-    return Vote(**given)
+        cut = data["cut"]
+        choice = Cut(tuple(map(float, cut["at"])), int(cut["first"]), int(cut["column"]))
+    elif "temperature" in data:
+        scaling = data["temperature"]
+        beta = np.dtype(scaling["type"]).type(scaling["beta"])
+        choice = Temperature(beta, scaling["logits"])
+    elif rule == "samme" and n_scores == 2:
+        choice = Lead()
+    elif rule == "additive" and n_scores == 1:
+        choice = Above(data.get("above", 0.0), last, by_link)
+    else:
+        choice = Largest(last, by_link)
+    return Program(numbers, choice, link, _array(data, "columns", np.intp))
+
+
+def _array(data, key, dtype=np.float64):
+    return np.array(data[key], dtype=dtype) if key in data else None
 
 
 def read_ensemble(data):

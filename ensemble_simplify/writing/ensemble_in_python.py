@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.in_python import python_value
-from ensemble_simplify.writing.program import Probability, StepWriter
 from ensemble_simplify.writing.words import one_line
 
 
@@ -157,7 +157,7 @@ class _Writer(StepWriter):
 
     def text(self, probabilities, told):
         """The whole file."""
-        ensemble, name, program = self.ensemble, self.name, self.ensemble.program
+        ensemble, name, program = self.ensemble, self.name, self.ensemble.code
         labels = [python_value(c, "label") for c in ensemble.classes or ()]
         self.labels(program)
         if probabilities:

@@ -13,6 +13,14 @@ from itertools import pairwise
 import numpy as np
 
 from ensemble_simplify.reading import name_of
+from ensemble_simplify.writing.code import (
+    Beyond,
+    Chosen,
+    LeafSum,
+    Operation,
+    Probability,
+    StepWriter,
+)
 from ensemble_simplify.writing.in_sql import (
     conjunction,
     sql_name,
@@ -20,14 +28,6 @@ from ensemble_simplify.writing.in_sql import (
     sql_value,
 )
 from ensemble_simplify.writing.named_columns import ALL
-from ensemble_simplify.writing.program import (
-    Above,
-    Chosen,
-    Operation,
-    Probability,
-    StepWriter,
-    TreeSum,
-)
 from ensemble_simplify.writing.words import one_line
 
 # Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
@@ -239,7 +239,7 @@ class _Writer(StepWriter):
 
     def text(self, probabilities):
         """The whole query."""
-        ensemble, program = self.ensemble, self.ensemble.program
+        ensemble, program = self.ensemble, self.ensemble.code
         final = program.outputs if probabilities else [program.result]
         needed = list(dict.fromkeys(_sums_of([*program.labels, *final])))
         self.begin()
@@ -274,16 +274,16 @@ class _Writer(StepWriter):
         """Steps for some labels: the numbers that are compared, and the classes."""
         numbers, new = [], []
         for target, label in labels.items():
-            own = (label.number,) if isinstance(label, Above) else label.numbers
+            own = (label.number,) if isinstance(label, Beyond) else label.numbers
             places = [f"{target}_{k}" for k in range(len(own))]
             numbers += [(at, self.number(number)) for at, number in zip(places, own, strict=True)]
-            if isinstance(label, Above):
+            if isinstance(label, Beyond):
                 new.append((target, self.above_of(label, places[0])))
             else:
                 new.append((target, self.largest_of(places, range(len(own)), label.last)))
         self.step(numbers)
         for target, label in labels.items():
-            if not isinstance(label, Above) and label.softmax is not None:
+            if not isinstance(label, Beyond) and label.softmax is not None:
                 single = label.softmax == "float32"
                 self._soften([f"{target}_{k}" for k in range(len(label.numbers))], single)
         self.step(new, [column for column, _ in numbers])
@@ -432,7 +432,7 @@ def _power(exponent):
 
 
 def _parts_of(step):
-    if isinstance(step, Above):
+    if isinstance(step, Beyond):
         return (step.number,)
     if isinstance(step, Operation):
         return (step.one, step.two)
@@ -444,7 +444,7 @@ def _sums_of(steps):
     found, stack = [], list(steps)[::-1]
     while stack:
         step = stack.pop()
-        if isinstance(step, TreeSum):
+        if isinstance(step, LeafSum):
             found.append(step)
         stack += list(_parts_of(step))[::-1]
     return found

@@ -341,7 +341,7 @@ def export_model(
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
     ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
     probabilities = output == "probabilities"
-    if probabilities and ensemble.program.outputs is None:
+    if probabilities and ensemble.code.outputs is None:
         raise ValueError(
             "output='probabilities', but what the model answers as probabilities is not known "
             "from its trees, or it is a regressor. Use output='label'."

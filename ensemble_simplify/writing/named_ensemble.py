@@ -1,7 +1,7 @@
 """A fitted ensemble in its user's words, ready to be written in another language.
 
 The splits are tests of doubles, ``x <= end``, that do what the ensemble does once it has rounded
-(or not) what it is given. The leaves of all trees are numbered, and a `Program` says what is
+(or not) what it is given. The leaves of all trees are numbered, and `Code` says what is
 computed from them.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.reading import Forest, Model
+from ensemble_simplify.writing.code import Code, code_of
 from ensemble_simplify.writing.named_columns import NamedColumns
 from ensemble_simplify.writing.named_tree import checked_names, names_of
-from ensemble_simplify.writing.program import Program, program_of
 from ensemble_simplify.writing.words import plain
 
 
@@ -27,7 +27,7 @@ class NamedEnsemble(NamedColumns):
     model : Model
     forest : Forest
         Its trees, for the finest rows that it tells apart.
-    program : Program
+    code : Code
     classes : list or None
         Labels as Python's own objects; None for regression.
     end : float64 array of shape (n_nodes,)
@@ -41,7 +41,7 @@ class NamedEnsemble(NamedColumns):
 
     model: Model
     forest: Forest
-    program: Program
+    code: Code
     classes: list | None
     end: np.ndarray
     missing_left: np.ndarray
@@ -74,7 +74,7 @@ class NamedEnsemble(NamedColumns):
             table=None if table.is_plain else table,
             model=model,
             forest=forest,
-            program=program_of(forest, model.estimator),
+            code=code_of(forest, model.estimator),
             classes=classes,
             end=forest.ends(table),
             missing_left=np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,

@@ -18,9 +18,9 @@ from ensemble_simplify import differences
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._drawing import apart, tree_svg
 from ensemble_simplify.front._page import as_fragment, as_page, tree_html
-from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._report import as_text, in_terms_of_simplify, not_tried
 from ensemble_simplify.front._rules import in_words, tree_lines
+from ensemble_simplify.front._trials import Progress
 from ensemble_simplify.writing import NamedTree, percent
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, JointSearch, Stopped, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -97,13 +96,13 @@ class _Cutter:
             flags = np.array(forms.flags, dtype=np.uint8).reshape(-1, 2)
             columns = [np.ascontiguousarray(own) for own in flags.T]
             self.twins = trees.twin, trees.apart, *columns
-        self.search = Partition(axes.shape, trees.nodes, trees.offsets)
+        self.search = JointSearch(axes.shape, trees.nodes, trees.offsets)
         self.outside = None if claim.inside is None else claim.inside.outside(axes)
 
     def cut(self, lo, hi):
         """Axis and cut of every halving, in pre-order, and the bounds of the boxes."""
         claim, forms, search = self.claim, self.forms, self.search
-        found = search.grow(
+        found = search.cover(
             self.sums,
             forms.start,
             forms.first,
@@ -624,8 +623,6 @@ def _unit(vote):
     """What a lead of sums is multiplied by in the scores of a vote; nan where they have no such."""
     if vote.members or vote.cut is not None or vote.temperature is not None:
         return np.nan
-    if vote.rule in ("mean", "samme"):
-        return 1.0 / vote.scale
     return 1.0 / vote.divisor
 
 
