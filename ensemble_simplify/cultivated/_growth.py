@@ -23,6 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.cultivated._grow import grow
 from ensemble_simplify.cultivated._module_tree import ModuleTree
+from ensemble_simplify.grid import is_late
 
 MISSING_BIN = 65535
 MAX_BINS = 65535  # codes 0..65534
@@ -221,7 +222,7 @@ def best_price(tree, grower, X, y, weight, random) -> float:
         parts = list(folds.split(X, y))
     for train, test in parts:
         of_fold, timed_out = grower.tree(X[train], y[train], weight[train])
-        if timed_out:
+        if timed_out or is_late():
             return 0.0
         rows = np.ascontiguousarray(X[test])
         for i, price in enumerate(prices):

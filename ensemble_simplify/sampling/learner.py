@@ -29,7 +29,7 @@ from ensemble_simplify.base import (
     tags_of,
     takes_missing,
 )
-from ensemble_simplify.grid import time_left
+from ensemble_simplify.grid import time_left, unlimited
 from ensemble_simplify.reading import (
     Gaps,
     Model,
@@ -385,7 +385,9 @@ class LearnsFromPredictor:
             return None
         frozen = comes_fitted(self.estimator)
         seen = np.ones(seen.size, dtype=bool) if frozen else seen
-        known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
+        # Folds are made by these answers: they are needed however late it is.
+        with unlimited():
+            known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
         if known is None:
             return None
         answers = np.zeros(seen.size, dtype=known[0].dtype)

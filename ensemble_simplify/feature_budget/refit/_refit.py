@@ -347,6 +347,9 @@ class CandidateSearch:
             ensembles = {kind: ensembles[kind]}
         elif own.forest.classes is not None:
             for model in shared_purchases(self.prices, n_trees):
+                if is_late():
+                    self.is_complete = False
+                    break
                 self._try("grown with prices", model, every)
         sets = feature_sets(
             self.prices, lambda features: self._grow_all(ensembles, features), self.budget
