@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 
 from ensemble_simplify.grid import float32_floor, shortest_decimal
+from ensemble_simplify.reading import plain as plain  # labels and levels as text is made of them
 
 # In a drawn box: letters and lines of a text.
 _LONGEST, _MOST_LINES = 26, 4
@@ -46,11 +47,6 @@ def number_up(value):
     """Three digits of a positive number, rounded up."""
     digits = float(f"{value:.3g}")
     return number(digits if digits >= value else float(f"{1.005 * value:.3g}"))
-
-
-def plain(value):
-    """A label or a level as an object of Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def one_line(text):
