@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +62,15 @@ def comes_fitted(estimator) -> bool:
 
 
 def fit_or_unwrap(
-    estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
+    estimator,
+    X,
+    y,
+    sample_weight=None,
+    *,
+    default=None,
+    random=None,
+    name="estimator",
+    counted=False,
 ):
     """Return a fitted ensemble, leaving the user's object as it was.
 
@@ -83,6 +92,8 @@ def fit_or_unwrap(
         Where every ``random_state=None`` of the copy to be fitted is drawn from, if given.
     name : str
         What errors call the estimator.
+    counted : bool
+        Whether the limit of time counts the fit.
 
     Raises
     ------
@@ -138,11 +149,11 @@ def fit_or_unwrap(
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
-    fitted = _fitted(fitted, X, y, sample_weight, name)
+    with nullcontext() if counted else uncounted():
+        fitted = _fitted(fitted, X, y, sample_weight, name)
     return fitted if codes is None else on_codes(codes, fitted)
 
 
-@uncounted()
 def _fitted(fitted, X, y, sample_weight, name):
     """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:

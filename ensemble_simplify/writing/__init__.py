@@ -3,13 +3,12 @@
 `sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
 `leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
 under other weights, as its family in `reading` says.
-`named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
-trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
-all share. Of an ensemble, `named_ensemble` is what `named_tree` is of a tree, `code` lists what it
-computes as operations on single numbers, and `ensemble_in_sql`, `ensemble_in_c` and
-`ensemble_in_python` write that, also of one rounded to `int16`; `ensemble_in_json` writes its
-program. `caveats` counts the rows to which the code may answer otherwise than the model. `words`
-shows names and numbers. The kernel `_cost_complexity` prunes a tree at its weakest links.
+`named_columns` says columns in their user's words, and `named_tree` a tree or an ensemble.
+`languages` writes them, `in_sql`, `in_c`, `in_python` and `in_json` in one language each. `code`
+lists what an ensemble computes as operations on single numbers, which all languages but JSON write,
+also of one rounded to `int16`; `caveats` counts the rows to which the code may answer otherwise than the
+model. `words` shows names and numbers, and has the literals that languages share. The kernel
+`_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links

@@ -7,13 +7,12 @@ lacks, and numbers that were rounded to 16 bits by request.
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 
 from ensemble_simplify.writing.code import Best
-from ensemble_simplify.writing.ensemble_in_json import ensemble_in_json, read_ensemble
+from ensemble_simplify.writing.in_json import ensemble_in_json, read_json
 from ensemble_simplify.writing.int16 import Int16
 from ensemble_simplify.writing.words import number_up
 
@@ -93,7 +92,7 @@ def caveats_of_int16(ensemble, X):
     rows, model = _numbers(ensemble, X), ensemble.model
     int16 = Int16.of(ensemble, rows)
     lines = int16.words()
-    again = read_ensemble(json.loads(ensemble_in_json(int16.ensemble)))._forest
+    again = read_json(ensemble_in_json(int16.ensemble), "model")._forest
     leaves = again.apply(rows)
     n_moved = int((leaves != model.finest.apply(rows)).any(axis=1).sum())
     lines = [*lines, _counted(n_moved, len(rows), "ended in other leaves than the model's")]

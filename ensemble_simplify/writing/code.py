@@ -143,7 +143,7 @@ class Code:
 
 def code_of(forest, estimator):
     """The `Code` of a forest that was read of an estimator, which errors name."""
-    writer = _Writer(forest, estimator)
+    writer = _Lowering(forest, estimator)
     program, vote = writer.program, forest.vote
     if forest.classes is None:
         (program.result,) = writer.scores(vote)
@@ -154,7 +154,7 @@ def code_of(forest, estimator):
     return program
 
 
-class _Writer:
+class _Lowering:
     """Follows a vote as `decision` does, and notes what is done."""
 
     def __init__(self, forest, estimator):

@@ -15,7 +15,7 @@ import numpy as np
 from ensemble_simplify.grid import last_number
 from ensemble_simplify.reading import Above, Largest, Temperature
 from ensemble_simplify.writing.code import code_of
-from ensemble_simplify.writing.named_ensemble import NamedEnsemble
+from ensemble_simplify.writing.named_tree import NamedEnsemble
 from ensemble_simplify.writing.words import number, number_up
 
 # Codes are -LAST to LAST; below them is the code of missing values.

@@ -37,7 +37,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Model
-from ensemble_simplify.writing.named_ensemble import NamedEnsemble
+from ensemble_simplify.writing.named_tree import NamedEnsemble
 
 OF_0_3_0 = json.loads((Path(__file__).parents[1] / "data" / "json_0_3_0.json").read_text("utf8"))
 WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
