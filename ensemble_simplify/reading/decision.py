@@ -24,10 +24,12 @@ from ensemble_simplify.reading.program import (
     MemberCount,
     MemberMean,
     MemberVotes,
-    OfTrees,
     Program,
     Temperature,
+    TreeCount,
+    TreeMean,
     TreeSum,
+    TreeVotes,
     link_margin,
     unknown_step,
 )
@@ -87,7 +89,7 @@ def _scores(numbers, sums):
 
 
 @_scores.register
-def _(numbers: OfTrees, sums):
+def _(numbers: TreeMean | TreeCount | TreeVotes, sums):
     total = sums(numbers.start, numbers.stop, None)[:, : numbers.n_scores]
     return total / numbers.divisor
 

@@ -6,9 +6,9 @@ under other weights, as its family in `reading` says.
 `named_columns` says columns in their user's words, and `named_tree` a tree or an ensemble.
 `languages` writes them, `in_sql`, `in_c`, `in_python` and `in_json` in one language each. `code`
 lists what an ensemble computes as operations on single numbers, which all languages but JSON write,
-also of one rounded to `int16`; `caveats` counts the rows to which the code may answer otherwise than the
-model. `words` shows names and numbers, and has the literals that languages share. The kernel
-`_cost_complexity` prunes a tree at its weakest links.
+also of one rounded to `int16`; `caveats` counts the rows to which the code may answer otherwise
+than the model. `words` shows names and numbers, and has the literals that languages share. The
+kernel `_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
