@@ -10,10 +10,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ensemble_simplify.audit._response import CLASS
-from ensemble_simplify.base import check_column_names, check_missing
+from ensemble_simplify.base import Rows, check_column_names, check_missing
 from ensemble_simplify.evidence import Claim, Use
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain, uncounted
-from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -65,7 +64,7 @@ class Audited:
             if near is not None:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
-                given, finest = Given.of(self.table, near), self.model.finest
+                given, finest = Rows.of(self.table, near), self.model.finest
                 rounded = given.rounded(finest.row_dtype)
                 self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
             self._stand_on(rounded)

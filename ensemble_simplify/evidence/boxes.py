@@ -629,8 +629,6 @@ def _unit(vote):
     """What a lead of sums is multiplied by in the scores of a vote; nan where they have no such."""
     if vote.members or vote.cut is not None or vote.temperature is not None:
         return np.nan
-    if vote.rule in ("mean", "samme"):
-        return 1.0 / vote.scale
     return 1.0 / vote.divisor
 
 

@@ -27,7 +27,8 @@ def decide_among(forest, trees, nodes):
     """
     if len(trees) == forest.n_trees:
         return forest.decide_at(nodes.T)
-    vote = replace(forest.vote, stop=len(trees), scale=len(trees))
+    numbers = replace(forest.vote.numbers, stop=len(trees), divisor=len(trees))
+    vote = replace(forest.vote, numbers=numbers)
     return replace(forest, vote=vote).decide_at(nodes.T[trees])
 
 
