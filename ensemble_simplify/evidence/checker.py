@@ -311,8 +311,7 @@ class Evidence:
         need(is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
-        self.space, self.models = Space(document["region"], n), Models(models, uses, n)
-        self.models.pause = pause or (lambda: None)
+        self.space, self.models = Space(document["region"], n), Models(models, uses, n, pause)
         mix = self.proof.get("mix", ())
         need(min(mix, default=1) > 0, "proof: mix")
         self.claim, self.columns = Claim(claim, self.models, mix), [use["columns"] for use in uses]
@@ -693,7 +692,8 @@ class Models(Trees):
     is None for a step that is no sum.
     """
 
-    def __init__(self, models, uses, n_columns):
+    def __init__(self, models, uses, n_columns, pause=None):
+        self.pause = pause or (lambda: None)
         nodes, values, given = [[] for _ in range(6)], [], []
         self.uses, self.tree_spares = [], []
         for use in uses:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -49,7 +50,8 @@ class Model:
         self.estimator, self.name = estimator, type(estimator).__name__
         self._voting = voting
         self.is_classifier = classes_of(estimator) is not None
-        self.table, self.forest = table, forest
+        self.table: Any = table
+        self.forest: Any = forest
         self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
 

@@ -11,6 +11,7 @@ type that it does not know refuses it by name (`unknown_step`), so that no step 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class OfMembers:
 
     members: tuple[Program, ...]
     n_scores: int
-    weights: np.ndarray | None = None
+    weights: Any = None
     divisor: float = 1.0
 
 
@@ -250,7 +251,7 @@ class Link:
         Whether the exponential is the C library's, with the roundings of XGBoost and LightGBM.
     """
 
-    kind: str
+    kind: str | None
     slope: float = 1.0
     shift: float = 0.0
     by_library: bool = False
@@ -280,7 +281,7 @@ class Program:
     numbers: OfTrees | OfMembers
     choice: Largest | Lead | Above | Cut | Temperature
     link: Link | None = None
-    columns: np.ndarray | None = None
+    columns: Any = None
     calibrated: object = None
 
     # --------------------------------------------------------------- the same, but for ...

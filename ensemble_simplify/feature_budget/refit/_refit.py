@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -162,7 +163,8 @@ def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
     columns = np.ascontiguousarray(X[:, features])
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     model.fit(columns, y, **weights)
-    family_of(model).widen_members(features, X.shape[1], names)
+    bagged: Any = family_of(model)  # forests and bagging alone can widen their members
+    bagged.widen_members(features, X.shape[1], names)
     return model
 
 

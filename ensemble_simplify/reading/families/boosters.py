@@ -116,7 +116,7 @@ class Boosted(Family):
     def own_levels(self) -> Table | None:
         return self.read().table
 
-    def table_of_levels(self, categorical: Any, levels: list, unknown: str, names: Any) -> Table:
+    def table_of_levels(self, categorical: Any, levels: list, unknown: str, names: Any):
         """The table for levels given as pandas' categories, which `unknown` ones become."""
         if all(own is None for own in levels):
             return Table.of_codes(categorical, getattr(self.estimator, "feature_names_in_", None))
