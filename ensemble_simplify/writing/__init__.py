@@ -1,7 +1,7 @@
 """Trees and ensembles written as scikit-learn objects, in words and in other languages.
 
-`sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
-`leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
+`sklearn_tree` writes node arrays as trees of scikit-learn, alone knows how those are stored, and
+says what their nodes answer. `reweighted` writes an ensemble with some of its trees,
 under other weights, as its family in `reading` says.
 `named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
@@ -20,7 +20,6 @@ from ensemble_simplify.writing.languages import (
     import_model,
     import_tree,
 )
-from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.named_tree import NamedTree, checked_names
 from ensemble_simplify.writing.program import (
@@ -41,6 +40,9 @@ from ensemble_simplify.writing.sklearn_tree import (
     node_counts,
     pruned_copy,
     read_nodes,
+    shrunken,
+    weight_of_a_row,
+    with_labels,
     write_classifier,
     write_counted,
     write_regressor,
