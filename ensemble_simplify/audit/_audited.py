@@ -10,10 +10,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ensemble_simplify.audit._response import CLASS
-from ensemble_simplify.base import check_column_names, check_missing
+from ensemble_simplify.base import Rows, check_column_names, check_missing
 from ensemble_simplify.evidence import Claim, Use
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain, uncounted
-from ensemble_simplify.proof import Given
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -65,7 +64,7 @@ class Audited:
             if near is not None:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
-                given, finest = Given.of(self.table, near), self.model.finest
+                given, finest = Rows.of(self.table, near), self.model.finest
                 rounded = given.rounded(finest.row_dtype)
                 self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
             self._stand_on(rounded)
@@ -78,8 +77,8 @@ class Audited:
     def _come_as(self, rows):
         """Read the model for the form in which some rows come."""
         if is_plain(rows) or self.model.forest.table.by_dtype:
-            self.model.take(rows)
-        self.model.name_levels(rows)
+            self.model = self.model.in_dtypes_of(rows)
+        self.model = self.model.with_names_in(rows)
         self.table = self.model.table
 
     def alone(self):

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Bunch, check_random_state, gen_even_slices
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -404,7 +403,6 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
     def _check_training_rows(self, X, y, sample_weight):
         """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
         X, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
-        check_classification_targets(y)
         self.classes_, y = np.unique(y, return_inverse=True)
         weight = check_weights(sample_weight, X, mean_one=True)
         used = weight > 0

@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Any
 
 from ensemble_simplify.evidence import checker
+from ensemble_simplify.evidence.boxes import NoEvidence
 from ensemble_simplify.evidence.document import model_in_json
-from ensemble_simplify.evidence.partition import NoEvidence
 from ensemble_simplify.reading import Model, common_forests, common_table
 
 
@@ -135,7 +135,7 @@ def _hashes(models):
         try:
             read = [Model.of(model, voting=voting) for model in models]
             if len(read) == 2:
-                common_table(read)
+                _, read = common_table(read)
             ways = [[m.finest for m in read], [m.forest for m in read]]
             ways += [common_forests(read)] if len(read) == 2 else []
             for forests in ways:

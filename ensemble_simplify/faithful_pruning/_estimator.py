@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import time
 from functools import partial
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from ensemble_simplify.base import (
     Fittable,
     Interval,
     PrunesItsEstimator,
+    Rows,
     StrOptions,
     absolute_tolerance,
     all_or_nothing,
@@ -27,13 +28,11 @@ from ensemble_simplify.base import (
     check_column_names,
     check_readable,
     check_weights,
-    checked_table,
+    checked_rows,
     class_index,
-    deadline_after,
     encoded,
     fit_context,
     fit_or_unwrap,
-    named_rows,
     promised_domain,
     promised_rows,
     report,
@@ -42,8 +41,16 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._promise import leaf_counts
-from ensemble_simplify.faithful_pruning._search import Search
-from ensemble_simplify.grid import Axes, Domain, distinct_rows, with_missing
+from ensemble_simplify.faithful_pruning._pruning import Pruning
+from ensemble_simplify.grid import (
+    Axes,
+    Domain,
+    distinct_rows,
+    limited,
+    limits,
+    time_left,
+    with_missing,
+)
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model, held_out, unwrap
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -342,6 +349,66 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self : estimator
             The fitted estimator.
         """
+        self._check()
+        regression = self._is_of_values
+        rows, y = checked_rows(self, X, y, regression=regression)
+        weight = check_weights(sample_weight, rows.given)
+        rng = check_random_state(self.random_state)
+        used, aside = self._set_aside(weight, rng)
+        fitted_on = rows.given if not aside.size else safe_indexing(rows.given, used)
+        self.estimator_ = fit_or_unwrap(
+            self.estimator,
+            fitted_on,
+            y[used],
+            None if sample_weight is None else weight[used],
+            default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
+        )
+        begin = monotonic()
+        model = Model.of(self.estimator_, classifier=not regression, rows=rows.given)
+        rows = encoded(self, model, rows)
+        self._take_answers(model, y)
+        weights_can_be_written(self.estimator_)
+        more = self._further(X_more, model)
+        domain = promised_domain(self, model, np.concatenate([rows.numbers, more.numbers]))
+        forest = model.finest if domain is None else domain.read(model.finest)
+        self._axes = Axes.of(forest)
+        self._leaves_of_tree = leaf_counts(forest)
+
+        counted = used[weight[used] > 0]
+        promised = np.concatenate([rows.numbers[counted], more.numbers])
+        cells = self._axes.encode_rows(promised).T
+        self._cells = cells[distinct_rows(cells)[0]]
+        # rows that are finer than cells are asked about as they were given
+        finer = np.flatnonzero(self._is_finer(forest, promised))
+        n = np.searchsorted(finer, len(counted))
+        as_given = [
+            safe_indexing(rows.given, counted[finer[:n]]),
+            safe_indexing(more.given, finer[n:] - len(counted)),
+        ]
+        rng = np.random.default_rng(rng.randint(1 << 31))
+        pruning = self._pruning(model, forest, domain, rng)
+        self.atol_ = None
+        if self.atol is not None:
+            answers = model.ask(safe_indexing(rows.given, counted), self._asks)
+            self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
+        # reading counts, but is not interrupted
+        elapsed = monotonic() - begin
+        with limits(None if self.time_limit is None else self.time_limit - elapsed):
+            if self.atol is None:
+                of_rows = cells[: len(counted)], weight[used]
+                out_of_bag = self._out_of_bag(forest, fitted_on, *of_rows)
+                steps = pruning.for_classes(out_of_bag, partial(self._apart, model, as_given))
+            else:
+                steps = pruning.for_numbers(self.atol_, self._asks)
+        self._set_path(steps, model, as_given, safe_indexing(rows.given, aside), promised[finer])
+        self._bound = pruning.bound
+        self.n_points_ = pruning.n_points + len(finer)
+        self._choose(self._within_tolerance())
+        self._tell(pruning)
+        return self
+
+    def _check(self):
+        """Refuse parameters that do not go with one another, before any work is done."""
         check_readable(self.estimator)
         if self.tolerance > 0 and self.max_changes is None:
             raise ValueError(
@@ -349,61 +416,17 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 "points near training rows. Set max_changes=1, or tolerance=0."
             )
         check_atol(self.atol)
-        regression = self._is_of_values
-        if regression and self.atol is None:
+        if self._is_of_values and self.atol is None:
             raise ValueError(
                 f"atol=None is for classes, but estimator={type(self.estimator).__name__}(...) is "
                 "a regressor. Say by how much its values may change, such as atol='10%' (of their "
                 "standard deviation)."
             )
-        given = X
-        X, y = checked_table(self, X, y, regression=regression)
-        weight = check_weights(sample_weight, X)
-        rng = check_random_state(self.random_state)
-        rows = named_rows(given, X)
-        used, aside = self._set_aside(weight, rng)
-        self.estimator_ = fit_or_unwrap(
-            self.estimator,
-            rows if not aside.size else safe_indexing(rows, used),
-            y[used],
-            None if sample_weight is None else weight[used],
-            default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
-        )
-        deadline = deadline_after(self.time_limit)
-        model = Model.of(self.estimator_, classifier=not regression, rows=rows)
-        X = encoded(self, model, rows, X)
-        self._take_answers(model, y)
-        weights_can_be_written(self.estimator_)
-        more_rows, more = self._further(X_more, model)
-        domain = promised_domain(self, model, np.concatenate([X, more]))
-        forest = model.finest if domain is None else domain.read(model.finest)
-        self._axes = Axes.of(forest)
-        counted = used[weight[used] > 0]
-        self.atol_ = None
-        if self.atol is not None:
-            own = model.ask(safe_indexing(rows, counted), self._asks)
-            self.atol_ = absolute_tolerance(self.atol, own, weight[counted])
-        promised = np.concatenate([X[counted], more])
-        cells = self._axes.encode_rows(promised).T
-        self._cells = cells[distinct_rows(cells)[0]]
-        own = None
-        if self.max_changes == 0 and self.atol is None:
-            seconds = OWN_SECONDS * len(used) * forest.n_trees
-            if seconds < OWN_SHARE * (deadline - time.monotonic()):
-                given = rows if not aside.size else safe_indexing(rows, used)
-                own = held_out(self.estimator_, given)
-        if own is not None:
-            own = cells[: len(counted)], own[:, weight[used] > 0]
-        finer = np.flatnonzero(self._is_finer(forest, promised))
-        n = np.searchsorted(finer, len(counted))
-        as_given = [
-            safe_indexing(rows, counted[finer[:n]]),
-            safe_indexing(more_rows, finer[n:] - len(counted)),
-        ]
-        self._leaves_of_tree = leaf_counts(forest)
-        rng = np.random.default_rng(rng.randint(1 << 31))
+
+    def _pruning(self, model, forest, domain, rng) -> Pruning:
+        """What finds weights of the trees, inside the domain, that keep the promise."""
         price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
-        search = Search(
+        return Pruning(
             estimator=self.estimator_,
             table=self._table,
             model=model,
@@ -416,29 +439,34 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             method=self.method,
             proves=self.tolerance == 0,
             rng=rng,
-            deadline=deadline,
             time_limit=self.time_limit,
             tell=partial(report, self),
         )
-        if self.atol is None:
-            steps = search.for_classes(own, partial(self._apart, model, as_given))
-        else:
-            steps = search.for_numbers(self.atol_, self._asks)
-        self.n_points_, self._bound = search.n_points, search.bound
-        if not search.is_complete:
+
+    def _out_of_bag(self, forest, fitted_on, cells, weight):
+        """Cells of rows of positive weight, and which trees were grown without each; or None.
+
+        Only a promise about the training rows alone needs these, and only if there is time.
+        """
+        seconds = OWN_SECONDS * len(weight) * forest.n_trees
+        if self.max_changes != 0 or seconds >= OWN_SHARE * time_left():
+            return None
+        without = held_out(self.estimator_, fitted_on)
+        return None if without is None else (cells, without[:, weight > 0])
+
+    def _tell(self, pruning):
+        """Warn if time was over, and print what was found."""
+        if not pruning.is_complete:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds were over before the search was complete. "
                 "The pruned ensemble keeps the promise, but fewer trees may keep it, too. Raise "
                 "time_limit, or use method='heuristic'."
             )
-        self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
-        self._choose(self._within_tolerance())
         report(
             self,
-            f"{self.n_trees_} of {forest.n_trees} trees (at least {self.n_trees_lower_bound_}), "
-            f"{self.n_exceptions_} exceptions, {self.status_}",
+            f"{self.n_trees_} of {pruning.forest.n_trees} trees (at least "
+            f"{self.n_trees_lower_bound_}), {self.n_exceptions_} exceptions, {self.status_}",
         )
-        return self
 
     def _take_answers(self, model, y):
         """Know what the ensemble answers, classes or values, and how it is asked."""
@@ -464,10 +492,10 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         is_aside[rng.permutation(candidates)[:n_aside]] = True
         return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
-    def _further(self, X_more, model):
-        """Further rows of the promise as they were given, and as numbers."""
+    def _further(self, X_more, model) -> Rows:
+        """Further rows of the promise."""
         if X_more is None:
-            return np.empty((0, self.n_features_in_)), np.empty((0, self.n_features_in_))
+            return Rows(*[np.empty((0, self.n_features_in_))] * 2)
         check_column_names([self], X_more, "X_more")
         if not self._table.same_dtypes(X_more):
             raise ValueError(
@@ -479,7 +507,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             raise ValueError(
                 "X_more has missing values, but the ensemble takes none. Leave such rows out."
             )
-        return named_rows(X_more, more), more
+        return Rows.checked(X_more, more)
 
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
@@ -510,7 +538,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])
         self._finer_rows = numbers[differs.any(axis=0)]
-        self.n_points_ += len(numbers)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
             n_leaves=kept @ self._leaves_of_tree,
@@ -609,9 +636,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             Class labels, or values in regression.
         """
         check_is_fitted(self)
-        found = unwrap(self.pruned_estimator_).predict(self._rows(X))
-        # CatBoost answers several classes in a column
-        return found[:, 0] if found.ndim == 2 else found
+        return Model(unwrap(self.pruned_estimator_)).ask(self._rows(X))
 
     @available_if(_is_classifier)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -641,7 +666,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if self._takes_missing else True,
         )
-        return named_rows(X, checked) if self._table.is_plain else X
+        return Rows.checked(X, checked).given if self._table.is_plain else X
 
     def get_depth(self) -> int:
         """Depth of the deepest tree kept.
@@ -696,6 +721,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             covered = unmoved_by_rounding(self, self._finer_axes, asked, given, covered)
         return covered
 
+    @limited
     def verify(
         self, X: ArrayLike | None = None, *, time_limit: float | None = None
     ) -> Verification:

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
-from ensemble_simplify.base import comes_fitted, named_rows, ordered_table, safe_indexing
+from ensemble_simplify.base import comes_fitted, ordered_table, safe_indexing
 from ensemble_simplify.reading import (
     Table,
     TableCodes,
@@ -97,11 +97,13 @@ class Entry:
             )
         return cls(whole, last, transformers, transformers.given, transformers.source)
 
-    def numbers(self, given, X):
-        """What the trees split, for rows as the user gave them, `X` once they are checked."""
+    def numbers(self, rows) -> np.ndarray:
+        """What the trees split, for `Rows` that were checked."""
         if self.transformers is not None:
-            return self.transformers.of_rows(named_rows(given, X))
-        return X if self.table.is_plain and is_plain(X) else self.table.read(X)
+            return self.transformers.of_rows(rows.given)
+        if self.table.is_plain and rows.numbers is not None:
+            return rows.numbers
+        return self.table.read(rows.given if rows.numbers is None else rows.numbers)
 
     def of_column(self, j, numbers):
         """The columns made of the user's column j, for some numbers (or codes) in it."""

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
@@ -358,7 +357,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 check_readable(estimator)
         given = X
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
         y_index = y_index.astype(np.int32)
         weight = check_weights(sample_weight, X)

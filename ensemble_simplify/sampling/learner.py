@@ -13,28 +13,26 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
 from ensemble_simplify.base import (
+    NOT_GIVEN,
+    Rows,
     check_weights,
     comes_fitted,
     fit_or_unwrap,
     fitted_rows,
-    named_rows,
     safe_indexing,
     tags_of,
     takes_missing,
+    validated,
 )
 from ensemble_simplify.grid import time_left
 from ensemble_simplify.reading import (
     Gaps,
     Model,
     Table,
-    is_plain,
     level_orders,
     out_of_bag,
     table_of,
@@ -199,11 +197,11 @@ class LearnsFromPredictor:
         Sets ``estimator_``, ``classes_`` and ``sampler_``.
         """
         given = X
-        X, y, is_table = self._check_rows(X, y, target)
-        weight = check_weights(sample_weight, X)
+        rows, y = self._check_rows(X, y, target)
+        weight = check_weights(sample_weight, rows.given)
         names = getattr(self, "feature_names_in_", None)
         columns = Coordinates.resolve(
-            self.categorical_features, self.feature_groups, X.shape[1], names
+            self.categorical_features, self.feature_groups, rows.given.shape[1], names
         )
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
@@ -211,13 +209,12 @@ class LearnsFromPredictor:
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        told = None if answers is None else _of_rows("answers", answers, X)
+        told = None if answers is None else _of_rows("answers", answers, weight)
 
-        rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
-            rows, y, None if sample_weight is None else weight, ~held_out, random
+            rows.given, y, None if sample_weight is None else weight, ~held_out, random
         )
-        X = self._read_rows(given, X, is_table)
+        X = self._read_rows(given, rows)
         self._predictor = predictor = self._make_predictor(target)
         answers = predictor.first_answers(X[kept], y)
         X = self._order_levels(X, kept, answers, weight)
@@ -229,7 +226,7 @@ class LearnsFromPredictor:
             self.classes_ = predictor.classes
 
         if told is None:
-            told = self._out_of_bag(rows, ~held_out)
+            told = self._out_of_bag(rows.given, ~held_out)
         told = answers if told is None else predictor.told(told[kept])
         fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
         training = Bunch(
@@ -257,33 +254,19 @@ class LearnsFromPredictor:
             seeds=seeds,
         )
 
-    def _check_rows(self, X, y, target):
-        if y is None and not self._is_fitted_before():
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only "
-                "FrozenEstimator(model) and a function need no y."
-            )
-        numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    def _check_rows(self, X, y, target) -> tuple[Rows, Any]:
+        """Rows and, if there are any, their targets, checked."""
         if not (hasattr(X, "dtype") or hasattr(X, "columns")):
             X = _as_table(X)
-        is_table = not is_plain(X)
-        if is_table:
-            if y is not None:
-                y = validate_data(self, y=y, y_numeric=target == "value")
-                check_consistent_length(X, y)
-            validate_data(self, X, skip_check_array=True)
-            if len(X.shape) != 2:
-                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
-        elif y is None:
-            X = validate_data(self, X, **numbers)
-        else:
-            X, y = validate_data(self, X, y, **numbers, y_numeric=target == "value")
+        numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        targets = NOT_GIVEN if y is None else y
+        checked, targets = validated(self, X, targets, regression=target == "value", **numbers)
         if y is not None and target == "value":
-            y = y.astype(np.float64)
+            y = targets.astype(np.float64)
         elif y is not None:
-            y = column_or_1d(y, warn=True)
+            y = targets
             check_classification_targets(y)
-        return X, y, is_table
+        return Rows.checked(X, checked), y
 
     def _name_of(self, estimator):
         if estimator is None:
@@ -291,16 +274,19 @@ class LearnsFromPredictor:
         name = getattr(estimator, "__name__", None)
         return type(estimator).__name__ if name is None else name
 
-    def _read_rows(self, given, X, is_table):
-        """Numbers for the training rows, and the table that makes them."""
-        if is_table:
+    def _read_rows(self, given, rows) -> np.ndarray:
+        """Numbers for the training rows; ``_table`` keeps the table that makes them."""
+        X = rows.numbers
+        if X is None:
+            X = rows.given
             known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
             self._table = Table.of_rows(X, known, unknown="missing")
             X = self._table.read(X)
         else:
             names = getattr(self, "feature_names_in_", None)
-            self._table = Table.of_numbers(X.shape[1], names).like(given)
-            self._table = replace(self._table, gaps=Gaps.of(X))
+            # in their dtypes: the checked array is of float64
+            table = Table.of_numbers(X.shape[1], names).like(given)
+            self._table = replace(table, gaps=Gaps.of(X))
         self._table = self._table.as_whole(given)
         with np.errstate(over="ignore"):
             if np.isinf(X.astype(np.float32)).any():
@@ -326,8 +312,7 @@ class LearnsFromPredictor:
         unordered = [
             own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
         ]
-        kinds = table.whole or (None,) * len(table)
-        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
+        boolean = [str(column.whole).lower().startswith("bool") for column in table.columns]
         return replace(
             columns,
             discrete=table.coded | np.array(boolean, dtype=bool),

@@ -273,6 +273,10 @@ STEPS = {
     "sigmoid of a forest": lambda: calibrated(forest(), "sigmoid"),
     "sigmoid of adaboost": lambda: calibrated(adaboost(2, [0.1, 0.2, 0.3, 0.6]), "sigmoid"),
     "isotonic": lambda: calibrated(forest(), "isotonic"),
+    "isotonic of adaboost": lambda: calibrated(adaboost(2, [1.0, 1.0, 2.0, 4.0]), "isotonic"),
+    "temperature of adaboost, 3": lambda: calibrated(
+        adaboost(3, [0.1, 0.2, 0.3, 0.6]), "temperature", 3
+    ),
     "isotonic: several changes": falling,
     "temperature": lambda: calibrated(gradient(), "temperature"),
     "temperature of three": lambda: calibrated(gradient_of_three(), "temperature", 3),

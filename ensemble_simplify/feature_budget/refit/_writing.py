@@ -27,7 +27,8 @@ def decide_among(forest, trees, nodes):
     """
     if len(trees) == forest.n_trees:
         return forest.decide_at(nodes.T)
-    vote = replace(forest.vote, stop=len(trees), scale=len(trees))
+    numbers = replace(forest.vote.numbers, stop=len(trees), divisor=len(trees))
+    vote = replace(forest.vote, numbers=numbers)
     return replace(forest, vote=vote).decide_at(nodes.T[trees])
 
 
@@ -106,7 +107,7 @@ def _fetched(fetch, k, name, rows, entry):
     dtype = object if entry.table.coded[k] else None
     found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
     if found.shape == rows.shape:
-        numbers = entry.table.numbers_of(k, found, name)
+        numbers = entry.table.columns[k].numbers(found, name)
         if not np.isinf(numbers).any():
             return entry.of_column(k, numbers)
     raise ValueError(

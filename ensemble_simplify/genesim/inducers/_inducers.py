@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from ensemble_simplify.base import (
     HoldsClassifierTree,
@@ -174,7 +173,6 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
             The fitted estimator.
         """
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X, mean_one=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         gaps = self._table.gaps

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.multiclass import check_classification_targets
 
 from ensemble_simplify.base import (
     Fittable,
@@ -204,7 +203,6 @@ class InterpretableSingleModel(
         check_readable(self.estimator)
         given = X
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X)
         rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(

@@ -108,8 +108,7 @@ class Boosted(Family):
             return Table.of_codes(categorical, getattr(self.estimator, "feature_names_in_", None))
         names = getattr(self.estimator, "feature_names_in_", names)
         names = np.asarray(names, dtype=object) if names is not None and len(names) else None
-        every = (unknown,) * len(levels)
-        return Table(names, tuple(levels), every, as_category=True, codes=categorical)
+        return Table.of_levels(names, levels, unknown, codes=categorical, as_category=True)
 
 
 def stages_of(weights: np.ndarray, scores: Any, n_scores: int) -> np.ndarray:

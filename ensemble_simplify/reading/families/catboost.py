@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.columns import Column, Hashed
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.level_hash import stand_in
+from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
 
@@ -104,19 +105,14 @@ class CatBoost(Family):
             trees.add(tree, sets)
         if not trees:
             raise ValueError(f"{self.name} holds no trees. Fit it with iterations=1 or more.")
-        link = None if classes is None else link_of(n_scores)
-        threshold = None if classes is None else self._threshold()
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=np.zeros(n_scores),
-            offset=bias if bias.any() else None,
-            # each class has a sigmoid of its own
-            link="unknown" if loss == "MultiClassOneVsAll" else link,
-            above=threshold if n_scores == 1 and threshold is not None else 0.0,
-        )
+        link, choice, init = None, None, np.zeros(n_scores)
+        if classes is not None:
+            threshold = self._threshold()
+            choice = Above(threshold) if n_scores == 1 else None
+            # of "one against all", each class has a sigmoid of its own
+            link = Link("unknown" if loss == "MultiClassOneVsAll" else link_of(n_scores))
+        offset = bias if bias.any() else None
+        vote = boosted(len(trees), n_scores, init=init, offset=offset, link=link, choice=choice)
         return Reading(trees, vote, classes, self._table(features))
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
@@ -217,17 +213,15 @@ class CatBoost(Family):
 
         These are stand-ins for their names, which the model does not keep: see `Table.named_by`.
         """
-        names, width = _names_of(self.estimator), len(self.estimator.feature_names_)
-        columns = tuple(int(j) for j in self.estimator.get_cat_feature_indices())
         asked = {
             one["flat_feature_index"]: one.get("values", ())
             for one in features.get("categorical_features", ())
         }
-        levels = [None] * width
-        for j in columns:
-            levels[j] = np.array([stand_in(number) for number in asked.get(j, ())], dtype=object)
-        unknown = tuple("refused" if own is None else "code" for own in levels)
-        return Table(names, tuple(levels), unknown, as_text=columns, hashed=columns)
+        columns = [Column()] * len(self.estimator.feature_names_)
+        for j in map(int, self.estimator.get_cat_feature_indices()):
+            levels = np.array([stand_in(number) for number in asked.get(j, ())], dtype=object)
+            columns[j] = Hashed(levels=levels, unknown="code", by_text=True)
+        return Table(tuple(columns), _names_of(self.estimator))
 
 
 def saved_catboost(estimator):

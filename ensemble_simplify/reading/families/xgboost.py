@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
@@ -167,16 +167,9 @@ class XGBoost(Boosted):
             # what was saved of the base score can be off in its last bit
             n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
             init = _base_margin(booster, trees, init[0], n_first, self.name)
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=init.astype(np.float64),
-            link=link,
-            by_probability=by_probability,
-            dtype="float32",
-        )
+        init = init.astype(np.float64)
+        link = None if link is None else Link(link, by_library=by_probability)
+        vote = boosted(len(trees), n_scores, init=init, dtype="float32", link=link)
         return Reading(trees, vote, classes, self._table(learner, model, categorical))
 
     def _saved(self):

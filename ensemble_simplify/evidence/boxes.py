@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, JointSearch, Stopped, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -97,13 +96,13 @@ class _Cutter:
             flags = np.array(forms.flags, dtype=np.uint8).reshape(-1, 2)
             columns = [np.ascontiguousarray(own) for own in flags.T]
             self.twins = trees.twin, trees.apart, *columns
-        self.search = Partition(axes.shape, trees.nodes, trees.offsets)
+        self.search = JointSearch(axes.shape, trees.nodes, trees.offsets)
         self.outside = None if claim.inside is None else claim.inside.outside(axes)
 
     def cut(self, lo, hi):
         """Axis and cut of every halving, in pre-order, and the bounds of the boxes."""
         claim, forms, search = self.claim, self.forms, self.search
-        found = search.grow(
+        found = search.cover(
             self.sums,
             forms.start,
             forms.first,
@@ -236,7 +235,11 @@ def _boxes(claim, axes, axis, cut, bound, mix):
 
 
 class _Shared:
-    """The trees of one or two uses: those of the same splits are one.
+    """The trees of one or two uses: a tree of the first and one of the second, of the same splits,
+    are one.
+
+    No more of them are joined than the checker of evidence pairs, in the same order: bounds on
+    fewer trees are tighter, but no use where it cannot follow them.
 
     Parameters
     ----------
@@ -246,46 +249,48 @@ class _Shared:
     """
 
     def __init__(self, parts, value):
-        self.kinds, first = {}, 0
-        for trees, own in zip(parts, value, strict=True):
+        # of each joined tree its nodes, the rows of the leaves of its members, and their places
+        self.joined, first = [], 0
+        alone = {}
+        for use, (trees, use_value) in enumerate(zip(parts, value, strict=True)):
             for t in range(len(trees)):
                 nodes = trees[t].copy()
                 leaf = nodes[:, 0] < 0
                 rows = nodes[leaf, 1] + first
                 nodes[leaf, 1] = np.arange(len(rows))
-                _, members, places = self.kinds.setdefault(nodes.tobytes(), (nodes, [], []))
-                members.append(rows)
-                places.append(t)
-            first += len(own)
-        sizes = [len(nodes) for nodes, *_ in self.kinds.values()]
+                twins = alone.setdefault(nodes.tobytes(), [])
+                if use and twins:
+                    _, members, places = twins.pop(0)
+                    members.append(rows)
+                    places.append(t)
+                    continue
+                self.joined.append((nodes, [rows], [t]))
+                if not use:
+                    twins.append(self.joined[-1])
+            first += len(use_value)
+        sizes = [len(nodes) for nodes, *_ in self.joined]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        self.nodes = np.concatenate([nodes for nodes, *_ in self.kinds.values()])
+        self.nodes = np.concatenate([nodes for nodes, *_ in self.joined])
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
-        n_leaves = [len(rows[0]) for _, rows, _ in self.kinds.values()]
+        n_leaves = [len(rows[0]) for _, rows, _ in self.joined]
         self.first = np.concatenate([[0], np.cumsum(n_leaves)[:-1]]).astype(np.intp)
 
     def sums(self, value):
         """What every leaf adds, of shape (n_leaves, n_columns)."""
         return np.ascontiguousarray(
-            np.concatenate(
-                [sum(value[rows] for rows in members) for _, members, _ in self.kinds.values()]
-            )
+            np.concatenate([sum(value[rows] for rows in members) for _, members, _ in self.joined])
         )
 
     def changed(self, value):
         """What every leaf says otherwise in the second use than in the first; 1: not known."""
-        found = []
-        for nodes, members, places in self.kinds.values():
-            n, change = len(members), np.zeros((nodes[:, 0] < 0).sum())
-            half = n // 2
-            if n % 2 or sorted(places[:half]) != places[:half] or places[:half] != places[half:]:
-                found.append(np.ones_like(change))
-                continue
-            for one, two in zip(members[:half], members[half:], strict=True):
-                change += np.abs(value[one] - value[two]).sum(axis=1)
-            found.append(change)
-        return np.concatenate(found)
+        changes = []
+        for nodes, members, places in self.joined:
+            change = np.ones((nodes[:, 0] < 0).sum())
+            if len(places) == 2 and places[0] == places[1]:
+                change = np.abs(value[members[0]] - value[members[1]]).sum(axis=1)
+            changes.append(change)
+        return np.concatenate(changes)
 
     def most(self, value):
         """The largest sum over all trees of each column."""
@@ -618,8 +623,6 @@ def _unit(vote):
     """What a lead of sums is multiplied by in the scores of a vote; nan where they have no such."""
     if vote.members or vote.cut is not None or vote.temperature is not None:
         return np.nan
-    if vote.rule in ("mean", "samme"):
-        return 1.0 / vote.scale
     return 1.0 / vote.divisor
 
 
