@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +52,7 @@ class Fittable(HasMethods):
     def __init__(self):
         super().__init__(["fit", "predict"])
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val) -> bool:
         return is_booster(val) or super().is_satisfied_by(val)
 
 
@@ -61,7 +62,15 @@ def comes_fitted(estimator) -> bool:
 
 
 def fit_or_unwrap(
-    estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
+    estimator,
+    X,
+    y,
+    sample_weight=None,
+    *,
+    default=None,
+    random=None,
+    name="estimator",
+    counted=False,
 ):
     """Return a fitted ensemble, leaving the user's object as it was.
 
@@ -83,6 +92,8 @@ def fit_or_unwrap(
         Where every ``random_state=None`` of the copy to be fitted is drawn from, if given.
     name : str
         What errors call the estimator.
+    counted : bool
+        Whether the limit of time counts the fit.
 
     Raises
     ------
@@ -138,11 +149,11 @@ def fit_or_unwrap(
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
-    fitted = _fitted(fitted, X, y, sample_weight, name)
+    with nullcontext() if counted else uncounted():
+        fitted = _fitted(fitted, X, y, sample_weight, name)
     return fitted if codes is None else on_codes(codes, fitted)
 
 
-@uncounted()
 def _fitted(fitted, X, y, sample_weight, name):
     """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:
@@ -213,7 +224,7 @@ def encoded(estimator, model, rows) -> Rows:
     return replace(rows, numbers=table.read(rows.given, [np.float64, np.float32]))
 
 
-def promised_domain(estimator, model, X):
+def promised_domain(estimator, model, X) -> Any:
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
     It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
@@ -328,7 +339,7 @@ def takes_missing(ensemble) -> bool:
     return says_it_takes_gaps(ensemble) is not False
 
 
-def tags_of(estimator, name="estimator"):
+def tags_of(estimator, name="estimator") -> Any:
     """The tags of an estimator, frozen or not; TypeError for models in other formats."""
     inner = unwrap(estimator)
     if not hasattr(inner, "__sklearn_tags__"):
@@ -362,6 +373,7 @@ def check_missing(inside, model) -> None:
             "values in columns of categories. Leave them out of Domain(missing=...), and give "
             "what is missing a level of its own."
         )
+    # any row of the domain will do: what a model takes does not hang on the numbers beside gaps
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:
         model.answers(row)

@@ -98,6 +98,7 @@ def validated(estimator, X, y: Any = NOT_GIVEN, *, regression=False, reset=True,
     if len(X.shape) != 2:
         raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
     if has_labels:
+        # `validate_data` of labels alone would forget the names of the columns
         y = _check_y(y, y_numeric=regression, estimator=estimator)
         check_consistent_length(X, y)
     return X, y
@@ -201,11 +202,11 @@ def class_index(y, classes) -> np.ndarray:
         order = np.argsort(classes, kind="stable")
         place = np.searchsorted(classes, y, sorter=order)
         index = order[np.minimum(place, len(classes) - 1)]
-        found = classes[index] == y
+        is_known = classes[index] == y
     else:
-        found = np.zeros(len(y), dtype=bool)
-    if not np.all(found):
-        unknown = y[~found].tolist()[0]
+        is_known = np.zeros(len(y), dtype=bool)
+    if not np.all(is_known):
+        unknown = y[~is_known].tolist()[0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
             f"{classes.tolist()}. Pass rows of these classes."
@@ -298,6 +299,7 @@ def ordered_table(X, y, sample_weight=None, *, by_class) -> Table:
         return table
     rows = table.read(X)
     weight = check_weights(sample_weight, rows)
+    # a row without weight could tell its label by the code of its level
     used = weight > 0
     rows, labels, weight = rows[used], np.asarray(y)[used], weight[used]
     if by_class:

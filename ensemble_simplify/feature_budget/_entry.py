@@ -50,27 +50,13 @@ _SAMPLE = 50
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A fitted ensemble, and what is made of a table before its trees split it.
+    """A fitted ensemble, and what is made of a table before its trees split it."""
 
-    Attributes
-    ----------
-    whole : estimator
-        What takes the table: a pipeline, or the ensemble itself.
-    ensemble : estimator
-        What holds the trees.
-    transformers : Transformers or None
-        The steps before it.
-    table : Table
-        The table that it takes.
-    source : ndarray of intp
-        The user's column that each column is made of which the trees split.
-    """
-
-    whole: Any
-    ensemble: Any
-    transformers: Any
-    table: Table
-    source: np.ndarray
+    whole: Any  # what takes the table: a pipeline, or the ensemble itself
+    ensemble: Any  # what holds the trees
+    transformers: Any  # the steps before it; None: there are none
+    table: Table  # what it takes
+    source: np.ndarray  # the user's column that each column is made of which the trees split
 
     @classmethod
     def of(cls, fitted, rows=None):
@@ -149,7 +135,7 @@ def last_step(estimator):
     return estimator
 
 
-def check_prunable(estimator):
+def check_prunable(estimator) -> None:
     """Refuse ensembles whose error is no mean of errors of single trees; None is a forest."""
     last = None
     while estimator is not last:

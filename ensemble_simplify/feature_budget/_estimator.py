@@ -51,16 +51,20 @@ from ensemble_simplify.feature_budget.pruning._choice import (
     ProgramSearch,
     Pruning,
 )
-from ensemble_simplify.feature_budget.pruning._scaling import in_units
-from ensemble_simplify.feature_budget.refit._contest import Contest
-from ensemble_simplify.feature_budget.refit._refit import CandidateSearch, best_vote, judge
+from ensemble_simplify.feature_budget.pruning._problem import in_units
+from ensemble_simplify.feature_budget.refit._refit import (
+    CandidateSearch,
+    Contest,
+    best_vote,
+    judge,
+)
 from ensemble_simplify.feature_budget.refit._writing import (
     decide_among,
     fetch_along_paths,
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.grid import limited, limits, uncounted
+from ensemble_simplify.grid import limited, limits, unlimited
 from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
@@ -536,7 +540,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         winner = contest.judged[i]
         if winner.estimator is not self._case.estimator:
             # Its path is needed whole: `k` is a number on it.
-            with uncounted():
+            with unlimited():
                 self._take(*contest.entrant(i, self._state))
         self.candidate_ = i
         report(self, f"{winner.name} on {len(winner.features)} features")
@@ -567,7 +571,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
-    def _budget_in_cost(self) -> float | None:
+    def _budget_in_cost(self) -> Any:
         """`budget` in units of cost; None without one."""
         if isinstance(self.budget, str):
             return self._read_share() * self.unpruned_cost_
@@ -744,6 +748,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         """
         scores = self.path_scores(X, y, sample_weight)
         allowed = min(scores.unpruned_error, scores.errors[0]) + max_loss
+        # Errors are sums of floats: equal ones may differ in the last bits.
         slack = ROUNDING * scores.errors.max()
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))

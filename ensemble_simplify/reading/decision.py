@@ -15,6 +15,7 @@ from scipy.special import expit
 from sklearn.utils.extmath import softmax
 
 from ensemble_simplify.reading.program import (
+    NUMBERS,
     Above,
     Cut,
     Largest,
@@ -23,10 +24,12 @@ from ensemble_simplify.reading.program import (
     MemberCount,
     MemberMean,
     MemberVotes,
-    OfTrees,
     Program,
     Temperature,
+    TreeCount,
+    TreeMean,
     TreeSum,
+    TreeVotes,
     link_margin,
     unknown_step,
 )
@@ -52,6 +55,8 @@ def shares_of(program, columns, factor=1.0, *, through_labels=False) -> list[Sha
     by there. None where a member is asked for its label, unless such members count
     (`through_labels`), or is calibrated.
     """
+    if type(program.numbers) not in NUMBERS:
+        raise unknown_step(program.numbers, "The linear form of a model")
     if program.calibrated is not None:
         return None
     if not program.members:
@@ -84,7 +89,7 @@ def _scores(numbers, sums):
 
 
 @_scores.register
-def _(numbers: OfTrees, sums):
+def _(numbers: TreeMean | TreeCount | TreeVotes, sums):
     total = sums(numbers.start, numbers.stop, None)[:, : numbers.n_scores]
     return total / numbers.divisor
 

@@ -115,6 +115,12 @@ class MemberCount(OfMembers):
     """Hard voting: the weight of the members that say each label."""
 
 
+NUMBERS = (
+    *(TreeMean, TreeCount, TreeVotes, TreeSum),
+    *(MemberMean, MemberAverage, MemberVotes, MemberCount),
+)
+
+
 # ------------------------------------------------------------------- choices
 
 

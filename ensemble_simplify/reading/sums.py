@@ -16,7 +16,18 @@ from functools import cached_property
 import numpy as np
 
 from ensemble_simplify.reading.decision import one_hot, shares_of
-from ensemble_simplify.reading.program import TreeCount, TreeMean, TreeSum, TreeVotes, link_margin
+from ensemble_simplify.reading.program import (
+    Above,
+    Largest,
+    Lead,
+    Temperature,
+    TreeCount,
+    TreeMean,
+    TreeSum,
+    TreeVotes,
+    link_margin,
+    unknown_step,
+)
 
 # A cut-off that is this near to a fraction of a denominator of at most that is told by the
 # fraction, so that sums of whole numbers stay whole.
@@ -93,6 +104,8 @@ def class_sums(forest, vote=None):
     vote = forest.vote if vote is None else vote
     if vote.cut is not None:
         return _cut_sums(forest, vote)
+    if not isinstance(vote.choice, Largest | Lead | Above | Temperature):
+        raise unknown_step(vote.choice, "The linear form of a model")
     columns = np.arange(vote.n_classes)
     value, start = np.zeros((forest.n_nodes, vote.n_classes)), np.zeros(vote.n_classes)
     if vote.counts_labels:

@@ -24,10 +24,11 @@ from ensemble_simplify.reading import (
     MemberCount,
     MemberMean,
     MemberVotes,
-    OfTrees,
     Temperature,
     TreeCount,
+    TreeMean,
     TreeSum,
+    TreeVotes,
     has_probabilities,
     labels_of_scores,
     name_of,
@@ -245,7 +246,7 @@ def _scores(numbers, writer):
 
 
 @_scores.register
-def _(numbers: OfTrees, writer):
+def _(numbers: TreeMean | TreeVotes, writer):
     return [_over(_tree_sum(numbers, k), numbers.divisor) for k in range(numbers.n_scores)]
 
 
