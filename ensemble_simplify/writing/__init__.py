@@ -1,14 +1,13 @@
 """Trees and ensembles written as scikit-learn objects, in words and in other languages.
 
-`sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
-`leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
-under other weights, as its family in `reading` says.
-`named_columns` says columns in their user's words, and `named_tree` a tree or an ensemble.
-`languages` writes them, `in_sql`, `in_c`, `in_python` and `in_json` in one language each. `code`
-lists what an ensemble computes as operations on single numbers, which all languages but JSON write,
-also of one rounded to `int16`; `caveats` counts the rows to which the code may answer otherwise
-than the model. `words` shows names and numbers, and has the literals that languages share. The
-kernel `_cost_complexity` prunes a tree at its weakest links.
+`sklearn_tree` writes node arrays as trees of scikit-learn, alone knows how those are stored, and
+says what their nodes answer. `reweighted` writes an ensemble with some of its trees, under other
+weights, as its family in `reading` says. `named_columns` says columns in their user's words, and
+`named_tree` a tree or an ensemble. `languages` writes them, `in_sql`, `in_c`, `in_python` and
+`in_json` in one language each. `code` lists what an ensemble computes as operations on single
+numbers, which all languages but JSON write, also of one rounded to `int16`; `caveats` counts the
+rows to which the code may answer otherwise than the model. `words` shows names and numbers, and has
+the literals that languages share. The kernel `_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
@@ -29,7 +28,6 @@ from ensemble_simplify.writing.languages import (
     import_model,
     import_tree,
 )
-from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.named_tree import NamedTree, checked_names
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
@@ -40,6 +38,9 @@ from ensemble_simplify.writing.sklearn_tree import (
     node_counts,
     pruned_copy,
     read_nodes,
+    shrunken,
+    weight_of_a_row,
+    with_labels,
     write_classifier,
     write_counted,
     write_regressor,

@@ -20,7 +20,7 @@ from ensemble_simplify.reading.families.forests import (
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, sides_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, spread
 
 # Of HistGradientBoosting: what is read, and what does not say where rows go.
 HIST_FIELDS = frozenset(
@@ -125,6 +125,7 @@ class HistGradientBoosting(Family):
         unknown = ValueError(
             not_known(f"{self.name} keeps its trees in a layout that is not known")
         )
+        # private names, which a version of scikit-learn may change
         try:
             stages = estimator._predictors
             init = np.array(estimator._baseline_prediction, dtype=np.float64).ravel()
@@ -145,13 +146,8 @@ class HistGradientBoosting(Family):
                 "or none. Fit it again."
             )
         codes, table = codes_and_table(estimator, seen, categories)
-        trees = Trees(estimator)
-        for stage in stages:
-            for score, predictor in enumerate(stage):
-                tree, sets = self._tree(predictor, codes)
-                tree.value = spread(tree.value, [score], n_scores)
-                tree.columns = seen
-                trees.add(tree, sets)
+        pairs = [self._tree(predictor, codes, seen) for stage in stages for predictor in stage]
+        trees, _ = self.with_sets(pairs, np.arange(len(pairs)) % n_scores, n_scores)
         link = None if classes is None else Link(link_of(n_scores))
         vote = boosted(len(trees), n_scores, init=init, link=link)
         return Reading(trees, vote, classes, table)
@@ -189,7 +185,7 @@ class HistGradientBoosting(Family):
             raise KeyError(f"{len(found)} columns of categories")
         return seen.astype(np.intp), found
 
-    def _tree(self, predictor, codes):
+    def _tree(self, predictor, codes, seen):
         """One tree, and the tests of its splits of categories."""
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
@@ -201,6 +197,7 @@ class HistGradientBoosting(Family):
             threshold=nodes["num_threshold"].astype(np.float64),
             value=nodes["value"].astype(np.float64)[:, None],
             n_features=self.n_features,
+            columns=seen,
             dtype="float64",
             missing_left=nodes["missing_go_to_left"].astype(bool),
         )
