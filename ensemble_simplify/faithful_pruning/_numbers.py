@@ -95,9 +95,9 @@ class Numbers:
             # the other probability is what is left
             self.value, self.start = sums.value[:, 1:], sums.start[1:]
         self.mass = None
-        if forest.classes is not None and vote.rule == "samme":
+        if forest.classes is not None and vote.is_of_votes:
             self.mass = np.abs(forest.value[forest.offsets[:-1], 0])
-        elif forest.classes is not None and vote.rule != "additive":
+        elif forest.classes is not None and not vote.is_boosted_sum:
             self.mass = np.array([share for share, _ in tree_shares(vote, forest.n_classes, 1.0)])
         self.tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         self.is_leaf = (forest.left < 0) & reached_nodes(forest)

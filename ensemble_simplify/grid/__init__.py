@@ -32,6 +32,7 @@ from ensemble_simplify.grid._limits import (
     memory_limit,
     time_left,
     uncounted,
+    unlimited,
     until,
 )
 from ensemble_simplify.grid._regions import (

@@ -196,7 +196,7 @@ class Rise(Closeness):
     def _is_exact(self):
         """Whether sums that differ do so by more than the margin."""
         vote = self.forests[0].vote
-        step = 2.0**-21 / max(vote.n_trees, vote.scale)
+        step = 2.0**-21 / max(vote.n_trees, vote.divisor)
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
     def decide(self, rng, max_boxes=maxsize) -> Found:
