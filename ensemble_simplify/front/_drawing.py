@@ -31,7 +31,7 @@ _PAD, _BAR, _WIDEST, _MOST_LINES = 10, 58, 190, 3
 # ------------------------------------------------------------------- text
 
 
-def text_width(text, size=_TYPE, *, bold=False):
+def text_width(text, size=_TYPE, *, bold=False) -> float:
     """How wide a text is, in pixels, in a typeface that is wide."""
     return size * (1.16 if bold else 1.0) * sum(map(_letter, text))
 
@@ -44,7 +44,7 @@ def _letter(letter):
     return _CAPITAL if letter.isupper() else _USUAL
 
 
-def shortened(text, widest, *, bold=False):
+def shortened(text, widest, *, bold=False) -> str:
     """A text, or its beginning and an ellipsis."""
     if text_width(text, bold=bold) <= widest:
         return text
@@ -149,7 +149,7 @@ def _svg(width, height, title, parts, kind):
 # ------------------------------------------------------------------- tree
 
 
-def color_of(leaf):
+def color_of(leaf) -> str:
     """The colour of the class that a leaf answers; grey in regression."""
     return "#888888" if leaf.shares is None else COLORS[int(leaf.shares.argmax()) % len(COLORS)]
 
@@ -180,6 +180,8 @@ class _TreeDrawing:
 
     def __init__(self, root):
         self.parts, self.leaves = [], root.leaves()
+        # a column for each depth, as wide as its widest condition, so that all leaves and their
+        # figures stand below each other and can be compared
         columns = _columns(root)
         self.lefts, self.widths, x = [], [], 4.0
         for texts in columns:
@@ -347,11 +349,12 @@ def curve_svg(title, sizes, curves, level=None, chosen=None, written=str) -> Htm
     return _svg(width, height, f"{title}, {curves[0][0]}. {said}", parts, "curve")
 
 
-def apart(labels, least, bottom):
+def apart(labels, least, bottom) -> list:
     """Labels, pairs of a height and a name, moved such that none covers another."""
     labels = sorted(labels)
     for before, label in pairwise(labels):
         label[0] = max(label[0], before[0] + least)
+    # what was pushed below the end is pushed up again, with all that it then meets
     limit = bottom
     for label in reversed(labels):
         label[0] = min(label[0], limit)
@@ -362,6 +365,7 @@ def apart(labels, least, bottom):
 def _ticks(heights):
     """Three to six round numbers that heights lie between."""
     low, high = (min(heights), max(heights)) if heights else (0.0, 1.0)
+    # curves that hardly differ must not look as if they did
     spread = max(high - low, 0.02)
     step = next(
         s * 10.0**e for e in range(-3, 12) for s in (1, 2, 5) if spread / (s * 10.0**e) <= 4

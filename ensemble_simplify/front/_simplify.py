@@ -386,6 +386,7 @@ def _learn_again(results, best, search, refit):
     trial, task = results[best], search.task
     name = best.removesuffix(SMALL)
     method = METHODS[name]
+    # trials in folds end with a fit on all rows, as `refit` wants it; the others leave a part out
     if method.judged == "never" or refit == (method.judged == "folds"):
         return
     rows = task if refit else task.without(0)
@@ -403,6 +404,7 @@ def _rows(task, trials, judged, y):
     """The rows of the table. The labels count for what has learned nothing from the model."""
     if y is not None:
         y = y[np.flatnonzero(task.fold_of >= 0)]
+    # neither out-of-bag answers nor a tree that is fitted to labels in folds have seen these labels
     by_itself = replace(judged, y=y)
     rows = [_model_row(task, by_itself), _majority_row(by_itself)]
     return rows + [

@@ -187,6 +187,7 @@ def _card_of(model):
     """The card of a model that was read; TypeError if it is none."""
     value, base, options = _sums_of(model)
     boxes = _boxes_of(model, value)
+    # trees of one leaf add the same to every row
     base = base + sum((own for _, own in boxes.pop((), [])), np.zeros(len(base)))
     sizes = {columns: _edges_of(columns, own) for columns, own in boxes.items()}
     n_points = sum(np.prod([len(own) + 2 for own in edges]) for edges in sizes.values())
@@ -259,6 +260,7 @@ def _boxes_of(model, value):
                 continue
             j, end = int(forest.feature[node]), float(ends[node])
             low, high, gaps = box.get(j, (-np.inf, np.inf, True))
+            # a card of three columns in one term would be a table that nobody reads
             if j not in box and len(box) == 2:
                 _refuse(model, "has a path that tests more than two columns")
             gap_left = to_left is not None and bool(to_left[node])
@@ -280,6 +282,7 @@ def _edges_of(columns, boxes):
 def _term(columns, edges, boxes, n_scores):
     points = np.zeros((*(len(own) + 2 for own in edges), n_scores))
     for box, value in boxes:
+        # a bin is in a box where its last number is, since all ends of boxes are edges
         inside = []
         for own, (low, high, gaps) in zip(edges, box, strict=True):
             last = np.append(own, np.inf)

@@ -57,13 +57,13 @@ class Term:
                 f"{self.columns} make {shape} bins, each with one for gaps."
             )
 
-    def bins(self, X):
+    def bins(self, X) -> tuple[np.ndarray, ...]:
         """The bin of each row along each axis, as a tuple that indexes `points`."""
         return tuple(
             places(edges, X[:, j]) for j, edges in zip(self.columns, self.edges, strict=True)
         )
 
-    def parts(self, X):
+    def parts(self, X) -> np.ndarray:
         """What the term adds for each row: (n_rows, n_scores)."""
         return self.points[self.bins(X)]
 
@@ -76,7 +76,7 @@ class Term:
         return tree_of_steps(self.columns, self.edges, self.points, n_features)
 
     @cached_property
-    def n_bins(self):
+    def n_bins(self) -> int:
         """Number of bins that differ from their neighbours; 0 where all have the same points."""
         n_leaves = int((self.tree(max(self.columns) + 1).left < 0).sum())
         return n_leaves if n_leaves > 1 else 0
@@ -119,7 +119,7 @@ class Card:
             )
 
     @property
-    def n_scores(self):
+    def n_scores(self) -> int:
         """Number of sums: one, or one for each class."""
         return len(self.base)
 
@@ -129,7 +129,7 @@ class Card:
         return sum(term.n_bins for term in self.terms)
 
     @cached_property
-    def features(self):
+    def features(self) -> list[int]:
         """Columns that some term tells apart, ascending."""
         return sorted({j for term in self.terms if term.n_bins for j in term.columns})
 
@@ -141,7 +141,7 @@ class Card:
             found[:, i] = term.parts(X)
         return found
 
-    def scores(self, X):
+    def scores(self, X) -> np.ndarray:
         """The sums for rows of numbers, NaN where they lack one: (n_rows, n_scores).
 
         Terms are added in their order, as the trees of the `reading` are.
@@ -153,13 +153,13 @@ class Card:
             total += term.parts(X)
         return total
 
-    def index_of(self, scores):
+    def index_of(self, scores) -> np.ndarray:
         """Place of the class for each row of scores; the numbers themselves without classes."""
         if self.link == "identity":
             return scores[:, 0]
         return labels_of_scores(self.vote, scores)
 
-    def probabilities(self, scores):
+    def probabilities(self, scores) -> np.ndarray:
         """Probabilities of the classes for each row of scores: (n_rows, n_classes)."""
         return probabilities_of(self.vote, scores)
 
@@ -175,7 +175,7 @@ class Card:
         n_trees = max(1, len(self.terms))
         return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 
-    def reading(self, classes, table):
+    def reading(self, classes, table) -> Reading:
         """The card as an ensemble of one tree a term, over the columns of a table.
 
         `classes` are its labels; None where it answers numbers.
@@ -184,13 +184,13 @@ class Card:
         trees = [term.tree(len(table)) for term in self.terms or [none]]
         return Reading(trees, self.vote, classes, table)
 
-    def with_points(self, points, base):
+    def with_points(self, points, base) -> Card:
         """The same bins with other points, a list of arrays, and another base."""
         terms = [replace(term, points=own) for term, own in zip(self.terms, points, strict=True)]
         return replace(self, terms=terms, base=base)
 
 
-def places(edges, values):
+def places(edges, values) -> np.ndarray:
     """Place of the bin of each value among the points of a column; that of gaps is the last."""
     found = np.searchsorted(edges, values, side="left")
     found[np.isnan(values)] = len(edges) + 1
