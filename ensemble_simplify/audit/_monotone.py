@@ -454,7 +454,8 @@ class _PairSearch(ABC):
 
     def __init__(self, audited, j, increasing, deadline):
         self.audited, self.j, self.increasing, self.deadline = audited, j, increasing, deadline
-        self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
+        self.forest = audited.forest.on_thresholds
+        self.axes, self.inside = audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
         self.n_cuts = len(self.cuts)

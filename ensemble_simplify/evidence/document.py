@@ -143,6 +143,7 @@ def _digest(value):
 
 def model_in_json(model, forest):
     """A model as it was read: nodes, and the steps from leaves to answers."""
+    forest = forest.on_thresholds
     steps, program = [], program_of(forest, model.estimator)
     result = _Steps(steps, program).step(program.result)
     outputs = None

@@ -31,6 +31,7 @@ from ensemble_simplify.reading.trees import (
     constant_tree,
     name_of,
     set_of,
+    side_of_codes,
     sides_of,
     spread,
 )
@@ -69,7 +70,7 @@ def read_hist_gradient_boosting(estimator, within):
             "scores, or none. Fit it again."
         )
     codes, table = codes_and_table(estimator, seen, categories)
-    trees = Trees(estimator)
+    trees = Trees()
     for stage in stages:
         for score, predictor in enumerate(stage):
             tree, sets = _hist_tree(estimator, predictor, codes)
@@ -236,7 +237,7 @@ def read_xgboost(estimator, within):
     categorical = np.zeros(width, dtype=bool)
     kinds = learner.get("feature_types") or []
     categorical[[j for j, kind in enumerate(kinds[:width]) if kind == "c"]] = True
-    trees = Trees(estimator)
+    trees = Trees()
     for saved, score in zip(model["trees"], model["tree_info"], strict=True):
         tree, sets = _xgboost_tree(estimator, saved)
         tree.value = spread(tree.value, [score], n_scores)
@@ -411,11 +412,10 @@ def _weigh(booster, trees, shares, init, estimator):
     some versions, for some kinds of rows, do not. The start itself may have been rounded when it
     was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
-    written = trees.on_codes()
-    rows = _rows_of_leaves(written[:200])
+    rows = _rows_of_leaves(trees[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in written]
+    leaves = [_leaves_of(tree, rows) for tree in trees]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
 
@@ -426,7 +426,7 @@ def _weigh(booster, trees, shares, init, estimator):
             return value * share
 
         total = np.tile(start, (len(rows), 1))
-        for tree, share, leaf in zip(written, shares, leaves, strict=True):
+        for tree, share, leaf in zip(trees, shares, leaves, strict=True):
             total += scaled(tree, share)[leaf]
         if np.array_equal(total, truth):
             for tree, share in zip(trees, shares, strict=True):
@@ -449,7 +449,11 @@ def _leaves_of(tree, rows):
     at = np.arange(len(rows))
     while (inner := tree.left[node] >= 0).any():
         x = rows[at, np.maximum(tree.feature[node], 0)]
-        goes_left = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])
+        is_below = x <= tree.threshold[node]
+        for split in tree.sets.keys() & set(node[inner].tolist()):
+            here, sides = node == split, tree.sets[split]
+            is_below[here] = sides[np.minimum(x[here], len(sides) - 1).astype(np.intp)]
+        goes_left = np.where(np.isnan(x), tree.missing_left[node], is_below)
         node = np.where(inner, np.where(goes_left, tree.left[node], tree.right[node]), node)
     return node
 
@@ -461,7 +465,7 @@ def _base_margin(booster, trees, guess, n_first, estimator):
     leaves tell apart all starts that make a difference; with several trees an iteration, rows for
     many combinations of their leaves do.
     """
-    rows = _rows_of_leaves(trees.on_codes(20))
+    rows = _rows_of_leaves(trees[:20])
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
     # the margins after the first iteration, and after all
@@ -524,19 +528,33 @@ def _mixed(rows):
 
 def _leaf_rows(tree):
     """One row for every value that a tree gives to a row that can reach it."""
-    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    # of each column that is tested by sets, the codes that its sets know, and one beyond
+    n_codes = {}
+    for node, sides in tree.sets.items():
+        n_codes[tree.feature[node]] = max(n_codes.get(tree.feature[node], 0), len(sides))
+    codes = {feature: np.ones(n, dtype=bool) for feature, n in n_codes.items()}
+    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX), codes)]
     while todo:
-        node, row = todo.pop()
+        node, row, codes = todo.pop()
         if tree.left[node] < 0:
             rows.append(row)
             leaves.append(node)
             continue
         feature = tree.feature[node]
+        if node in tree.sets:
+            goes_left = side_of_codes(tree.sets[node], n_codes[feature] - 1)
+            for child, side in ((tree.right[node], ~goes_left), (tree.left[node], goes_left)):
+                possible = np.flatnonzero(side & codes[feature])
+                if possible.size:
+                    moved = row.copy()
+                    moved[feature] = possible[-1]
+                    todo.append((child, moved, {**codes, feature: side & codes[feature]}))
+            continue
         if row[feature] > tree.threshold[node]:
-            todo.append((tree.right[node], row))
+            todo.append((tree.right[node], row, codes))
             row = row.copy()
             row[feature] = tree.threshold[node]
-        todo.append((tree.left[node], row))
+        todo.append((tree.left[node], row, codes))
     # leaves that are copies of one are one
     _, first = np.unique(tree.value[leaves], axis=0, return_index=True)
     return np.array(rows, dtype=np.float32)[np.sort(first)]
@@ -568,7 +586,7 @@ def read_lightgbm(estimator, within):
     if named and named[1]:
         columns = np.array(named[1].split(","), dtype=np.intp)
         categorical[columns[columns < width]] = True
-    trees = Trees(estimator)
+    trees = Trees()
     for index, part in enumerate(saved):
         tree, sets = _lightgbm_tree(estimator, part)
         tree.value = spread(tree.value, [index % n_scores], n_scores)

@@ -54,7 +54,7 @@ def read_catboost(estimator, within):
     is_symmetric = "oblivious_trees" in saved
     table = _table(estimator, features)
     splits = _Splits(estimator, features)
-    trees = Trees(estimator)
+    trees = Trees()
     for part in saved["oblivious_trees" if is_symmetric else "trees"]:
         grow = _symmetric if is_symmetric else _binary
         *arrays, value = grow(splits, part, n_scores)

@@ -80,7 +80,7 @@ def read(estimator, *, within=None, rows=None, like=None):
     _check_width(estimator, within)
     passed = (rows,) if family in _PASS_ROWS_ON else ()
     reading = family(estimator, within, *passed)
-    reading.write(like)
+    reading.put_in_order(like)
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
@@ -600,7 +600,7 @@ def _read_pipeline(estimator, within, rows=None):
         tree.columns = transformers.source[columns]
         sets.append(_fold_tests(tree, nodes, folded, end - len(nodes)))
     if any(sets):
-        reading.trees = Trees(estimator)
+        reading.trees = Trees()
         for tree, own in zip(trees, sets, strict=True):
             reading.trees.add(tree, own)
     reading.table = transformers.table

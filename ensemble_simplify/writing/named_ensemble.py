@@ -55,7 +55,7 @@ class NamedEnsemble(NamedColumns):
         Some `rows`, as it takes them, name the levels that it keeps but hashes of.
         """
         model = Model.of(fitted, rows=rows)
-        forest, table = model.finest, model.table
+        forest, table = model.finest.on_thresholds, model.table
         is_leaf, to_left = forest.left < 0, forest.missing_left
         classes = None if forest.classes is None else [plain(c) for c in forest.classes]
         if class_names is not None:

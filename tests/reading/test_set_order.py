@@ -145,7 +145,8 @@ def test_fewer_nodes_and_the_same_labels(kind):
     rows = odd_rows(kind, X)
     np.testing.assert_array_equal(codes_labels(read, rows), model.predict(rows))
     plain = in_order_of_the_model(model)
-    assert 1.5 * read.forest.n_nodes < plain.n_nodes
+    assert 1.5 * read.forest.on_thresholds.n_nodes < plain.on_thresholds.n_nodes
+    assert read.forest.n_nodes == plain.n_nodes
     # what is made of numbers is what the model takes: its categories in their order
     np.testing.assert_array_equal(read.answers(read.table.read(rows)), model.predict(rows))
     if kind in ("lightgbm", "xgboost"):
@@ -198,7 +199,8 @@ def test_two_models_of_other_orders(kind):
         np.testing.assert_array_equal(labels, model.predict(rows))
         np.testing.assert_array_equal(own.answers(codes), model.predict(rows))
         # no more nodes than in the order of the model, on which both would be without another
-        assert own.forest.n_nodes <= 1.2 * in_order_of_the_model(model).n_nodes
+        n_nodes = in_order_of_the_model(model).on_thresholds.n_nodes
+        assert own.forest.on_thresholds.n_nodes <= 1.2 * n_nodes
     assert verify(models[0], models[0])
     assert not verify(*models)
 

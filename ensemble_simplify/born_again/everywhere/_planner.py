@@ -162,6 +162,7 @@ def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf, toleranc
 
     Trees that are not reached before the deadline keep their thresholds.
     """
+    forest = forest.on_thresholds
     if domain is not None:
         forest = domain.read(forest)
     if merge_rows is not None:
