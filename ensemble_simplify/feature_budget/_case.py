@@ -108,7 +108,6 @@ def state_case(
     labels,
     errors,
     shared,
-    deadline,
     with_path=True,
     like=None,
     held_out=None,
@@ -132,13 +131,7 @@ def state_case(
     if source is None:
         source = np.arange(forest.n_features)
     target = y if forest.classes is None else class_index(y, forest.classes)
-    try:
-        leaf = forest.apply(X) if like is None else like.problem.leaf
-    except Stopped as error:
-        raise TimeLimitError(
-            f"time_limit was over before {len(X):,} rows had been sent through "
-            f"{forest.n_trees} trees. Raise time_limit, or fit on fewer rows."
-        ) from error
+    leaf = routed(forest, X) if like is None else like.problem.leaf
     counted = np.empty((0, 0), dtype=np.uint8)  # all rows
     if errors == "oob":
         counted = held_out
@@ -158,16 +151,26 @@ def state_case(
         unit=unit,
         prices=prices.price,
         resources=prices.resources,
-        deadline=deadline,
     )
     path = None
     if with_path or not problem.has_costs:
-        path = find_path(problem, shared=shared, deadline=deadline)
+        path = find_path(problem, shared=shared)
     pruned = replace(forest, value=value)
     return PruningCase(estimator, pruned, forest, problem, target, path, source)
 
 
-def has_held_out_rows(estimator):
+def routed(forest, X) -> np.ndarray:
+    """The leaf of each row in each tree; without them there is nothing to return in time."""
+    try:
+        return forest.apply(X)
+    except Stopped as error:
+        raise TimeLimitError(
+            f"time_limit was over before {len(X):,} rows had been sent through "
+            f"{forest.n_trees} trees. Raise time_limit, or fit on fewer rows."
+        ) from error
+
+
+def has_held_out_rows(estimator) -> bool:
     """Whether the trees of an ensemble were each grown on a sample of the rows."""
     # Asked of the class: the property draws all samples again.
     return bool(getattr(estimator, "bootstrap", False)) and hasattr(

@@ -12,9 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import (
-    RandomForestClassifier,
-)
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,7 +29,6 @@ from ensemble_simplify.base import (
     checked_table,
     class_index,
     comes_fitted,
-    deadline_after,
     fit_context,
     fit_or_unwrap,
     named_rows,
@@ -41,6 +38,7 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.feature_budget._case import (
+    PruningCase,
     has_held_out_rows,
     importance_ranking,
     state_case,
@@ -48,7 +46,12 @@ from ensemble_simplify.feature_budget._case import (
 from ensemble_simplify.feature_budget._entry import Entry, check_prunable, last_step
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.pruning._budget_path import find_path
-from ensemble_simplify.feature_budget.pruning._choice import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget.pruning._choice import (
+    ROUNDING,
+    PathSearch,
+    ProgramSearch,
+    Pruning,
+)
 from ensemble_simplify.feature_budget.pruning._scaling import in_units
 from ensemble_simplify.feature_budget.refit._contest import Contest
 from ensemble_simplify.feature_budget.refit._refit import CandidateSearch, best_vote, judge
@@ -58,10 +61,8 @@ from ensemble_simplify.feature_budget.refit._writing import (
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.reading import (
-    insides,
-    unwrap,
-)
+from ensemble_simplify.grid import limited, limits, uncounted
+from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
 _WIDE_STEP = 0.1
@@ -344,6 +345,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if it is not frozen, and prune it.
 
@@ -364,8 +366,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             The fitted estimator.
         """
         self._check_options()
-        regression = self._is_of_values
-        given = X
+        given, regression = X, self._is_of_values
         X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
         if not regression:
             check_classification_targets(y)
@@ -377,26 +378,20 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         )
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
         rows = named_rows(given, X)
-        fitted = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
-        deadline = deadline_after(self.time_limit)
         # An estimator of this package is pruned as the ensemble that it wraps.
+        fitted = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
         entry = Entry.of(fitted, rows)
         numbers = entry.numbers(given, X)
-        known = y, weight, self.errors, deadline
-        case = self._state(entry.ensemble, numbers, *known, source=entry.source)
-        self._take(case, entry)
+        known = y, weight, self.errors
+        self._take(self._state(entry.ensemble, numbers, *known, source=entry.source), entry)
         self._describe()
         self._contest = self.candidates_ = self.candidate_ = None
         if self._may_refit():
-            complete = not get_tags(case.estimator).input_tags.allow_nan
-            codes = entry.codes_for(X, y, sample_weight, complete=complete)
-            X = X if codes is None else codes.transform(X)
-            self._contest = Contest(case, entry, codes, X, y, weight)
-            self._fit_candidates(numbers, sample_weight, deadline)
-        self._prune(deadline)
+            self._fit_candidates(numbers, X, y, sample_weight, weight)
+        self._prune()
         return self
 
-    def _may_refit(self):
+    def _may_refit(self) -> bool:
         """Whether other ensembles than that of the user are fitted."""
         return (
             self.refit == "auto"
@@ -407,51 +402,54 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             and self.sharing == "ensemble"
         )
 
-    def _fit_candidates(self, numbers, sample_weight, deadline):
+    def _fit_candidates(self, numbers, X, y, sample_weight, weight) -> None:
         """Fit ensembles with the prices in mind, and judge all their prunings.
 
-        `numbers` are the rows as the trees of the given ensemble split them.
+        `numbers` are the rows X as the trees of the given ensemble split them, `weight` is
+        `sample_weight` as errors and costs count it.
         """
-        contest = self._contest
-        own, weight = contest.own, contest.weight
-        unfitted = own.estimator if self.estimator is None else last_step(self.estimator)
+        case, entry = self._case, self._entry
+        complete = not get_tags(case.estimator).input_tags.allow_nan
+        codes = entry.codes_for(X, y, sample_weight, complete=complete)
+        X = X if codes is None else codes.transform(X)
+        self._contest = Contest(case, entry, codes, X, y, weight)
+        unfitted = case.estimator if self.estimator is None else last_step(self.estimator)
         random = self.random_state
         if random is None:
             random = getattr(unfitted, "random_state", None)
         search = CandidateSearch(
-            partial(self._state, deadline=deadline),
+            self._state,
             self._prices,
-            contest.X,
-            contest.y,
+            X,
+            y,
             # Bagging draws as many rows as the weights add up to.
             None if sample_weight is None else weight / weight.mean(),
             weight,
             # what stands behind codes is given arrays
-            names=getattr(self, "feature_names_in_", None) if contest.codes is None else None,
+            names=getattr(self, "feature_names_in_", None) if codes is None else None,
             ties=self.ties,
             drop=self.drop_trees,
             budget=self._budget_in_cost(),
             seed=check_random_state(random).randint(np.iinfo(np.int32).max),
             n_jobs=self.n_jobs,
-            deadline=deadline,
             progress=partial(report, self),
         )
-        contest.judged = search.run(own, unfitted, numbers)
+        self._contest.judged = search.run(case, unfitted, numbers)
         if not search.is_complete:
             warn_out_of_time(
-                f"time_limit={self.time_limit} seconds were over after {len(contest.judged)} "
-                "ensembles had been fitted. Raise time_limit to have all of them fitted, or set "
-                "refit=False."
+                f"time_limit={self.time_limit} seconds were over after "
+                f"{len(self._contest.judged)} ensembles had been fitted. Raise time_limit to have "
+                "all of them fitted, or set refit=False."
             )
-        self.candidates_ = contest.described()
+        self.candidates_ = self._contest.described()
 
-    def _state(self, estimator, X, y, weight, errors, deadline, **known):
+    def _state(self, estimator, X, y, weight, errors, **known) -> PruningCase:
         """State the pruning of an ensemble on some rows."""
         options = {"loss": self.loss, "labels": self.labels, "errors": errors, **known}
         options |= {"shared": self.sharing == "ensemble", "with_path": self.solver == "min_cut"}
-        return state_case(estimator, X, y, weight, self._prices, deadline=deadline, **options)
+        return state_case(estimator, X, y, weight, self._prices, **options)
 
-    def _take(self, case, entry):
+    def _take(self, case, entry) -> None:
         """Prune this ensemble from now on."""
         self._case, self._entry = case, entry
         self.estimator_ = entry.whole
@@ -462,7 +460,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         if case.path is not None:
             self.path_ = case.described_path(self.ties)
 
-    def _describe(self):
+    def _describe(self) -> None:
         """Cost and error of the ensemble as it was, which budgets are shares of."""
         everything = self._problem.split
         self.unpruned_cost_ = self._problem.cost_scale
@@ -475,7 +473,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         if self._path is not None:
             report(self, f"path of {len(self.path_.lams)} prunings")
 
-    def _check_options(self):
+    def _check_options(self) -> None:
         """Refuse what contradicts itself, before anything is fitted."""
         if self.lam is not None and self.budget is not None:
             raise ValueError(
@@ -490,7 +488,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             self._read_share()
         check_prunable(self.estimator)
 
-    def _read_share(self):
+    def _read_share(self) -> float:
         """`budget`, given as a percentage, as a share of the unpruned cost."""
         share = share_in_words(self.budget)
         if share is None:
@@ -502,15 +500,15 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
 
     # Choosing a pruning.
 
-    def _prune(self, deadline):
+    def _prune(self) -> None:
         """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
         budget = self.budget_ = self._budget_in_cost()
-        if self._contest is not None and budget is not None:
-            pruning = self._best_candidate(budget, deadline)
-        elif budget is None:
-            pruning = self._search(deadline).at_price(0.0 if self.lam is None else float(self.lam))
+        if budget is None:
+            pruning = self._search().at_price(0.0 if self.lam is None else float(self.lam))
+        elif self._contest is None:
+            pruning = self._search().within(budget)
         else:
-            pruning = self._search(deadline).within(budget)
+            pruning = self._best_candidate(budget)
         self._set_pruning(pruning)
         report(
             self,
@@ -525,50 +523,51 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             )
         self._warn_of_step(pruning, budget)
 
-    def _best_candidate(self, budget, deadline):
+    def _best_candidate(self, budget) -> Pruning:
         """The pruning within a budget that does best on rows that its trees were not grown on."""
         contest = self._contest
         # A budget inside a wide step of the given ensemble's path may allow a better pruning than
         # those on the path. The paths of the other ensembles are not filled in this way.
-        filled = self._filled(budget, deadline)
+        filled = self._filled(budget)
         i, k, lowest = contest.winner(budget)
         is_better = filled is not None and filled[1] < lowest
         if is_better:
             i = 0
-        if contest.judged[i].estimator is not self._case.estimator:
-            self._take(*contest.entrant(i, partial(self._state, deadline=np.inf)))
-        self.candidate_ = i
         winner = contest.judged[i]
+        if winner.estimator is not self._case.estimator:
+            # Its path is needed whole: `k` is a number on it.
+            with uncounted():
+                self._take(*contest.entrant(i, self._state))
+        self.candidate_ = i
         report(self, f"{winner.name} on {len(winner.features)} features")
-        return filled[0] if is_better else self._search(deadline).on_path(k, budget)
+        return filled[0] if is_better else self._search().on_path(k, budget)
 
-    def _filled(self, budget, deadline):
+    def _filled(self, budget) -> tuple[Pruning, float] | None:
         """The pruning of the given ensemble within a budget, and its out-of-bag score."""
         case = self._contest.own
         # Out-of-bag errors judge only what was not pruned by them.
         judges = self.errors == "given" and has_held_out_rows(case.estimator)
         if self.fill == "vertex" or not judges:
             return None
-        pruning = self._search(deadline, case).within(budget)
+        pruning = self._search(case).within(budget)
         judged = judge(case, [pruning.keep], self._contest.weight, drop=self.drop_trees)
         return pruning, judged.scores[0]
 
-    def _search(self, deadline, case=None):
+    def _search(self, case=None) -> PathSearch | ProgramSearch:
         case = self._case if case is None else case
         options = {
             "shared": self.sharing == "ensemble",
             "ties": self.ties,
             "fill": self.fill,
-            "deadline": deadline,
             "progress": partial(report, self),
-            "choose": partial(best_vote, case, drop=self.drop_trees, deadline=deadline),
+            "choose": partial(best_vote, case, drop=self.drop_trees),
             "rankings": [partial(importance_ranking, case)],
         }
         if case.path is not None:
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
-    def _budget_in_cost(self):
+    def _budget_in_cost(self) -> float | None:
         """`budget` in units of cost; None without one."""
         if isinstance(self.budget, str):
             return self._read_share() * self.unpruned_cost_
@@ -580,7 +579,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             )
         return self.budget
 
-    def _warn_of_step(self, pruning, budget):
+    def _warn_of_step(self, pruning, budget) -> None:
         if pruning.step is None or pruning.is_budget_optimal:
             return
         high, low = pruning.step
@@ -593,7 +592,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
                 "from all features (bagging, max_features=None), or fill='mip'."
             )
 
-    def _set_pruning(self, pruning):
+    def _set_pruning(self, pruning) -> None:
         self._pruning = pruning
         self.lam_ = pruning.lam
         self.cost_ = pruning.cost
@@ -621,6 +620,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
 
     # After fitting.
 
+    @limited
     def at(self, *, lam: float | None = None, budget: float | str | None = None) -> Self:
         """Take the pruning for another budget or price level, without fitting anything again.
 
@@ -641,7 +641,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         other.set_params(lam=lam, budget=budget)
         other._validate_params()
         other._check_options()
-        other._prune(deadline_after(self.time_limit))
+        other._prune()
         return other
 
     def pruning_path(
@@ -704,7 +704,8 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         problem, path = self._problem, self._path
         shared = (self.sharing if sharing is None else sharing) == "ensemble"
         if path is None or shared != path.shared:
-            path = find_path(problem, shared=shared, deadline=deadline_after(self.time_limit))
+            with limits(self.time_limit):
+                path = find_path(problem, shared=shared)
         checked, y = self._checked(X, y)
         weight = check_weights(sample_weight, checked)
         target = y if self._forest.classes is None else class_index(y, self.classes_)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
+from ensemble_simplify.grid import limits
+
 
 class Problem:
     """A small closure problem; ``parent`` < child."""
@@ -53,15 +55,13 @@ class Problem:
             keep[v] = worth[v] > 0 and (q < 0 or keep[q])
         return keep
 
-    def path(self, seconds=np.inf):
+    def path(self):
         active = self.cheapest_of_largest_gain()
         k = int(active.sum())
         edge = np.full(self.n, 7, dtype=np.int32)
         edges = np.zeros((k + 1, 3), dtype=np.int64)
         cuts = np.zeros((2 * k + 1, 4), dtype=np.int64)
-        n_edges, n_cuts = solve_path(
-            *self.arrays, active.astype(np.uint8), edge, edges, cuts, seconds
-        )
+        n_edges, n_cuts = solve_path(*self.arrays, active.astype(np.uint8), edge, edges, cuts)
         return edge, edges[:n_edges], cuts[:n_cuts]
 
     def best_value(self, lam):
@@ -194,7 +194,8 @@ def test_path_equals_linear_programs_at_random_prices(seed):
 def test_out_of_time_leaves_an_unproven_chord():
     rng = np.random.default_rng(0)
     problem = random_problem(rng, 400, 900, 12)
-    edge, edges, cuts = problem.path(seconds=0.0)
+    with limits(0.0):
+        edge, edges, cuts = problem.path()
     _, full, _ = problem.path()
     assert 1 <= len(edges) < len(full)
     assert len(cuts) <= 1

@@ -15,12 +15,11 @@ over its rows, less a penalty times what these rows have yet to pay for the feat
 row remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows
 together do. """
 
-from libc.math cimport INFINITY, pow
+from libc.math cimport pow
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport (
-    float32_t, float64_t, int32_t, intp_t, should_stop, uint64_t,
-)
+from ensemble_simplify._typedefs cimport float32_t, float64_t, int32_t, intp_t, uint64_t
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._sweep cimport (
     TIE, gini, impurity, is_better, middle, place_of, same_value, sort_column,
 )
@@ -328,7 +327,7 @@ def grow(
                 work += size
                 if work >= POLL:
                     work = 0
-                    should_stop(INFINITY)
+                    should_stop()  # trees are grown to the end: only Ctrl-C ends this
                 if rule.shares:
                     price = ledger.charge(k, rows, task.first, task.last, weight, everyone)
                     # No split is worth more than the impurity of the node.

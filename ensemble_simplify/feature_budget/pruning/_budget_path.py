@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 
@@ -45,15 +44,15 @@ class BudgetPath:
         return (self.largest if ties == "keep" else self.smallest) >= k
 
 
-def find_path(problem, *, shared=True, deadline=np.inf):
-    """All optimal prunings by parametric minimum cut, until the `deadline` by ``monotonic()``.
+def find_path(problem, *, shared=True) -> BudgetPath:
+    """All optimal prunings by parametric minimum cut, as far as the limit of time lets it go.
 
     With `shared` a row pays once for all trees, otherwise in every tree anew.
     """
     if not problem.has_costs:
         return _ends(problem, shared)
     closure = problem.closure if shared else problem.closure.unshared()
-    last, edges, cuts = nested_optima(closure, deadline)
+    last, edges, cuts = nested_optima(closure)
     # An edge without cost is never taken: its nodes stay to the end.
     edges = edges[edges[:, 1] > 0]
     d_gain, d_cost, proven = edges.T
@@ -105,7 +104,7 @@ def _ends(problem, shared):
     )
 
 
-def nested_optima(closure, deadline, *, room=None, pays=None):
+def nested_optima(closure, *, room=None, pays=None):
     """Nested optimal sets of a closure, for all price levels.
 
     With a `room`, only the two sets on either side of this cost are wanted. It is counted in the
@@ -133,8 +132,6 @@ def nested_optima(closure, deadline, *, room=None, pays=None):
             "paid": pays.own.astype(np.float64),
             "paid_per_price": whole / priced if priced else 0.0,
         }
-    found, seconds = (last, edges, cuts), deadline - monotonic()
-    n_edges, n_cuts = solve_path(
-        *closure.nodes_and_items, closure.active, *found, seconds, **options
-    )
+    known = *closure.nodes_and_items, closure.active
+    n_edges, n_cuts = solve_path(*known, last, edges, cuts, **options)
     return last, edges[:n_edges], cuts[:n_cuts]

@@ -57,7 +57,7 @@ class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
     `shared`, `ties` and `fill` are as `sharing`, `ties` and `fill` of `FeatureBudgetPruner`,
-    `deadline` is by ``time.monotonic()``, `rankings` are functions that answer those of
+    `rankings` are functions that answer those of
     `fill_step`. `progress` takes a line of text, `choose` takes prunings that fill a step and
     returns the number of the one to use.
     """
@@ -67,14 +67,11 @@ class _PruningSearch:
     _optimum: Callable
     _around: Callable
 
-    def __init__(
-        self, problem, *, shared, ties, fill, deadline, progress, choose=None, rankings=()
-    ):
+    def __init__(self, problem, *, shared, ties, fill, progress, choose=None, rankings=()):
         self.problem = problem
         self.shared = shared
         self.ties = ties
         self.fill = fill
-        self.deadline = deadline
         self.progress = progress
         self.choose = choose
         self.rankings = rankings
@@ -94,13 +91,13 @@ class _PruningSearch:
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies between two prunings: looking for others")
             rankings = [ranking() for ranking in self.rankings]
-            low, *others = fill_step(self.problem, low, high, budget, self.deadline, rankings)
+            low, *others = fill_step(self.problem, low, high, budget, rankings)
             if others and self.fill == "theta" and self.choose is not None:
                 found = [low, *others]
                 low = found[self.choose([self._expanded(chosen) for chosen in found])]
         if self.fill == "mip" and self.problem.has_costs:
             self.progress("integer programming")
-            low, bound = solve_within_budget(self.problem, budget, low, self.deadline)
+            low, bound = solve_within_budget(self.problem, budget, low)
         keep = self._expanded(low)
         if self.fill == "mip":
             gap = self.problem.loss(keep) - bound
@@ -222,14 +219,12 @@ class ProgramSearch(_PruningSearch):
     def _solve(self, lam):
         """Contracted nodes of the optimal pruning; None if time ran out before there was one."""
         self.progress(f"linear program at lam = {lam:.6g}")
-        options = {"shared": self.shared, "deadline": self.deadline}
         if self.solver == "dantzig_wolfe":
-            keep, objective, bound, _ = solve_dantzig_wolfe(
-                self.problem, lam, n_jobs=self.n_jobs, progress=self.progress, **options
-            )
+            options = {"shared": self.shared, "n_jobs": self.n_jobs, "progress": self.progress}
+            keep, objective, bound, _ = solve_dantzig_wolfe(self.problem, lam, **options)
         else:
             form = "printed" if self.solver == "highs_printed" else "difference"
-            keep, solution = solve_lp(self.problem, lam, form, **options)
+            keep, solution = solve_lp(self.problem, lam, form, shared=self.shared)
             objective, bound = solution.objective, solution.bound
         if keep is None:
             self.is_complete = False

@@ -24,13 +24,13 @@ flow leads from one to the other, below the chord prices have only risen against
 above it gains against prices, so that scaled down it is a preflow of either.
 """
 
-from libc.math cimport INFINITY
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 # Capacities of one cut add up to less than this.
 cdef int64_t CAPACITY = <int64_t>1 << 61
@@ -369,7 +369,7 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
     return work
 
 
-cdef int push_relabel(Subproblem* part, Network* net, float64_t deadline) except -1 nogil:
+cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
     cdef int32_t total = net.n + net.m, x, y, k, top, n_touched
@@ -437,11 +437,11 @@ cdef int push_relabel(Subproblem* part, Network* net, float64_t deadline) except
                 polled += 1
                 if polled == POLL:
                     polled = 0
-                    if should_stop(deadline):
+                    if should_stop():
                         return 1
 
 
-cdef int cut(Subproblem* part, Network* net, float64_t deadline) except -1 nogil:
+cdef int cut(Subproblem* part, Network* net) except -1 nogil:
     # The cut at the slope of the chord, d_gain / d_cost: exact while the products fit in
     # 61 bits, else rounded to that precision. Returns 1 when the clock ran out.
     cdef int32_t n, v, w
@@ -480,7 +480,7 @@ cdef int cut(Subproblem* part, Network* net, float64_t deadline) except -1 nogil
         else:
             net.capacity[w] = <int64_t>(scale * (<float64_t>part.price[w] * <float64_t>by_cost))
         net.to_sink[n + w] = net.capacity[w]
-    return push_relabel(part, net, deadline)
+    return push_relabel(part, net)
 
 
 cdef bint has_profit(Network* net) noexcept nogil:
@@ -600,7 +600,6 @@ def solve_path(
     int32_t[::1] edge_of_node,  # OUT
     int64_t[:, ::1] edges,      # OUT (n_active + 1, 3): gain, cost, proven
     int64_t[:, ::1] cuts,       # OUT (2 n_active + 1, 4): d_gain, d_cost, gain and cost of the set
-    float64_t seconds=INFINITY,
     float64_t room=-1.0,
     const float64_t[::1] paid=None,   # (n_nodes,)
     float64_t paid_per_price=1.0,
@@ -623,7 +622,6 @@ def solve_path(
     -------
     n_edges, n_cuts : int
     """
-    cdef float64_t deadline = now() + seconds
     cdef vector[Subproblem] stack
     cdef Subproblem part, low, high, none
     cdef Network net
@@ -656,7 +654,7 @@ def solve_path(
             stack.pop_back()
             found = 0
             if part.d_cost > 0 and part.node.size() > 1 and not late and not part.is_closed:
-                late = cut(&part, &net, deadline)
+                late = cut(&part, &net)
                 if not late:
                     low = none
                     high = none
@@ -679,7 +677,7 @@ def solve_path(
                             high.is_closed = not low.is_closed
                         stack.push_back(move(low))
                         stack.push_back(move(high))
-                if not late and should_stop(deadline):
+                if not late and should_stop():
                     late = 1
             if not found:
                 for k in range(part.node.size()):

@@ -8,14 +8,13 @@ adds the prunings that would still lower the objective.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
 from ensemble_simplify.feature_budget.pruning._closure_problem import best_subtrees
-from ensemble_simplify.grid import LinearProgram
+from ensemble_simplify.grid import LinearProgram, is_late, time_left
 
 # The master's objective is about one: gaps and improvements below this share of it count as none.
 _TOLERANCE = 1e-9
@@ -24,9 +23,7 @@ _TOLERANCE = 1e-9
 _FIRST_SHARES = (0.0, 0.1, 0.3, 1.0)
 
 
-def solve_dantzig_wolfe(
-    problem, lam, *, shared=True, n_jobs=None, deadline=np.inf, progress=lambda message: None
-):
+def solve_dantzig_wolfe(problem, lam, *, shared=True, n_jobs=None, progress=lambda message: None):
     """The optimal pruning at one price level, by column generation.
 
     Returns
@@ -50,7 +47,7 @@ def solve_dantzig_wolfe(
     solution, bound, n_rounds = None, -np.inf, 0
     with Parallel(n_jobs=n_jobs) as parallel:
         while True:
-            answer = master.program.solve(deadline - monotonic())
+            answer = master.program.solve(time_left())
             n_rounds += 1
             if answer.status != "optimal":
                 break
@@ -74,7 +71,7 @@ def solve_dantzig_wolfe(
                 if saved[t] > _TOLERANCE / max(1, len(trees))
             ]
             done = not better or solution.objective - bound <= _TOLERANCE
-            if done or monotonic() > deadline:
+            if done or is_late():
                 break
             master.add(better)
     if solution is None:

@@ -14,8 +14,6 @@ what its rows have paid for, and with what the rest of the budget buys.
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 
 from ensemble_simplify.feature_budget.pruning._budget_path import nested_optima
@@ -23,6 +21,7 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     gains_of_one_more,
     usable_nodes,
 )
+from ensemble_simplify.grid import is_late
 
 # Parts of a feature's price that every tree pays by itself, while the trees share the rest. They
 # are tried in this order, each only if the one before helped.
@@ -53,14 +52,14 @@ _MAX_ADDED = 6
 _MAX_FILLS = 3
 
 
-def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
+def fill_step(problem, low, high, budget, rankings=()) -> list[np.ndarray]:
     """The best pruning found between two neighbours of the path, within a budget.
 
     `low` and `high`, bool of shape (n_contracted,), are the pruning within the budget and the next
     dearer one. `rankings` are orders in which features are taken while the budget allows, besides
     that of their gain. Returns the pruning of lowest error, then the best of each family.
     """
-    search = _Filling(problem, low, high, budget, deadline)
+    search = _Filling(problem, low, high, budget)
     if not problem.has_costs:
         # What there is no time to state cannot be cut.
         search.try_top_features(search.by_gain(), "top features")
@@ -86,10 +85,9 @@ def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
 class _Filling:
     """The best pruning found so far, and ways to find better ones; parameters as `fill_step`."""
 
-    def __init__(self, problem, low, high, budget, deadline):
+    def __init__(self, problem, low, high, budget):
         self.problem = problem
         self.closure = problem.closure
-        self.deadline = deadline
         self.tested = self.closure.parent, self.closure.gain, problem.top_feature
         self.within = self.closure.active
         self.active = self.within.astype(bool)
@@ -111,14 +109,9 @@ class _Filling:
         return self.problem.cost(self.problem.expand(chosen)) / self.problem.cost_unit
 
     @property
-    def is_late(self):
-        """Whether the time is over."""
-        return monotonic() >= self.deadline
-
-    @property
-    def is_done(self):
+    def is_done(self) -> bool:
         """Whether little is left to gain, or no time."""
-        return self.best_gain >= self.enough or self.is_late
+        return self.best_gain >= self.enough or is_late()
 
     def offer(self, chosen, family=None):
         """Take a set of nodes that the budget allows, if it is better."""
@@ -143,7 +136,7 @@ class _Filling:
             room -= self.cost(base)
         part, _ = closure.part(nodes, paid)
         priced = part.partly_shared(share) if share else part
-        last, edges, _ = nested_optima(priced, self.deadline, room=room, pays=part)
+        last, edges, _ = nested_optima(priced, room=room, pays=part)
         costs = part.nested_costs(last, len(edges) + 1)
         fits = np.flatnonzero(costs <= room)
         chosen = np.zeros(closure.n_nodes, dtype=bool) if base is None else base.copy()

@@ -8,12 +8,11 @@ All objectives are scaled so that the absolute tolerances of HiGHS are small sha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import monotonic
 
 import numpy as np
 from scipy import sparse
 
-from ensemble_simplify.grid import LinearProgram
+from ensemble_simplify.grid import LinearProgram, time_left
 
 # Objectives and budgets are stated as this many units; HiGHS tolerates errors of 1e-7 to 1e-6.
 _SCALE = 1e3
@@ -46,7 +45,7 @@ class LinearForm:
         )
 
 
-def solve_lp(problem, lam, form="difference", *, shared=True, deadline=np.inf):
+def solve_lp(problem, lam, form="difference", *, shared=True):
     """The optimal pruning at one price level, by linear programming.
 
     In the form "difference", p_h = 1 iff h stays a split, w_r = 1 iff a row pays for a resource;
@@ -59,7 +58,7 @@ def solve_lp(problem, lam, form="difference", *, shared=True, deadline=np.inf):
         Its objective is ``loss + lam * cost``.
     """
     stated = linear_form(problem, lam, form, shared=shared)
-    solution = stated.program().solve(deadline - monotonic())
+    solution = stated.program().solve(time_left())
     solution = replace(
         solution,
         objective=solution.objective * stated.unit + stated.constant,
@@ -174,7 +173,7 @@ def _ancestors(problem):
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
 
 
-def solve_within_budget(problem, budget, start, deadline=np.inf):
+def solve_within_budget(problem, budget, start):
     """The best pruning within a budget, by integer programming.
 
     `start` holds the contracted nodes (bool) of a pruning within the budget to begin with.
@@ -208,7 +207,7 @@ def solve_within_budget(problem, budget, start, deadline=np.inf):
         integer=np.arange(n + m) < n,
     )
     program.start_from(np.concatenate([start, closure.paid(start)]))
-    solution = program.solve(deadline - monotonic())
+    solution = program.solve(time_left())
     chosen = start
     if np.isfinite(solution.objective):
         found = solution.x[:n] > 0.5

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import monotonic
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     stopping_nodes,
 )
 from ensemble_simplify.feature_budget.pruning._scaling import in_units, to_integers
+from ensemble_simplify.grid import time_left
 
 # Seconds that a row takes in a node where it first needs a resource: to state what is shared, and
 # for one cut. Neither is interrupted.
@@ -185,8 +185,6 @@ class PruningProblem:
     prices : ndarray of float64, shape (n_resources,)
     resources : ndarray of int32, shape (n_features, 2)
         Resource of each feature, and of its group; -1 where there is none to pay for.
-    deadline : float
-        By ``time.monotonic()``: what is shared is left out if stating it would take longer.
 
     Attributes
     ----------
@@ -218,7 +216,6 @@ class PruningProblem:
         unit,
         prices,
         resources,
-        deadline=np.inf,
     ):
         n_nodes = left.shape[0]
         self.n_rows, self.n_trees = leaf.shape
@@ -242,9 +239,9 @@ class PruningProblem:
         needed_resources(self.parent, self.order, feature, self.resources, self.needs)
         self.leaf = leaf
         self._last_cost = np.empty(0), 0.0
-        self.closure = self._contracted(deadline)
+        self.closure = self._contracted()
 
-    def _contracted(self, deadline):
+    def _contracted(self) -> Closure:
         n_nodes = self.parent.shape[0]
         self.representative, parent = (np.empty(n_nodes, dtype=np.int32) for _ in range(2))
         gain = np.zeros(n_nodes, dtype=np.int64)
@@ -259,7 +256,8 @@ class PruningProblem:
         own = np.zeros(n)
         needing = (self.representative >= 0)[:, None] & (self.needs >= 0)
         n_uses = product(needing.sum(axis=1) * 1.0, self._node_sums(np.ones(self.n_rows)))
-        self.has_costs = monotonic() + USE_SECONDS * n_uses < deadline
+        # What is shared is left out where stating it would outlast the limit of time.
+        self.has_costs = USE_SECONDS * n_uses < time_left()
         if not self.has_costs:
             self.cost_unit = price_unit / self.total_weight
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)

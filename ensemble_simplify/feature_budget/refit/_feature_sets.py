@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from time import monotonic
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, lasso_path
 
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
+from ensemble_simplify.grid import is_late
 
 # Each set of features costs at most this share of the one before.
 _SHRINK = 0.8
@@ -71,7 +71,7 @@ def within_price(prices, kept, value, goal):
     return filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
 
 
-def sparse_worth(X, y, weight, *, classification, deadline=np.inf):
+def sparse_worth(X, y, weight, *, classification):
     """The strongest penalty under which each feature has a coefficient; 0: none.
 
     Coefficients are those of a lasso, or for classes of a logistic regression of each class with
@@ -108,7 +108,7 @@ def sparse_worth(X, y, weight, *, classification, deadline=np.inf):
             size = np.abs(coefficients)
             part = size / max(size.max(), np.finfo(float).tiny)
             worth = np.maximum(worth, np.where(part > 0, penalty * (1 + part * _BETWEEN), 0))
-            if np.count_nonzero(part) >= _ENOUGH * len(part) or monotonic() >= deadline:
+            if np.count_nonzero(part) >= _ENOUGH * len(part) or is_late():
                 break
     return worth
 

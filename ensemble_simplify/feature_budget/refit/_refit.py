@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from time import monotonic
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -30,7 +29,12 @@ from sklearn.tree import (
 )
 
 from ensemble_simplify.base import class_index, safe_indexing
-from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows, is_grown_on
+from ensemble_simplify.feature_budget._case import (
+    has_held_out_rows,
+    held_out_rows,
+    is_grown_on,
+    routed,
+)
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
@@ -40,6 +44,7 @@ from ensemble_simplify.feature_budget.refit._feature_sets import (
     within_price,
 )
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
+from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.reading import VOTE_SECONDS, tree_estimators, widen_members
 
 
@@ -221,7 +226,7 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     return judged
 
 
-def best_vote(case, keeps, *, drop, deadline):
+def best_vote(case, keeps, *, drop) -> int:
     """Which of some prunings within a budget votes best, as far as the rows tell.
 
     The first has the lowest error of the trees. Rows that the trees were grown on tell by the
@@ -229,7 +234,7 @@ def best_vote(case, keeps, *, drop, deadline):
     time to ask the rows, it is the first.
     """
     asked = len(keeps) * case.problem.leaf.size
-    if not has_held_out_rows(case.estimator) or monotonic() + asked * VOTE_SECONDS > deadline:
+    if not has_held_out_rows(case.estimator) or asked * VOTE_SECONDS > time_left():
         return 0
     held_out = None
     if not is_grown_on(case):
@@ -347,7 +352,6 @@ class CandidateSearch:
     budget: float
     seed: int
     n_jobs: int | None
-    deadline: float
     progress: Callable
 
     def __post_init__(self):
@@ -386,13 +390,8 @@ class CandidateSearch:
         if not self.is_complete:
             return
         rows, is_classifier = sampled_rows(len(self.X)), own.forest.classes is not None
-        value = sparse_worth(
-            self.X[rows],
-            own.target[rows],
-            self.weight[rows],
-            classification=is_classifier,
-            deadline=self.deadline,
-        )
+        given = self.X[rows], own.target[rows], self.weight[rows]
+        value = sparse_worth(*given, classification=is_classifier)
         known = {tuple(features) for features in sets}
         for features in sets[1:]:
             chosen = within_price(self.prices, sets[0], value, self.prices.of_set(features))
@@ -405,7 +404,7 @@ class CandidateSearch:
         worth = None
         for k, (name, ensemble) in enumerate(ensembles.items()):
             # The first leads the way; the others go along where there is time.
-            if monotonic() >= self.deadline:
+            if is_late():
                 self.is_complete = False
                 return None
             model = self._try(name, ensemble, features)
@@ -445,7 +444,7 @@ class CandidateSearch:
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
             found = None
-            if monotonic() < self.deadline:
+            if not is_late():
                 _, found = self._add(trial.name, ensemble, trial.features)
             if found is None:
                 # Out of time: the few trees are there.
@@ -461,7 +460,7 @@ class CandidateSearch:
         case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
         index = judged_prunings(case)
         halves = self._halves(case, held_out)
-        if monotonic() >= self.deadline:
+        if is_late():
             # A path may have been cut short.
             self.is_complete = False
             return model, None
@@ -525,7 +524,7 @@ class CandidateSearch:
             model = clone(unfitted).fit(rows[train], self.y[train], **(weight or {}))
             known = self.y[train], self.weight[train]
             fold = self.state(model, rows[train], *known, "given", source=case.source)
-            leaf = fold.forest.apply(rows[test])
+            leaf = routed(fold.forest, rows[test])
             columns = np.zeros(1, dtype=np.intp)
             if forest.classes is not None:
                 columns = class_index(fold.forest.classes, forest.classes)
