@@ -81,9 +81,7 @@ class GapColumns:
             feature[others] = twin[feature[others]]
         missing = np.append(self.gaps.seen, np.zeros(len(self.lacking), dtype=bool))
         arrays = left, right, feature, threshold
-        return Splits(
-            len(missing), forest.offsets, *arrays, missing=missing, source=forest.source
-        )
+        return Splits(len(missing), forest.offsets, *arrays, missing=missing, source=forest.source)
 
     def written(self, nodes, n_rows):
         """A tree over the columns of the table; as `with_gaps` answers."""

@@ -144,7 +144,7 @@ class Forest:
 
     @property
     def own_nodes(self):
-        """Which node of the ensemble's own tree each node is; they are in the order of their ids."""
+        """Which node of the ensemble's own tree each node is."""
         return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
@@ -374,7 +374,9 @@ class Forest:
             right=np.where(right < 0, -1, right + shift),
             feature=feature,
             threshold=threshold,
-            double_threshold=None if double is None else np.where(is_new, threshold, double[source]),
+            double_threshold=None
+            if double is None
+            else np.where(is_new, threshold, double[source]),
             missing_left=to_left if to_left.any() else None,
             value=self.value[source],
             sets=sets if sets.is_set.any() else None,

@@ -218,12 +218,13 @@ def side_of_codes(sides, highest):
     return sides[np.minimum(np.arange(int(highest) + 1), len(sides) - 1)]
 
 
-def set_of(codes, goes_left, estimator):
+def set_of(codes, goes_left, estimator=None):
     """Where each code goes, if some go left, or right, and all others to the other side."""
     codes = np.asarray(codes, dtype=np.int64)
     if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CODE:
+        name = "A tree" if estimator is None else name_of(estimator)
         raise ValueError(
-            f"{name_of(estimator)} splits on a category with a code below 0 or from {MAX_CODE:,} "
+            f"{name} splits on a category with a code below 0 or from {MAX_CODE:,} "
             "on. Encode the categories with OrdinalEncoder and fit again."
         )
     sides = np.full(codes.max(initial=-1) + 2, not goes_left)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.reading import Cut, Model, Reading, Temperature, Tree, Vote, imported
+from ensemble_simplify.reading import (
+    Cut,
+    Model,
+    Reading,
+    Temperature,
+    Tree,
+    Vote,
+    imported,
+    set_of,
+)
 from ensemble_simplify.writing.in_json import columns_in_json, json_lines, table_of_columns
 from ensemble_simplify.writing.literals import literal_kind
 
@@ -47,7 +56,14 @@ def ensemble_in_json(ensemble):
         trees.append(
             {
                 "column": forest.feature[nodes].tolist(),
-                "end": [None if own == np.inf else own for own in ends.tolist()],
+                "end": [
+                    _set_in_json(ensemble, begin + i)
+                    if ensemble.has_set(begin + i)
+                    else None
+                    if own == np.inf
+                    else own
+                    for i, own in enumerate(ends.tolist())
+                ],
                 "missing_left": (missing_left & inner).astype(int).tolist(),
                 "left": np.where(inner, left - begin, -1).tolist(),
                 "right": np.where(inner, right - begin, -1).tolist(),
@@ -65,6 +81,12 @@ def ensemble_in_json(ensemble):
     }
     lines = [f'"{key}": {json_lines(value)}' for key, value in parts.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _set_in_json(ensemble, node):
+    """A test of a set of codes: those that go left, or those that go right."""
+    codes, to_left = ensemble.listed(node)
+    return {"left" if to_left else "right": codes}
 
 
 def _vote_in_json(vote):
@@ -119,7 +141,16 @@ def read_ensemble(data):
         raise ValueError(f"text is a {data['kind']} with classes {classes!r}. Export it again.")
     trees = []
     for i, own in enumerate(data["trees"]):
-        ends = [np.inf if end is None else float(end) for end in own["end"]]
+        sets = {
+            node: set_of(codes, side == "left")
+            for node, end in enumerate(own["end"])
+            if isinstance(end, dict)
+            for side, codes in end.items()
+        }
+        ends = [
+            np.inf if end is None or node in sets else float(end)
+            for node, end in enumerate(own["end"])
+        ]
         trees.append(
             Tree(
                 name=f"tree {i}",
@@ -131,6 +162,7 @@ def read_ensemble(data):
                 n_features=len(columns),
                 dtype="float64",
                 missing_left=np.array(own["missing_left"], dtype=bool),
+                sets=sets,
             )
         )
     if classes is not None:
