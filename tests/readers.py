@@ -208,17 +208,29 @@ def _change_xgboost(model):
 
 
 def _changed_catboost(model):
+    saved = catboost_json(model)
+    if "oblivious_trees" in saved:
+        saved["oblivious_trees"][0]["leaf_values"][0] += _step(model)
+    else:
+        node = saved["trees"][0]
+        while "left" in node:
+            node = node["left"]
+        node["value"] += _step(model)
+    return catboost_of(model, saved)
+
+
+def catboost_json(model):
+    """What CatBoost saves of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
-        saved = json.loads(path.read_text())
-        if "oblivious_trees" in saved:
-            saved["oblivious_trees"][0]["leaf_values"][0] += _step(model)
-        else:
-            node = saved["trees"][0]
-            while "left" in node:
-                node = node["left"]
-            node["value"] += _step(model)
+        return json.loads(path.read_text())
+
+
+def catboost_of(model, saved):
+    """A model of the same type of what was saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
         path.write_text(json.dumps(saved))
         return type(model)().load_model(str(path), format="json")
 
@@ -283,11 +295,11 @@ def to_treelite(model):
     return TreeliteModel(read, classes=getattr(model, "classes_", None))
 
 
-def to_onnx(model):
+def to_onnx(model, n_features=3):
     """A copy in ONNX's format."""
     skl2onnx = pytest.importorskip("skl2onnx")
     pytest.importorskip("onnxruntime")
-    return OnnxModel(skl2onnx.to_onnx(model, np.zeros((1, 3), dtype=np.float32)))
+    return OnnxModel(skl2onnx.to_onnx(model, np.zeros((1, n_features), dtype=np.float32)))
 
 
 @dataclass(frozen=True)

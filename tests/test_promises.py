@@ -17,8 +17,9 @@ SEEDS = range(40)
 def test_what_is_said_of_random_models(part):
     outcomes = [(seed, outcome) for seed in SEEDS[part::4] for outcome in look(seed)]
     assert [found for found in outcomes if found[1].state == "failed"] == []
+    # what is refused stands in a list (`is_documented`); and few are, or the list would hide faults
     states = collections.Counter(outcome.state for _, outcome in outcomes)
-    assert states["answered"] > states["refused"]
+    assert states["answered"] > 6 * states["refused"]
 
 
 # Empty boxes between changed subtrees, ensembles without any lead, what rounding makes whole.
@@ -30,6 +31,7 @@ FOUND = {
     ),
     102137: ("histogram, categories", ["verify", "faithful", "sufficient_box"]),
     103970: ("histogram, categories", ["nearest_flip", "sufficient_box", "faithful"]),
+    2022: ("pipeline of columns", ["representer"]),
     103175: ("lightgbm", ["sufficient_box", "nearest_flip", "agreement", "born_again"]),
 }
 
@@ -41,10 +43,11 @@ def test_what_was_found_stays_mended(seed):
     assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
 
 
-def test_a_seed_draws_the_same_model():
-    first, again = draw(7), draw(7)
+@pytest.mark.parametrize("family", ["forest", "catboost, text, value", "pipeline of encoders"])
+def test_a_seed_draws_the_same_model(family):
+    first, again = draw(7, family), draw(7, family)
     np.testing.assert_array_equal(ask(first.model, first.X), ask(again.model, again.X))
-    assert look(7) == look(7)
+    assert look(7, family=family) == look(7, family=family)
 
 
 def test_many_families_are_drawn():

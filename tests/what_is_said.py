@@ -6,6 +6,7 @@
 
 import ctypes
 import pickle
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -1278,6 +1279,47 @@ def goes_with(case, name):
     return name != "faithful" or kind.startswith(_ADDED)
 
 
+# The refusals that the pages document, for questions that otherwise go with a model. Any other one
+# is a failure: a package that refuses what it read wrongly must not pass for a careful one.
+_OF_MODELS = (
+    "is not supported",
+    "it treats a number as missing",
+    "levels have letters beyond ASCII",
+    "fills them in from other features",
+    "does not take missing values",
+)
+_DOCUMENTED = {
+    "verify": ("compare probabilities, but those of",),
+    "born_again": (
+        "voting='hard' is not defined for boosting",
+        r"max_changes=\d does not go with atol",
+        "keeps probabilities",
+        "merge_thresholds=True does not go with",
+        "post_prune=True does not go with",
+        # bounds are numbers of the table, and rows of float32 can round beyond them
+        "is outside the domain",
+    ),
+    "is_sensitive": ("is outside the domain", "response='proba' asks about numbers"),
+    "is_monotone": ("response='proba' asks about numbers",),
+    "nearest_flip": ("holds categories. These have no order", "is outside the domain"),
+    "sufficient_box": ("is outside the domain",),
+    "faithful": (
+        "keeps probabilities",
+        "does not add up votes of trees",
+        "atol cannot be promised for the probabilities",
+        "is outside the domain",
+    ),
+    "representer": ("has no predict_proba",),
+    "budget": ("does not average single trees",),
+}
+
+
+def is_documented(case, question, detail):
+    """Whether this may be refused: what the package does not take, or what its pages say."""
+    patterns = (*_OF_MODELS, *_DOCUMENTED.get(question, ()))
+    return not goes_with(case, question) or any(re.search(own, detail) for own in patterns)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one question: answered, refused, failed, or not asked."""
@@ -1316,7 +1358,8 @@ def asked(name, case, rng):
     except NotAsked:
         return "not asked", ""
     except Refused as refusal:
-        return "refused", str(refusal)
+        known = is_documented(case, name, str(refusal))
+        return ("refused" if known else "failed"), str(refusal)
     except Broken as broken:
         return "failed", f"Broken: {broken}"
     except Exception as error:

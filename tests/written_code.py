@@ -48,6 +48,15 @@ def by_sqlite(text, frame):
     return found.sort_values("id").drop(columns="id")
 
 
+def by_duckdb(text, frame):
+    """The same by DuckDB, which has float32."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.register("rows", frame.assign(id=np.arange(len(frame))).astype(object))
+        found = connection.execute(text).df()
+    return found.sort_values("id").drop(columns="id")
+
+
 def by_python(text, rows):
     names = {}
     exec(text, names)

@@ -37,7 +37,7 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.evidence import HasEvidence
-from ensemble_simplify.grid import Domain, float32_floor, next_after
+from ensemble_simplify.grid import Domain, float32_floor, limited, next_after
 from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import counted, number, one_line, percent, plain
 
@@ -202,6 +202,7 @@ class SufficientBox(HasEvidence):
         )
 
 
+@limited
 @validate_params(
     {
         "within": [Interval(Real, 0, None, closed="left"), tuple, list, None],
@@ -430,7 +431,7 @@ class _Growth:
         index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
         self.space = None
-        if may_begin([forest], deadline):
+        if may_begin([forest]):
             self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
         self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
         _, self.last = audited.axes.whole
@@ -543,7 +544,7 @@ class _Growth:
         if self.space is None or monotonic() >= self.deadline:
             return None
         limit = self.limit if limit is None else limit
-        held, cells, n_boxes = certify(self.space, *slab, self.deadline, limit)
+        held, cells, n_boxes = certify(self.space, *slab, limit)
         self.n_boxes += n_boxes
         self.gave_up = self.gave_up or held is None
         if held is False:

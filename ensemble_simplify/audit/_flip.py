@@ -29,7 +29,7 @@ from ensemble_simplify.audit._response import (
 )
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.evidence import HasEvidence, Near
-from ensemble_simplify.grid import Domain
+from ensemble_simplify.grid import Domain, carried, limited
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import counted, one_line, plain
 
@@ -155,6 +155,7 @@ class NearestFlip(HasEvidence):
         return f" (probability {' -> '.join(shares)})" if shares else ""
 
 
+@limited
 @validate_params(
     {
         "max_changes": [Interval(Integral, 1, None, closed="left")],
@@ -325,7 +326,9 @@ def nearest_flip(
     if n_tasks == 1:
         return asked.with_claims(asked.flips(range(n_rows), deadline))
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(replace(asked, audited=audited.alone()).flips)(range(n_rows)[part], deadline)
+        delayed(carried(replace(asked, audited=audited.alone()).flips))(
+            range(n_rows)[part], deadline
+        )
         for part in gen_even_slices(n_rows, n_tasks)
     )
     return asked.with_claims([flip for part in parts for flip in part])

@@ -131,11 +131,11 @@ class Field:
         rises = ~stays & (self.side > 0)
         return low, np.where(rises, self.last_number, high).astype(own.dtype)
 
-    def space(self, own, wanted, deadline):
+    def space(self, own, wanted):
         """The forest beside one that answers a class: what is wanted there is wrong."""
         key = own, wanted.tobytes()
         if key not in self._spaces:
-            if not may_begin([self.forest], deadline):
+            if not may_begin([self.forest]):
                 raise Stopped
             pair = [self.forest, self.forest.constant(own)]
             aims = set(self.forest.classes[wanted].tolist())
@@ -245,7 +245,7 @@ class FlipSearch:
 
     def _walk_lines(self, units):
         """Look at all changes of one unit."""
-        labels = self.lines.labels(self.row[None], self.deadline)[0]
+        labels = self.lines.labels(self.row[None])[0]
         flips = np.append(self.wanted, False)[np.minimum(labels, len(self.wanted))]
         first = self.lines.first
         for unit in units:
@@ -321,8 +321,8 @@ class FlipSearch:
 
     def _flips(self, chosen, units, lo, hi):
         """Whether a box has a cell that is wanted; one that is nearer than any yet is kept."""
-        space = self.field.space(self.own, self.wanted, self.deadline)
-        held, cells, _ = certify(space, lo, hi, self.deadline, maxsize)
+        space = self.field.space(self.own, self.wanted)
+        held, cells, _ = certify(space, lo, hi, maxsize)
         if held is None:
             raise Stopped
         if held:

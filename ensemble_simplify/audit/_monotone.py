@@ -22,7 +22,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
 from ensemble_simplify.evidence import Claim, HasEvidence, Use
-from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes
+from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes, limited
 from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
 from ensemble_simplify.writing import counted, number, plain
 
@@ -140,6 +140,7 @@ class Monotonicity(HasEvidence):
         )
 
 
+@limited
 @validate_params(
     {
         "feature": [str, Integral, list, tuple, np.ndarray],
@@ -620,7 +621,7 @@ class _ClassSearch(_PairSearch):
             domain=self.inside,
             wrong=lambda _: self.wrong,
         )
-        proven, cells, n_boxes = prove(space, self.deadline, limit, near_ties=limit != ROUNDS[0])
+        proven, cells, n_boxes = prove(space, limit, near_ties=limit != ROUNDS[0])
         self.n_boxes += n_boxes
         return proven, None if cells is None else cells[0], "time"
 
@@ -662,7 +663,7 @@ class _NumberSearch(_PairSearch):
         search = Rise(
             forests[order], self.asked.column, trees[order], self.others, outside, answers, 0.0
         )
-        found = search.decide(None, self.deadline, limit)
+        found = search.decide(None, limit)
         self.n_boxes += search.n_boxes
         return found.outcome, found.cell, found.reason
 

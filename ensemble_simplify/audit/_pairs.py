@@ -113,7 +113,7 @@ class Pairs:
         second[:, self.features] = points[:, self.n :]
         return first, second
 
-    def search(self, response, gap, max_changes, deadline):
+    def search(self, response, gap, max_changes):
         """A pair with another class, or of which a number moves by more than a gap.
 
         With rows that the question is asked near, at most `max_changes` features are changed.
@@ -121,16 +121,16 @@ class Pairs:
         is_class = response.kind == "class"
         if self.are_one:
             return FoundPair(False, largest=0.0, bound=0.0)
-        if not may_begin(self.forests, deadline):
+        if not may_begin(self.forests):
             return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
         boxes = None
         if self.audited.near is not None:
             try:
-                boxes = self._near(max_changes, deadline)
+                boxes = self._near(max_changes)
             except Stopped:
                 return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
         search = self._classes if is_class else self._numbers
-        outcome, cell, *told = search(response, gap, boxes, deadline)
+        outcome, cell, *told = search(response, gap, boxes)
         rows = None
         if cell is not None:
             rows = np.concatenate(self.rows(cell[None]))
@@ -161,7 +161,7 @@ class Pairs:
             point=point,
         )
 
-    def _classes(self, _, __, boxes, deadline):
+    def _classes(self, _, __, boxes):
         """Look for two classes; the rows of a pair can change places."""
         space = Space(
             self.forests,
@@ -175,11 +175,11 @@ class Pairs:
             found = np.flatnonzero(differ)
             if found.size:
                 return False, cells[found[0]]
-        outcome, cells, n_boxes = prove(space, deadline, maxsize, boxes=boxes)
+        outcome, cells, n_boxes = prove(space, maxsize, boxes=boxes)
         cell = None if cells is None else cells[0]
         return outcome, cell, None, None, n_boxes, None if outcome is not None else "time"
 
-    def _numbers(self, response, gap, boxes, deadline):
+    def _numbers(self, response, gap, boxes):
         """Look for a large move of a number."""
         trees = [self.axes.encode_forest(forest) for forest in self.forests]
         outside = None if self.inside is None else self.inside.outside(self.axes)
@@ -189,7 +189,7 @@ class Pairs:
             return [response.numbers(model, rows)[:, None] for rows in self.rows(cells)]
 
         search = Rise(self.forests, response.column, trees, self.axes, outside, answers, gap, boxes)
-        found = search.decide(np.random.default_rng(0), deadline)
+        found = search.decide(np.random.default_rng(0))
         bound = max(found.bound, found.largest)
         return found.outcome, found.cell, found.largest, bound, search.n_boxes, found.reason
 
@@ -200,7 +200,7 @@ class Pairs:
         cells = rng.integers(first, last + 1, size=(PROBED, len(first)), dtype=np.int32)
         return cells[~in_boxes(cells, outside)]
 
-    def _near(self, max_changes, deadline):
+    def _near(self, max_changes):
         """Boxes of the pairs near the rows."""
         rows = self.audited.near
         rows = np.hstack([rows, rows[:, self.features]])

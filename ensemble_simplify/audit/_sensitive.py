@@ -14,9 +14,9 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._flip import changes_between
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
-from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.base import Interval, StrOptions, validate_params
 from ensemble_simplify.evidence import HasEvidence
-from ensemble_simplify.grid import Domain
+from ensemble_simplify.grid import Domain, limited
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import counted, number, plain
 
@@ -135,6 +135,7 @@ class Sensitivity(HasEvidence):
         return where
 
 
+@limited
 @validate_params(
     {
         "features": [str, Integral, list, tuple, np.ndarray],
@@ -243,7 +244,7 @@ def is_sensitive(
     >>> outcome.sensitive, list(outcome.changes)
     (True, ['age'])
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     if max_changes is not None and near is None:
         raise ValueError(
             f"max_changes={max_changes} needs rows, but near=None. Give both, or neither to ask "
@@ -264,7 +265,7 @@ def is_sensitive(
     chosen = audited.indices(features, "features")
     n_changes = None if near is None else int(max_changes or 0)
     pairs = Pairs(audited, chosen)
-    found = pairs.search(asked, float(gap), n_changes, deadline)
+    found = pairs.search(asked, float(gap), n_changes)
     is_class = asked.kind == "class"
     rows, predictions, changes = found.rows, None, {}
     if rows is not None:

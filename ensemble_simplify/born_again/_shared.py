@@ -730,7 +730,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         promise = self._promise
         problem = read_problem(self._asked().forest, self._inside, tolerance=self._tolerance)
         cells = promise.training.cells
-        rows = cells, lines_of(problem).answers_of(cells), promise.training.weight
+        rows = cells, lines_of(problem).answers_of(cells, to_end=True), promise.training.weight
         other, closeness = copy(self), replace(self._tolerance, atol=number)
         other.set_params(atol=atol, tolerance=0.0, max_leaf_nodes=None)
         other._tolerance, other.atol_ = closeness, number

@@ -60,7 +60,6 @@ cdef class Partition(BoundedTrees):
         readonly object stopped
         int limit
         int64_t max_boxes
-        float64_t deadline
         object judge
         bint has_classes
         vector[float64_t] start, scale, upper, weight
@@ -282,7 +281,7 @@ cdef class Partition(BoundedTrees):
         """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
         cdef intp_t a
         cdef int where
-        self.limit = self._count(self.deadline, self.max_boxes)
+        self.limit = self._count(self.max_boxes)
         if self.limit:
             return 2
         where = self._inside(axis, cut)
@@ -336,7 +335,6 @@ cdef class Partition(BoundedTrees):
         lo,
         hi,
         outside=None,
-        double deadline=float("inf"),
         int64_t max_boxes=2**62,
         twins=None,
     ):
@@ -363,8 +361,6 @@ cdef class Partition(BoundedTrees):
             First and last cell of the box on every axis.
         outside : pair of int32 arrays of shape (n_regions, n_axes) or None
             First and last cells of regions that do not count.
-        deadline : float
-            On the clock of ``time.monotonic()``.
         max_boxes : int
         twins : tuple or None
             Of two uses of one model, the twin of each tree, -1: none (int32 array of shape
@@ -390,7 +386,6 @@ cdef class Partition(BoundedTrees):
         self.n_own, self.n_other, self.n_joint = first.shape[1], second.shape[1], joint.shape[2]
         self.has_classes = has_classes
         self.judge = judge
-        self.deadline = deadline
         self.max_boxes = max_boxes
         self.n_boxes = 0
         self.limit = 0

@@ -67,17 +67,20 @@ def need(condition, message, error=Refused):
         raise error(message)
 
 
-def check(path):
-    """Check a file; the sentence that it proves, or `Refused` or `Unproven` is raised."""
-    return check_text(text_of(path))
+def check(path, pause=None):
+    """Check a file; the sentence that it proves, or `Refused` or `Unproven` is raised.
+
+    ``pause()`` is called before each block of boxes: what it raises ends the check.
+    """
+    return check_text(text_of(path), pause)
 
 
-def check_text(text):
+def check_text(text, pause=None):
     """The same of what a file holds."""
     try:
         document = parse(text)
         with np.errstate(all="ignore"):
-            evidence = Evidence(document)
+            evidence = Evidence(document, pause)
             sentence = words(document)
             said = document["words"] == sentence
             need(said, f"words: the data say otherwise: {sentence}", Unproven)
@@ -283,7 +286,7 @@ class Space:
 class Evidence:
     """A claim, and a proof: boxes that cover the points of the claim, in each of which it holds."""
 
-    def __init__(self, document):
+    def __init__(self, document, pause=None):
         """Read all of it, but the proof."""
         form = has_form(document, FILE)
         need(form, "the file does not have the entries, and types, of evidence")
@@ -309,6 +312,7 @@ class Evidence:
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
         self.space, self.models = Space(document["region"], n), Models(models, uses, n)
+        self.models.pause = pause or (lambda: None)
         mix = self.proof.get("mix", ())
         need(min(mix, default=1) > 0, "proof: mix")
         self.claim, self.columns = Claim(claim, self.models, mix), [use["columns"] for use in uses]
@@ -822,6 +826,7 @@ class Models(Trees):
         `ranges` has the smallest and the largest number of each step, or which classes it can say.
         `aligned` says which twins end in the same leaf, wherever in the box, `alike` if all do.
         """
+        self.pause()
         n = low.shape[1]
         hull = np.fmin.reduce(low, axis=1), np.fmax.reduce(high, axis=1), gap.any(axis=1)
         near = self._reach(self.levels, *(part[:, None] for part in hull))[:, 0]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import sklearn
 
-from ensemble_simplify.base import deadline_after
+from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence import checker
 from ensemble_simplify.evidence.partition import (
     NoEvidence,
@@ -22,7 +22,7 @@ from ensemble_simplify.evidence.partition import (
     numbers_of,
     partition,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, last_double, walk
+from ensemble_simplify.grid import FLOAT32_MAX, Stopped, check_time, last_double, limited, walk
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import (
     Above,
@@ -49,6 +49,7 @@ _DIGITS = 4
 class HasEvidence:
     """An outcome with a field `claim`, which can be saved with its proof."""
 
+    @limited
     def save(
         self, path: str | PathLike, *, max_boxes: int = 1_000_000, time_limit: float | None = None
     ) -> None:
@@ -76,27 +77,34 @@ class HasEvidence:
         TimeLimitError
             If the time limit came first. No file is written then.
         """
-        save(vars(self)["claim"], path, max_boxes=max_boxes, time_limit=time_limit)
+        try:
+            check_time()
+            _save(vars(self)["claim"], Path(path), max_boxes)
+        except Stopped:
+            raise TimeLimitError(
+                "time_limit ended before the proof was written. Raise time_limit, or leave it out."
+            ) from None
 
 
-def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
+def _save(claim, path, max_boxes) -> None:
     """Write evidence of a claim to a file; `NoEvidence` where there is none in reach."""
     if claim is None:
         raise NoEvidence(
             "There is no evidence to save: the outcome is undecided, or of a kind that cannot be "
             "saved (see the method save in the documentation)."
         )
-    document = evidence(claim, max_boxes=max_boxes, time_limit=time_limit)
-    lines = [f"{json.dumps(key)}: {json.dumps(own)}" for key, own in document.items()]
+    document, lines = evidence(claim, max_boxes=max_boxes), []
+    for key, entry in document.items():
+        check_time()
+        lines.append(f"{json.dumps(key)}: {json.dumps(entry)}")
     text = "{\n" + ",\n".join(lines) + "\n}\n"
-    path = Path(path)
     # without the time of writing: the same evidence is the same file
     content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
     # it comes to its place when the checker has found that it holds
     unchecked = path.with_name(f".unchecked-{path.name}")
     try:
         unchecked.write_bytes(content)
-        checker.check(unchecked)
+        checker.check(unchecked, check_time)
         unchecked.replace(path)
     except (checker.Refused, checker.Unproven) as error:
         raise NoEvidence(
@@ -106,9 +114,12 @@ def save(claim, path, *, max_boxes=1_000_000, time_limit=None):
         unchecked.unlink(missing_ok=True)
 
 
-def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
-    """Evidence of a claim, as JSON holds it."""
-    models = [model_in_json(*pair) for pair in zip(claim.models, claim.forests, strict=True)]
+def evidence(claim, *, max_boxes=1_000_000) -> dict:
+    """Evidence of a claim, as JSON holds it. Raises `Stopped` when the time is over."""
+    models = []
+    for pair in zip(claim.models, claim.forests, strict=True):
+        check_time()
+        models.append(model_in_json(*pair))
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -118,7 +129,7 @@ def evidence(claim, *, max_boxes=1_000_000, time_limit=None):
         "columns": _columns(claim),
         "uses": [{"model": own.model, "columns": own.columns.tolist()} for own in claim.uses],
         "models": models,
-        "proof": _proof(claim, models, deadline_after(time_limit), max_boxes),
+        "proof": _proof(claim, models, max_boxes),
         "made_by": {
             "package": "ensemble_simplify",
             "version": version("ensemble_simplify"),
@@ -376,14 +387,14 @@ def _cut_down(region, claim, is_single):
 # ------------------------------------------------------------------- proofs
 
 
-def _proof(claim, models, deadline, max_boxes):
+def _proof(claim, models, max_boxes):
     if claim.point is not None:
         return _witness(claim)
     if claim.near is not None:
         return _points(claim, max_boxes)
     used = [models[use.model] for use in claim.uses]
     how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
-    boxes = partition(claim, deadline, max_boxes, alike=len(how) == 2 and how[0] == how[1])
+    boxes = partition(claim, max_boxes, alike=len(how) == 2 and how[0] == how[1])
     answer = [None if own < 0 else own for own in boxes.answer.tolist()]
     is_lead = claim.kind in ("same_class", "class_is")
     bound = [_rounded(own, is_lead) for own in boxes.bound.tolist()]

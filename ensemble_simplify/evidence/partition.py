@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -60,12 +59,12 @@ class Boxes:
         return int(((self.column < 0) & (self.answer > -2)).sum())
 
 
-def partition(claim, deadline=np.inf, max_boxes=2**62, alike=False):
+def partition(claim, max_boxes=2**62, alike=False):
     """The `Boxes` that prove a claim; `NoEvidence` where they are too many, or not in reach.
 
     `alike` says that both uses make the same of what their trees say, tree by tree.
     """
-    cutter = _Cutter(claim, deadline, max_boxes, alike)
+    cutter = _Cutter(claim, max_boxes, alike)
     lo, hi = cutter.axes.whole
     if claim.box is not None:
         lo, hi = _cells_of(claim, cutter.axes)
@@ -79,8 +78,8 @@ def partition(claim, deadline=np.inf, max_boxes=2**62, alike=False):
 class _Cutter:
     """Cuts boxes of cells of a claim's space until all of it is proven."""
 
-    def __init__(self, claim, deadline, max_boxes, alike):
-        self.claim, self.deadline, self.left = claim, deadline, max_boxes
+    def __init__(self, claim, max_boxes, alike):
+        self.claim, self.left = claim, max_boxes
         self.max_boxes = max_boxes
         forests = claim.over_space
         self.axes = axes = Axes.of(*forests)
@@ -116,15 +115,12 @@ class _Cutter:
             lo=lo,
             hi=hi,
             outside=self.outside,
-            deadline=self.deadline,
             max_boxes=self.left,
             twins=self.twins,
         )
         self.left -= search.n_boxes
         if search.stopped == "time":
-            raise TimeLimitError(
-                "time_limit ended before the proof was written. Raise time_limit, or leave it out."
-            )
+            raise Stopped
         if search.stopped == "boxes":
             raise NoEvidence(
                 f"The proof takes more than max_boxes={self.max_boxes:,} boxes, as each of them "

@@ -134,7 +134,7 @@ class Everywhere:
         slack = self.slack, self._clear(weights)
         tables = [self.joined.tables(leaves) for leaves, _ in (one, two)]
         try:
-            return both_lead(*tables, (one[1], two[1]), slack, deadline)
+            return both_lead(*tables, (one[1], two[1]), slack)
         except TooMany:
             return self._boxes(weights, answer, other, deadline)
 
@@ -147,7 +147,7 @@ class Everywhere:
 
         both = classes, classes
         demands = forms_of(self.joined, lead, both, answer, other, lambda m: m * self.slack)
-        cells = self.search.find(*demands, outside=self.outside, n_points=POINTS, deadline=deadline)
+        cells = self.search.find(*demands, outside=self.outside, n_points=POINTS)
         if self.search.stopped and not len(cells):
             raise Stopped
         return cells
@@ -188,7 +188,7 @@ class Everywhere:
                 for k in range(c):
                     leaves, start = self._lead(None, c, k)
                     tables = self.joined.tables(leaves)
-                    found.append(near_ties(tables, start, 4.0 * self.slack, deadline))
+                    found.append(near_ties(tables, start, 4.0 * self.slack))
         except TooMany:
             return False
         self.known = np.unique(np.concatenate(found), axis=0)
@@ -211,7 +211,7 @@ class Everywhere:
             return broken
         space = Space([self.votes.forest, forest], axes=self.axes)
         space.outside = self.outside
-        equal, cells, _ = prove(space, deadline, PROOF_BOXES)
+        equal, cells, _ = prove(space, PROOF_BOXES)
         if equal is None:
             raise Stopped
         return broken if equal else self.demands(cells)[0]

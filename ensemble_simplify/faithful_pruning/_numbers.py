@@ -452,7 +452,6 @@ class NumbersAnywhere(NumbersNear):
                     outside=self.outside,
                     n_points=POINTS,
                     judge=lambda cells: self._at(cells, weights) > tolerance,
-                    deadline=deadline,
                 )
                 if len(cells):
                     apart = self._at(cells, weights)

@@ -61,7 +61,7 @@ def _pairs(lines, cells, deadline):
     step = -(-len(cells) * lines.n_positions // LABELS)
     cells = np.ascontiguousarray(cells[:: max(step, 1)])
     row, position = [], []
-    for part, labels in lines.batches(cells, deadline):
+    for part, labels in lines.batches(cells):
         differ = (labels[:, 1:] != labels[:, :-1]) & (labels[:, 1:] != FREE)
         differ &= labels[:, :-1] != FREE
         # the last cell of a line and the first of the next

@@ -180,7 +180,7 @@ class Replayed:
             yield from self.kept[self.n_asked - 1]
             return
         found = []
-        for batch in self.lines.batches(cells, deadline, from_axis):
+        for batch in self.lines.batches(cells, from_axis):
             found.append(batch)
             yield batch
         self.kept.append(found)
@@ -215,9 +215,7 @@ class NearRows:
         if self.max_changes == 0:
             self.n_points = len(self.cells)
         if self.max_changes == 1 and n_bytes <= KEPT_LABELS:
-            self.labels = np.concatenate(
-                [part for _, part in self.whole.batches(self.cells, deadline)]
-            )
+            self.labels = np.concatenate([part for _, part in self.whole.batches(self.cells)])
             again = self._again(slice(None))
             self.labels[again] = FREE
             self.n_points = int(np.count_nonzero(self.labels != FREE))
@@ -225,7 +223,7 @@ class NearRows:
     def _answers(self, deadline):
         """Classes of the rows' cells by the whole forest, which are kept."""
         if self.labels is None:
-            self.labels = self.whole.classes_of(self.cells, deadline)
+            self.labels = self.whole.classes_of(self.cells)
         return self.labels
 
     def _again(self, part):
@@ -322,7 +320,7 @@ class NearRows:
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.max_changes == 0:
-            labels = lines.classes_of(self.cells, deadline)
+            labels = lines.classes_of(self.cells)
             row = np.flatnonzero(labels != self._answers(deadline))
             yield row, self.cells[row]
             return
@@ -330,9 +328,9 @@ class NearRows:
             whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
             both = (whole, self.numbers), (lines, self.numbers)
             shape, n = self.axes.shape, self.max_changes
-            yield from points_apart(*both, self.cells, shape, n, deadline)
+            yield from points_apart(*both, self.cells, shape, n)
             return
-        for part, labels in lines.batches(self.cells, deadline):
+        for part, labels in lines.batches(self.cells):
             labels[self._again(part)] = FREE
             row, position = np.nonzero(labels != self.labels[part])
             row += part.start

@@ -239,8 +239,9 @@ def simplify(
     truth = None if given.y is None or given.was_fitted_on else given.y[rows]
     judged = Judged(given.answers[rows], truth, by_class, scoring, class_weight)
     sizes = _sizes(max_leaves, given.answers, by_class)
-    deadline = np.inf if time_limit is None else begin + (1.0 - RESERVE) * time_limit
-    search = Search(task, judged, names, kinds, methods == "auto", deadline)
+    # asking the model is part of the time that methods share, though nothing ends it
+    left = None if time_limit is None else begin - time.monotonic() + (1.0 - RESERVE) * time_limit
+    search = Search(task, judged, names, kinds, methods == "auto", left)
     with Progress(verbose, len(names)) as progress:
         curve = search.over_sizes(sizes, progress)
         curve = curve if "tree" in kinds else []
@@ -389,8 +390,7 @@ def _learn_again(results, best, search, refit):
     if method.judged == "never" or refit == (method.judged == "folds"):
         return
     rows = task if refit else task.without(0)
-    seconds = None if search.deadline == np.inf else max(search.deadline - time.monotonic(), 0.0)
-    again = try_method(name, rows, seconds, _fits)
+    again = try_method(name, rows, search.seconds_left(), _fits)
     found = {each.name: each.result for each in again if each.result is not None}
     if (result := found.get(best, found.get(name))) is not None:
         trial.result = result

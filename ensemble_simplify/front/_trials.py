@@ -183,12 +183,16 @@ class Search:
         What can be recommended.
     is_auto : bool
         Whether methods that cost much may be left out.
-    deadline : float
-        On the monotonic clock.
+    seconds : float or None
+        What all methods may take together. None: no limit.
     """
 
-    def __init__(self, task, judged, names, kinds, is_auto, deadline):
-        self.task, self.judged, self.kinds, self.deadline = task, judged, kinds, deadline
+    # Each method gets its share as a `time_limit` of its own, and no limit is in force around it:
+    # a result that came in time is measured, however late that has become.
+
+    def __init__(self, task, judged, names, kinds, is_auto, seconds):
+        self.task, self.judged, self.kinds = task, judged, kinds
+        self._end = None if seconds is None else time.monotonic() + seconds
         self.left_out = {}
         for name in names:
             if lacking := METHODS[name].lacks(task, asked_for=not is_auto):
@@ -265,10 +269,14 @@ class Search:
         """What a method may take of the time that is left; None: no limit."""
         share = METHODS[name].share
         left, self._left = self._left, self._left - share
-        if self.deadline == np.inf or not share:
+        seconds = self.seconds_left()
+        if seconds is None or not share:
             return None
-        seconds = max(self.deadline - time.monotonic(), 0.0) * share / max(left, 1.0)
-        return float(f"{seconds:.3g}")
+        return float(f"{seconds * share / max(left, 1.0):.3g}")
+
+    def seconds_left(self) -> float | None:
+        """What is left of the time for all methods; None: no limit."""
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
 
     def _line(self, trial):
         if trial.result is None:

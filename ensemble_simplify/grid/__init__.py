@@ -6,7 +6,8 @@ says which inputs can occur. `linear_programs` alone knows HiGHS. Kernels: `_pre
 nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts and overlays trees
 over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
 `_boxes` bounds what trees can add inside a box, `_sweep` searches a sorted column for the best
-split, and `_code_columns` puts columns into bins. `_limits` holds the limits of time and memory.
+split, and `_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of
+time and memory.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -17,7 +18,7 @@ from ensemble_simplify.grid._cells import (
     paint,
     paint_lines,
 )
-from ensemble_simplify.grid._code_columns import code_columns
+from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins
 from ensemble_simplify.grid._limits import (
     Stopped,
     carried,

@@ -4,9 +4,8 @@ cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node
-from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, should_stop, uint64_t,
-)
+from ensemble_simplify.grid._limits cimport should_stop
+from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t, uint64_t
 
 cdef enum:
     # Boxes between two looks at the clock.
@@ -81,12 +80,12 @@ cdef class BoundedTrees:
     cdef int _add_spreads(self, vector[float64_t] &spread) except -1
 
     @cython.final
-    cdef inline int _count(self, float64_t deadline, int64_t max_boxes) except -1 nogil:
+    cdef inline int _count(self, int64_t max_boxes) except -1 nogil:
         """Count a box that is looked at: 0, or 1 where time is over, 2 where boxes are."""
         if self.n_boxes >= max_boxes:
             return 2
         self.n_boxes += 1
-        return self.n_boxes % POLL == 0 and should_stop(deadline)
+        return self.n_boxes % POLL == 0 and should_stop()
 
     @cython.final
     cdef inline Gain *_gain(self, intp_t tree) noexcept nogil:

@@ -1,11 +1,12 @@
-"""Columns of numbers as codes of bins that hold about equally many rows."""
+"""Columns of numbers as codes of bins that hold about equally many rows, and sums over the bins."""
 
 import numpy as np
 
-from libc.math cimport INFINITY, isnan
+from libc.math cimport isnan
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float64_t, intp_t, should_stop, uint16_t, uint64_t
+from ensemble_simplify._typedefs cimport float64_t, intp_t, uint16_t, uint64_t
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._sweep cimport middle, place_of, same_value, sort_column, value_of
 
 
@@ -54,6 +55,26 @@ def code_columns(
                 while k < <intp_t>cuts.size() and value_of(keys[i]) > cuts[k]:
                     k += 1
                 codes[j, present[place_of(keys[i])]] = <uint16_t>k
-            should_stop(INFINITY)
+            should_stop()  # for Ctrl-C alone
         found.append(np.array(cuts))
     return found
+
+
+def sums_of_bins(
+    const uint16_t[:, ::1] codes,           # (n_columns, n_rows)
+    const intp_t[::1] start,                # (n_columns,): place of the first bin of each column
+    const float64_t[:, ::1] values,         # (n_rows, n_values)
+    float64_t[:, ::1] sums,                 # OUT (n_bins of all columns, n_values), all 0 before
+):
+    """Add up the values of the rows in each bin."""
+    cdef intp_t n_rows = codes.shape[1], n_values = values.shape[1], j, row, k
+    cdef const float64_t *value
+    cdef float64_t *total
+    for j in range(codes.shape[0]):
+        with nogil:
+            for row in range(n_rows):
+                value = &values[row, 0]
+                total = &sums[start[j] + codes[j, row], 0]
+                for k in range(n_values):
+                    total[k] += value[k]
+            should_stop()  # for Ctrl-C alone

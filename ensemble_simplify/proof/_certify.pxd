@@ -30,7 +30,7 @@ cdef class Certifier(BoundedTrees):
     # Is the box of cells lo..hi (inclusive, n_axes entries each) one class (one model), or do
     # the models agree on it (two)? An `Outcome`; raises only what Ctrl-C or the judge raises.
     cdef int certify(
-        self, const int32_t *lo, const int32_t *hi, float64_t deadline, int64_t max_boxes
+        self, const int32_t *lo, const int32_t *hi, int64_t max_boxes
     ) except -1 nogil
     # Exact label of one cell.
     cdef intp_t label_of(self, intp_t model, const int32_t *cell) except -1 nogil
@@ -80,6 +80,4 @@ cdef class Certifier(BoundedTrees):
     cdef int _look(self) except -1 nogil
     cdef intp_t _ask(self, intp_t model) except -1 nogil
     cdef intp_t _descend(self, uint64_t *random) except -1 nogil
-    cdef int _grow(
-        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
-    ) except -1 nogil
+    cdef int _grow(self, vector[Node] &tree, int64_t max_nodes) except -1 nogil

@@ -21,9 +21,10 @@ import numpy as np
 from libc.math cimport INFINITY
 
 from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, next_random, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, next_random, uint8_t, uint64_t,
 )
 
 cdef enum:
@@ -568,7 +569,7 @@ cdef class Certifier(BoundedTrees):
         return -1
 
     cdef int certify(
-        self, const int32_t *lo, const int32_t *hi, float64_t deadline, int64_t max_boxes
+        self, const int32_t *lo, const int32_t *hi, int64_t max_boxes
     ) except -1 nogil:
         cdef intp_t a
         cdef int32_t *cell
@@ -588,7 +589,7 @@ cdef class Certifier(BoundedTrees):
                 return REFUTED
         self._load(lo, hi)
         while True:
-            if self._count(deadline, max_boxes):
+            if self._count(max_boxes):
                 return UNDECIDED
             verdict = self._look()
             if verdict == 3:
@@ -604,9 +605,7 @@ cdef class Certifier(BoundedTrees):
             elif not self._turn():
                 return REFUTED if self._flush() else PROVEN
 
-    cdef int _grow(
-        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
-    ) except -1 nogil:
+    cdef int _grow(self, vector[Node] &tree, int64_t max_nodes) except -1 nogil:
         """Put the pre-order nodes of a tree of the loaded box in `tree`; 0 at a limit.
 
         Leaves keep their label as `cut`.
@@ -616,7 +615,7 @@ cdef class Certifier(BoundedTrees):
         self.n_boxes = 0
         self.n_pending = 0
         while True:
-            if self._count(deadline, min(max_nodes, MAX_NODES)):
+            if self._count(min(max_nodes, MAX_NODES)):
                 return 0
             self._bound_units()
             node.axis = node.cut = -1
@@ -661,7 +660,7 @@ cdef class Certifier(BoundedTrees):
 
     def prove(
         self, const int32_t[::1] lo, const int32_t[::1] hi,
-        float64_t deadline=INFINITY, max_boxes=None,
+        max_boxes=None,
     ):
         """Prove that a box has one class, or that the two models agree on it.
 
@@ -669,8 +668,6 @@ cdef class Certifier(BoundedTrees):
         ----------
         lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
-        deadline : float
-            On the clock of ``time.monotonic()``.
         max_boxes : int or None
             Limit on the number of boxes to look at.
 
@@ -690,7 +687,7 @@ cdef class Certifier(BoundedTrees):
         cdef int outcome
         self._check(lo, hi)
         with nogil:
-            outcome = self.certify(first, last, deadline, limit)
+            outcome = self.certify(first, last, limit)
         n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
         cells = self._cells(self.witness.data(), n_rows)
         if outcome == REFUTED:
@@ -701,7 +698,7 @@ cdef class Certifier(BoundedTrees):
 
     def grow(
         self, const int32_t[::1] lo, const int32_t[::1] hi,
-        float64_t deadline=INFINITY, max_leaves=None,
+        max_leaves=None,
     ):
         """Grow a tree that equals the model on a box, by the halvings of a proof.
 
@@ -712,8 +709,6 @@ cdef class Certifier(BoundedTrees):
         ----------
         lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
-        deadline : float
-            On the clock of ``time.monotonic()``.
         max_leaves : int or None
             Limit on the number of leaves, before any are merged.
 
@@ -732,14 +727,14 @@ cdef class Certifier(BoundedTrees):
             raise ValueError("a tree is grown for one model, but two are loaded")
         with nogil:
             self._load(first, last)
-            done = self._grow(tree, deadline, limit)
+            done = self._grow(tree, limit)
             if done:
                 merge_leaves(tree)
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
         self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
-        float64_t deadline=INFINITY, double max_boxes=INFINITY,
+        double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -754,10 +749,8 @@ cdef class Certifier(BoundedTrees):
         n : int
             Leaves to look at.
         seed : int
-        deadline : float
-            On the clock of ``time.monotonic()``; at least one leaf is looked at.
         max_boxes : float
-            About how many boxes to look at, at most.
+            About how many boxes to look at, at most; at least one leaf is looked at.
 
         Returns
         -------
@@ -782,7 +775,7 @@ cdef class Certifier(BoundedTrees):
                     self.lo[a] = lo[a]
                     self.hi[a] = hi[a]
                 n_boxes += depths_[i] + 1
-                if n_boxes >= max_boxes or should_stop(deadline):
+                if n_boxes >= max_boxes or should_stop():
                     break
         return depths[:done]
 

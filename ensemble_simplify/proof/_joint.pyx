@@ -62,7 +62,6 @@ cdef class JointSearch(BoundedTrees):
     cdef:
         intp_t n_points
         int64_t max_boxes
-        float64_t deadline
         readonly float64_t highest
         readonly object stopped
         int limit
@@ -186,7 +185,7 @@ cdef class JointSearch(BoundedTrees):
         """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
         cdef intp_t a, form
         cdef int where
-        self.limit = self._count(self.deadline, self.max_boxes)
+        self.limit = self._count(self.max_boxes)
         if self.limit:
             return 2
         where = self._inside(axis, cut)
@@ -231,7 +230,6 @@ cdef class JointSearch(BoundedTrees):
         intp_t n_points=1,
         judge=None,
         bint are_odds=False,
-        double deadline=float("inf"),
         max_boxes=None,
     ):
         """Points at which every form is at least what is needed.
@@ -254,8 +252,6 @@ cdef class JointSearch(BoundedTrees):
         are_odds : bool
             Whether the forms are log-odds, see `_rise`, and a probability has to exceed another one
             by the first of the needs.
-        deadline : float
-            On the clock of ``time.monotonic()``.
         max_boxes : int or None
             Boxes to look at, at most.
 
@@ -272,7 +268,6 @@ cdef class JointSearch(BoundedTrees):
         if not width or start.shape[0] != width or need.shape[0] != width:
             raise ValueError(f"{width} forms need a start and a need each, and there is one")
         self._weigh(forms)
-        self.deadline = deadline
         self.max_boxes = (2**63 - 1) if max_boxes is None else max_boxes
         self.n_points = n_points
         self.n_boxes = 0

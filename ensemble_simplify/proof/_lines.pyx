@@ -18,13 +18,13 @@ import numpy as np
 cimport cython
 from libcpp.vector cimport vector
 
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport Node, right_child
 from ensemble_simplify._typedefs cimport FREE as FREE_LABEL
 from ensemble_simplify._typedefs cimport (
     float64_t,
     int32_t,
     intp_t,
-    should_stop,
     uint8_t,
     uint16_t,
 )
@@ -108,7 +108,6 @@ cdef class LineWalker:
         self,
         const int32_t[:, ::1] cells,
         const intp_t[::1] from_axis,
-        double deadline,
         uint16_t[:, ::1] labels,  # OUT
     ):
         """Classes of all cells of the lines of some rows.
@@ -119,8 +118,6 @@ cdef class LineWalker:
             The cells of the rows.
         from_axis : intp array of shape (n_rows,)
             Lines along this axis and later ones are walked; of others nothing is written.
-        deadline : float
-            On the clock of ``time.monotonic()``; inf for none.
         labels : uint16 array of shape (n_rows, first[n_axes])
 
         Returns
@@ -128,26 +125,24 @@ cdef class LineWalker:
         bool
             False if the time was up first.
         """
-        return self._walk(cells, from_axis, deadline, labels, False)
+        return self._walk(cells, from_axis, labels, False)
 
     def steps(
         self,
         const int32_t[:, ::1] cells,
         const intp_t[::1] from_axis,
-        double deadline,
         uint16_t[:, ::1] steps,  # OUT
     ):
         """Where the votes of a tree change along the lines of some rows.
 
         As `label`; instead of classes, 1 is written where they change and 0 where they do not.
         """
-        return self._walk(cells, from_axis, deadline, steps, True)
+        return self._walk(cells, from_axis, steps, True)
 
     cdef bint _walk(
         self,
         const int32_t[:, ::1] cells,
         const intp_t[::1] from_axis,
-        double deadline,
         uint16_t[:, ::1] labels,
         bint only_steps,
     ) except -1:
@@ -155,7 +150,7 @@ cdef class LineWalker:
         cdef bint stopped = False
         with nogil:
             for i in range(cells.shape[0]):
-                if i % POLL == 0 and should_stop(deadline):
+                if i % POLL == 0 and should_stop():
                     stopped = True
                     break
                 self.cell = &cells[i, 0]

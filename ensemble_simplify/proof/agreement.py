@@ -19,12 +19,11 @@ from ensemble_simplify.base import (
     binomial_interval,
     check_atol,
     check_column_names,
-    deadline_after,
     quantile_interval,
     r2,
     validate_params,
 )
-from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.grid import Domain, limited, limits, read_domain, time_left
 from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
 from ensemble_simplify.proof.given_rows import Given, differ
@@ -264,6 +263,7 @@ def _range(ends):
     return low if low == high else f"{low} to {high}"
 
 
+@limited
 @validate_params(
     {
         "X": ["array-like", None],
@@ -384,7 +384,7 @@ def agreement(
     >>> print("{:.1%} to {:.1%} of the volume".format(*outcome.volume))
     75.5% to 75.5% of the volume
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin, limit = monotonic(), time_left()
     check_atol(atol, X is not None)
     rng = check_random_state(random_state)
     models = _read_both(model_a, model_b)
@@ -409,7 +409,7 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         table = table.like(X)
-        batches = [answered for _, answered in given.answers(models, compared.method)]
+        batches = [answered for _, answered in given.answers(models, compared.method, to_end=True)]
         answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
         different = compared.of_rows(answers)
     box = box_of(rows.astype(np.float64), inside)
@@ -418,9 +418,10 @@ def agreement(
     first = compared.furthest(np.flatnonzero(different))[:SHOWN]
     shown, told = [rows[first]], [] if answers is None else _pairs(answers, first)
     n_drawn, n_apart = 0, 0
-    half = deadline if forests is None else (begin + deadline) / 2
-    while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
-        n_points = BATCH if monotonic() < half else LATE_BATCH
+    # half of the time is for the proof, if there can be one
+    kept = 0.0 if forests is None or limit == np.inf else limit / 2
+    while n_drawn < SAMPLES and (time_left() > kept or not n_drawn):
+        n_points = BATCH if time_left() > kept else LATE_BATCH
         points = drawn(*box, rounds, n_points, rng).astype(rows.dtype)
         found = [model.answers(points, compared.method) for model in models]
         apart = compared.apart(found)
@@ -433,7 +434,7 @@ def agreement(
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     volume = None
     if forests is not None:
-        volume = compared.volume(forests, inside, missing, box, deadline)
+        volume = compared.volume(forests, inside, missing, box)
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
@@ -501,23 +502,21 @@ class _Labels:
         """Some rows on which models differ, those that matter most first."""
         return rows
 
-    def volume(self, forests, inside, missing, box, deadline):
+    def volume(self, forests, inside, missing, box):
         """Bounds on the share of the box on which two forests answer alike."""
-        if not may_begin(forests, deadline):
+        if not may_begin(forests):
             return 0.0, 1.0
         space = Space(forests, domain=inside)
         alone = [Space([forest], space.axes, inside).certifier for forest in forests]
 
         def settle(lo, hi):
-            equal, _, _ = space.certifier.prove(lo, hi, deadline, BOXES_OF_ONE)
-            if equal is False and all(
-                model.prove(lo, hi, deadline, BOXES_OF_ONE)[0] for model in alone
-            ):
+            equal, _, _ = space.certifier.prove(lo, hi, BOXES_OF_ONE)
+            if equal is False and all(model.prove(lo, hi, BOXES_OF_ONE)[0] for model in alone):
                 # one class each, and not the same
                 return False
             return equal or None
 
-        return settled_volume(settle, space.axes, box, _are_finer(forests), deadline)
+        return settled_volume(settle, space.axes, box, _are_finer(forests))
 
 
 class _Numbers:
@@ -565,32 +564,32 @@ class _Numbers:
         """Some rows on which models differ, those furthest apart first."""
         return rows[np.argsort(-self.told["differences"][rows], kind="stable")]
 
-    def volume(self, forests, inside, missing, box, deadline):
+    def volume(self, forests, inside, missing, box):
         """Bounds on the share of the box on which two models are within the tolerance.
 
         The largest difference is bounded first. None where the numbers are no sums.
         """
         told, finer = self.told, _are_finer(forests)
-        if not may_begin(forests, deadline):
+        if not may_begin(forests):
             return 0.0, 1.0
         closeness = closeness_of(self.models, _domain_of(box, inside, missing), (told["atol"], 0.0))
         if closeness is None:
             return None
-        is_copy = closeness.proves_copy(deadline)
+        is_copy = closeness.proves_copy()
         found = closeness.found
         if not is_copy:
-            half = (monotonic() + deadline) / 2
-            found = closeness.everywhere(np.random.default_rng(0), half, BOXES)
+            with limits(time_left() / 2):
+                found = closeness.everywhere(np.random.default_rng(0), BOXES)
         told["max_difference"] = max(told["max_difference"], found.largest)
         told["max_difference_bound"] = max(told["max_difference"], found.bound)
         if found.outcome and not finer:
             return 1.0, 1.0
 
         def settle(lo, hi):
-            return closeness.settle((lo, hi), deadline, BOXES_OF_ONE)
+            return closeness.settle((lo, hi), BOXES_OF_ONE)
 
         first = int(np.clip(NODES / sum(forest.n_nodes for forest in forests), 50, FIRST_BOXES))
-        return settled_volume(settle, closeness.axes, box, finer, deadline, first)
+        return settled_volume(settle, closeness.axes, box, finer, first)
 
 
 def _domain_of(box, inside, missing):

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from sys import maxsize
-from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Axes, Stopped, distinct_rows
+from ensemble_simplify.grid import Axes, Stopped, distinct_rows, is_late, time_left
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
 from ensemble_simplify.proof.given_rows import differ
@@ -29,30 +28,30 @@ from ensemble_simplify.reading import common_forests
 TIE_BOXES = 200_000
 
 
-def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
+def compare_labels(models, inside, given, max_changes, max_boxes):
     """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
     forests = common_forests(models)
     space, n_boxes, row_of = None, 0, None
     if given is not None:
-        outcome = _labels_of_rows(models, given, deadline)
+        outcome = _labels_of_rows(models, given)
         if max_changes == 0 or not outcome.equal:
             return outcome
-        equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
-    elif not may_begin(forests, deadline):
+        equal, row_of, row = _compare_near(forests, inside, given, max_changes)
+    elif not may_begin(forests):
         return Verification(None, None, None, 0, 0.0, reason="time")
     else:
         space = Space(forests, domain=inside)
-        if space.same and deadline == np.inf and max_boxes == maxsize:
+        if space.same and time_left() == np.inf and max_boxes == maxsize:
             max_boxes = TIE_BOXES
         equal, n_boxes = _add_up_alike(space.same, lambda: space.forests[0].sums) or None, 1
         if equal is None:
-            equal, cells, n_boxes = prove(space, deadline, max_boxes)
+            equal, cells, n_boxes = prove(space, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
     if not equal:
         reason = None
         if equal is None:
-            reason = "time" if monotonic() >= deadline else "boxes"
+            reason = "time" if is_late() else "boxes"
             if space is not None and space.same:
                 reason = "rounding"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
@@ -68,10 +67,10 @@ def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def _labels_of_rows(models, given, deadline):
+def _labels_of_rows(models, given):
     """Compare what two classifiers answer to rows as they were given."""
     try:
-        for begin, (a, b) in given.answers(models, deadline=deadline):
+        for begin, (a, b) in given.answers(models):
             apart = np.flatnonzero(differ(a, b))
             if apart.size:
                 i = int(apart[0])
@@ -82,7 +81,7 @@ def _labels_of_rows(models, given, deadline):
     return Verification(True, None, None, 0, 0.0)
 
 
-def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max_boxes):
+def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers.
 
     `given` are the `Given` rows, if there are any.
@@ -91,7 +90,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
     columns, n_outputs = places_of(models)
     largest = 0.0
     if given is not None:
-        asked = _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline)
+        asked = _numbers_of_rows(models, given, columns, n_outputs, tolerance)
         if max_changes == 0 or asked.reason:
             return asked
         largest = asked.max_difference
@@ -101,19 +100,19 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
     closeness.found.largest = largest
     row_of, row = None, None
-    is_copy = closeness.proves_copy(deadline)
+    is_copy = closeness.proves_copy()
     if is_copy or max_changes is None:
         found = closeness.found
         if not is_copy:
-            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+            found = closeness.everywhere(np.random.default_rng(0), max_boxes)
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
         X = given.rounded(axes.row_dtype)
         found = closeness.found
         try:
-            cells, first = _cells_of(axes, X, deadline)
-            found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+            cells, first = _cells_of(axes, X)
+            found = closeness.near(cells[first], min(max_changes, len(axes.shape)))
         except Stopped:
             found.bound, found.reason = closeness.furthest(), "time"
         if found.cell is not None:
@@ -171,13 +170,13 @@ def closeness_of(models, inside, tolerance, near=False):
     return closeness
 
 
-def _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline):
+def _numbers_of_rows(models, given, columns, n_outputs, tolerance):
     """How far apart two models' numbers are on rows as they were given."""
     atol, rtol = tolerance
     method = "predict_proba" if models[0].is_classifier else "predict"
     largest, row, predictions, reason = 0.0, None, None, None
     try:
-        for begin, answers in given.answers(models, method, deadline):
+        for begin, answers in given.answers(models, method):
             own = [np.asarray(part, dtype=np.float64) for part in answers]
             own = [part if part.ndim == 2 else part[:, None] for part in own]
             a, b = side_by_side(own, columns, n_outputs)
@@ -276,7 +275,7 @@ def _add_up_alike(same, sums_of):
     return same is not None
 
 
-def _compare_near(forests, inside, given, max_changes, deadline):
+def _compare_near(forests, inside, given, max_changes):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
@@ -293,8 +292,8 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     X = given.rounded(axes.row_dtype)
     max_changes = min(max_changes, len(axes.shape))
     try:
-        cells, first = _cells_of(axes, X, deadline)
-        for row, found in points_apart(*models, cells[first], axes.shape, max_changes, deadline):
+        cells, first = _cells_of(axes, X)
+        for row, found in points_apart(*models, cells[first], axes.shape, max_changes):
             if len(row):
                 original = first[row[0]]
                 return (
@@ -307,10 +306,10 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     return True, None, None
 
 
-def _cells_of(axes, X, deadline):
+def _cells_of(axes, X):
     """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them.
 
-    Raises `Stopped` when the deadline has passed.
+    Raises `Stopped` when the time is over.
     """
     cells = np.ascontiguousarray(axes.encode_rows(X).T)
     return cells, np.sort(distinct_rows(cells)[0])

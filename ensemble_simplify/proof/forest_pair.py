@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.base import warn_out_of_time
-from ensemble_simplify.grid import Axes
+from ensemble_simplify.grid import Axes, time_left
 from ensemble_simplify.proof._certify import Certifier
 from ensemble_simplify.proof.changed_boxes import (
     changed_boxes,
@@ -29,10 +28,10 @@ NODE_SECONDS = 1e-6
 LATE_SECONDS = 1.0
 
 
-def may_begin(forests, deadline):
+def may_begin(forests) -> bool:
     """Whether forests can be put on a grid in time; nothing else can end it. Warns if not."""
     n_nodes = sum(forest.n_nodes for forest in forests)
-    if monotonic() + NODE_SECONDS * n_nodes <= deadline + LATE_SECONDS:
+    if NODE_SECONDS * n_nodes <= time_left() + LATE_SECONDS:
         return True
     warn_out_of_time(
         f"time_limit ends before a proof can begin: {n_nodes:,} nodes of trees take about "
@@ -134,15 +133,15 @@ class Space:
             self.wrong,
         )
 
-    def grow(self, deadline, max_leaves):
+    def grow(self, max_leaves):
         """A tree over the axes of the whole grid, see ``Certifier.grow``; None at a limit."""
-        return self.certifier.grow(*self.whole, deadline, max_leaves)
+        return self.certifier.grow(*self.whole, max_leaves)
 
-    def forecast_leaves(self, deadline, rng):
+    def forecast_leaves(self, rng) -> float:
         """Leaves that `grow` would come to without a limit; unbiased, from a sample of them."""
         seed = int(rng.integers(1 << 63))
         most = FORECAST_BOXES / self.forests[0].n_trees
-        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, deadline, most)
+        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, most)
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
 

@@ -7,13 +7,12 @@ of rows is therefore asked.
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
 
 from ensemble_simplify.base import safe_indexing
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import check_time
 
 # Rows that a model is asked about at once.
 BATCH = 1 << 17
@@ -35,14 +34,14 @@ class Given(NamedTuple):
         """The numbers of some dtype that they are rounded to, as float64."""
         return self.numbers.astype(dtype).astype(np.float64)
 
-    def answers(self, models, method="predict", deadline=np.inf):
+    def answers(self, models, method="predict", to_end=False):
         """Batches: the number of their first row, and what each model answers to them.
 
-        Raises `Stopped` between batches when the deadline has passed.
+        Raises `Stopped` between batches when the time is over, unless they are to go on to the end.
         """
         for begin in range(0, len(self.numbers), BATCH):
-            if begin and monotonic() >= deadline:
-                raise Stopped
+            if begin and not to_end:
+                check_time()
             part = slice(begin, begin + BATCH)
             X = self.X if len(self.numbers) <= BATCH else safe_indexing(self.X, part)
             yield begin, [model.ask_given(X, self.numbers[part], method) for model in models]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ensemble_simplify.grid import (
     FREE,
     CodedTrees,
     Stopped,
+    check_time,
     distinct_rows,
     in_boxes,
     leaves_of_cells,
@@ -64,7 +64,7 @@ class Lines:
         """Cells of all lines of a row; the row's own counts on each."""
         return int(self.first[-1])
 
-    def labels(self, cells, deadline=np.inf, from_axis=None):
+    def labels(self, cells, from_axis=None) -> np.ndarray:
         """Classes on the lines of some rows, by the forest's own arithmetic.
 
         Only lines along `from_axis`, intp of shape (n_rows,), and later axes are walked (None:
@@ -78,7 +78,7 @@ class Lines:
         Raises
         ------
         Stopped
-            When the deadline, on the clock of ``time.monotonic()``, has passed.
+            When the time is over.
         """
         labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
         if from_axis is None:
@@ -98,25 +98,24 @@ class Lines:
                 first=self.first,
                 outside=self.outside,
             )
-            if not walker.label(cells, from_axis, deadline, labels):
+            if not walker.label(cells, from_axis, labels):
                 raise Stopped
         rows, positions = np.nonzero(labels == UNSURE)
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, len(rows), step):
-            if monotonic() >= deadline:
-                raise Stopped
+            check_time()
             part = slice(i, i + step)
             asked = self.cells_at(cells[rows[part]], positions[part])
             labels[rows[part], positions[part]] = self.classes_of(asked)
         return labels
 
-    def batches(self, cells, deadline=np.inf, from_axis=None):
+    def batches(self, cells, from_axis=None):
         """Like `labels`, for few rows at a time: pairs of a slice of the rows and their classes."""
         step = max(1, BATCH_CELLS // self.n_positions)
         for i in range(0, len(cells), step):
             part = slice(i, i + step)
             begin = None if from_axis is None else from_axis[part]
-            yield part, self.labels(cells[part], deadline, begin)
+            yield part, self.labels(cells[part], begin)
 
     def common(self, labels):
         """Labels as int32; -1 for those that are free."""
@@ -133,22 +132,23 @@ class Lines:
         changed[np.arange(len(cells)), axis] = positions - self.first[axis]
         return changed
 
-    def classes_of(self, cells, deadline=np.inf):
+    def classes_of(self, cells, to_end=False) -> np.ndarray:
         """Class (intp) of some cells, int32 of shape (n, n_axes); `FREE` outside the domain.
 
-        Raises `Stopped` when the deadline has passed before all are looked at.
+        Raises `Stopped` when the time is over before all are looked at, unless that is to be done
+        `to_end`.
         """
-        labels = np.concatenate([self.decide(leaves) for leaves in self._leaves(cells, deadline)])
+        labels = np.concatenate([self.decide(leaves) for leaves in self._leaves(cells, to_end)])
         labels[in_boxes(cells, self.outside)] = FREE
         return labels
 
-    def _leaves(self, cells, deadline):
+    def _leaves(self, cells, to_end):
         """The leaves of some cells in all trees, in batches; of no cells, one batch."""
         cells = np.ascontiguousarray(cells, dtype=np.int32)
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, max(len(cells), 1), step):
-            if i and monotonic() >= deadline:
-                raise Stopped
+            if i and not to_end:
+                check_time()
             some = cells[i : i + step]
             leaves = np.empty((len(self.trees), len(some)), dtype=np.intp)
             leaves_of_cells(self.trees.nodes, self.trees.offsets, some, leaves)
@@ -184,7 +184,7 @@ class NumberLines(Lines):
         self.value = np.ascontiguousarray(forest.value)
         self._places: dict = {}
 
-    def labels(self, cells, deadline=np.inf, from_axis=None):
+    def labels(self, cells, from_axis=None) -> np.ndarray:
         """Labels on the lines of some rows: int32; -1 outside the domain, or not walked."""
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
@@ -199,7 +199,7 @@ class NumberLines(Lines):
             outside=self.outside,
         )
         steps = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
-        if not walker.steps(cells, from_axis, deadline, steps):
+        if not walker.steps(cells, from_axis, steps):
             raise Stopped
         # a stretch begins where a line does, where votes change, and beside what is free
         free = steps == FREE
@@ -214,12 +214,12 @@ class NumberLines(Lines):
         for i in range(0, len(rows), step):
             part = slice(i, i + step)
             asked = self.cells_at(cells[rows[part]], positions[part])
-            found[part] = self.classes_of(asked, deadline, is_inside=True)
+            found[part] = self.classes_of(asked, is_inside=True)
         return np.where(free, np.int32(-1), found[stretch] if len(found) else np.int32(-1))
 
-    def classes_of(self, cells, deadline=np.inf, is_inside=False):
+    def classes_of(self, cells, to_end=False, is_inside=False) -> np.ndarray:
         """Labels of some cells; -1 outside the domain, unless all are known to be inside."""
-        answers = self.answers_of(cells, deadline)
+        answers = self.answers_of(cells, to_end)
         kinds, place = np.unique(_as_bytes(answers), return_inverse=True)
         new = [self._places.setdefault(kind, len(self._places)) for kind in kinds.tolist()]
         labels = np.array(new, dtype=np.int32)[place]
@@ -227,9 +227,9 @@ class NumberLines(Lines):
             labels[in_boxes(cells, self.outside)] = -1
         return labels
 
-    def answers_of(self, cells, deadline=np.inf):
+    def answers_of(self, cells, to_end=False) -> np.ndarray:
         """Answers to some cells, float64 of shape (n, n_outputs)."""
-        return np.concatenate([self.answers(leaves) for leaves in self._leaves(cells, deadline)])
+        return np.concatenate([self.answers(leaves) for leaves in self._leaves(cells, to_end)])
 
     def common(self, labels):
         """They are as they should be."""
@@ -337,11 +337,11 @@ def _further(rows, cells, from_axis, shape, n):
                 yield from _further(row[part], changed[part], a + 1, shape, n - 1)
 
 
-def points_apart(one, two, cells, shape, max_changes, deadline=np.inf):
+def points_apart(one, two, cells, shape, max_changes):
     """Points near some rows on which two models differ; each is found once for each row near it.
 
     Each model over the same axes is a pair of its `Lines` and the common numbers of its classes,
-    int of shape (n_classes,). Raises `Stopped` when the deadline has passed.
+    int of shape (n_classes,). Raises `Stopped` when the time is over.
 
     Yields
     ------
@@ -351,15 +351,15 @@ def points_apart(one, two, cells, shape, max_changes, deadline=np.inf):
         Where they differ.
     """
     if max_changes == 0:
-        labels = [_common(m.classes_of(cells, deadline), numbers) for m, numbers in (one, two)]
+        labels = [_common(m.classes_of(cells), numbers) for m, numbers in (one, two)]
         found = np.flatnonzero(labels[0] != labels[1])
         yield found, cells[found]
         return
     lines = one[0]
     for row, walked, from_axis in walks(cells, shape, max_changes):
         pairs = zip(
-            one[0].batches(walked, deadline, from_axis),
-            two[0].batches(walked, deadline, from_axis),
+            one[0].batches(walked, from_axis),
+            two[0].batches(walked, from_axis),
             strict=True,
         )
         for (part, first), (_, second) in pairs:
@@ -437,10 +437,10 @@ class Neighbourhood:
     alike: np.ndarray | None = None
 
     @classmethod
-    def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf, rng=None):
+    def of(cls, lines, cells, max_changes, weights=None, rng=None):
         """The neighbourhood of rows: their cells, inside the domain, and weights (None: 1).
 
-        At most one change is allowed. When the deadline has passed, `Stopped` is raised; or, with
+        At most one change is allowed. When the time is over, `Stopped` is raised; or, with
         `rng`, rows are looked at in random order, and the lines of those that remain are left out.
         """
         first, place = distinct_rows(cells)
@@ -452,7 +452,7 @@ class Neighbourhood:
         labels, found = np.empty(len(cells), dtype=np.int32), [none]
         order = np.arange(len(cells)) if rng is None else rng.permutation(len(cells))
         try:
-            for part, on_lines in lines.batches(cells[order], deadline) if max_changes else ():
+            for part, on_lines in lines.batches(cells[order]) if max_changes else ():
                 rows = order[part]
                 own = on_lines[np.arange(len(rows)), lines.first[0] + cells[rows, 0]]
                 labels[rows] = lines.common(own)
@@ -467,8 +467,7 @@ class Neighbourhood:
                 raise
         unknown = ~seen if max_changes else seen
         if unknown.any():
-            until = np.inf if max_changes else deadline
-            labels[unknown] = lines.common(lines.classes_of(cells[unknown], until))
+            labels[unknown] = lines.common(lines.classes_of(cells[unknown], to_end=max_changes > 0))
         runs = np.concatenate(found)
         runs = np.ascontiguousarray(runs[np.argsort(runs[:, 0], kind="stable")])
         kinds = alike = None

@@ -14,12 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from sys import maxsize
-from time import monotonic
 
 import numpy as np
 from scipy.special import expit
 
-from ensemble_simplify.grid import in_boxes, leaves_of_cells, paint_lines
+from ensemble_simplify.grid import in_boxes, is_late, leaves_of_cells, paint_lines
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import walks
@@ -198,7 +197,7 @@ class Closeness:
         a, b = np.split(sums, 2, axis=1)
         return np.abs(a - b).max(axis=1)
 
-    def climb(self, rng, deadline=np.inf):
+    def climb(self, rng) -> None:
         """Move random cells, one coordinate after the other, to where the excess is largest."""
         shape = np.array(self.axes.shape)
         cells = rng.integers(shape, size=(STARTS, len(shape))).astype(np.int32)
@@ -208,7 +207,7 @@ class Closeness:
         for _ in range(0 if same else SWEEPS):
             before = cells.copy()
             for axis in rng.permutation(len(shape)):
-                if monotonic() >= deadline:
+                if is_late():
                     break
                 excess, _ = self._on_lines(cells, axis)
                 own = excess[np.arange(len(cells)), cells[:, axis]]
@@ -225,20 +224,20 @@ class Closeness:
         if len(cells):
             self.ask(cells)
 
-    def proves_copy(self, deadline=np.inf):
+    def proves_copy(self) -> bool:
         """Whether the models are a copy of one another; where so, `found` says it."""
         if not self.is_copy:
             return False
         largest = self.found.largest
         # what is not read of the models would show here
-        self.climb(np.random.default_rng(0), deadline)
+        self.climb(np.random.default_rng(0))
         if self.found.cell is None:
             self.found = Found(True, None, largest, largest)
             return True
         self.found = Found(largest=largest)
         return False
 
-    def near(self, cells, max_changes, deadline=np.inf):
+    def near(self, cells, max_changes) -> Found:
         """Compare the models at every point near some rows, cells of shape (n_rows, n_axes).
 
         At least one change is allowed.
@@ -247,7 +246,7 @@ class Closeness:
         # a bound on every point, until all points near the rows have been seen
         found.bound = self.furthest()
         for i in range(0, len(cells), ASKED):
-            if monotonic() >= deadline:
+            if is_late():
                 found.reason = "time"
                 return found
             apart = self.ask(cells[i : i + ASKED])
@@ -261,7 +260,7 @@ class Closeness:
             for i in range(0, len(walked), step):
                 part = slice(i, i + step)
                 for axis in range(len(shape)):
-                    if monotonic() >= deadline:
+                    if is_late():
                         found.reason = "time"
                         return found
                     on = np.flatnonzero(from_axis[part] <= axis)
@@ -270,13 +269,13 @@ class Closeness:
                     here = np.ascontiguousarray(walked[part][on])
                     excess, difference = self._on_lines(here, axis)
                     lines = rows[part][on], here, axis
-                    if not self._look_at(*lines, excess, difference, deadline):
+                    if not self._look_at(*lines, excess, difference):
                         return found
                     top = max(top, float(difference.max()))
         found.outcome, found.bound = True, top + self.margin
         return found
 
-    def _look_at(self, rows, cells, axis, excess, difference, deadline):
+    def _look_at(self, rows, cells, axis, excess, difference):
         """Ask the models where lines come close to the tolerance; False if that ends the search."""
         chosen = np.zeros(excess.shape, dtype=bool)
         if difference.max() > self.found.largest + 2.0 * self.margin:
@@ -286,7 +285,7 @@ class Closeness:
         # the furthest first
         order = np.argsort(-excess[at, position], kind="stable")
         for i in range(0, len(order), ASKED):
-            if monotonic() >= deadline:
+            if is_late():
                 self.found.reason = "time"
                 return False
             part = order[i : i + ASKED]
@@ -333,13 +332,13 @@ class Closeness:
             return self.atol
         return self.atol + self.rtol * self._largest(self.leaves[1], self.start[1])
 
-    def everywhere(self, rng, deadline=np.inf, max_boxes=maxsize):
+    def everywhere(self, rng, max_boxes=maxsize) -> Found:
         """Compare the models at every point of the domain."""
         found = self.found
         found.bound = self.furthest()
-        self.climb(rng, deadline)
-        self._decide(deadline, max_boxes)
-        self._bracket(deadline, max_boxes)
+        self.climb(rng)
+        self._decide(max_boxes)
+        self._bracket(max_boxes)
         return found
 
     def _is_settled(self):
@@ -350,7 +349,7 @@ class Closeness:
             self.found.outcome = True
         return self.found.outcome is not None
 
-    def _decide(self, deadline, max_boxes):
+    def _decide(self, max_boxes) -> None:
         """Lower the bar to the tolerance."""
         found = self.found
         if self._is_settled():
@@ -358,7 +357,7 @@ class Closeness:
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
         for level, limit in [*((b, maxsize) for b in bars), (bar, maxsize), (last, GREY_BOXES)]:
-            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes, self.rtol)
+            below, reason = self._is_below(level, self.ask, limit, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
                 return
@@ -372,7 +371,7 @@ class Closeness:
         found.outcome = True
         found.bound = min(found.bound, self._most_allowed())
 
-    def _bracket(self, deadline, max_boxes):
+    def _bracket(self, max_boxes) -> None:
         """Close in on the largest difference, as far as little effort goes."""
         found = self.found
         beyond, n_failed = 0.0, 0
@@ -381,7 +380,7 @@ class Closeness:
             if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
                 break
             level = 0.5 * (low + found.bound)
-            below, reason = self._is_below(level, self._raises, BRACKET_BOXES, deadline, max_boxes)
+            below, reason = self._is_below(level, self._raises, BRACKET_BOXES, max_boxes)
             if reason is None:
                 found.bound = min(found.bound, below)
                 continue
@@ -399,7 +398,7 @@ class Closeness:
         self._note(cells, a, b)
         return np.abs(a - b).max(axis=1) > known
 
-    def settle(self, box, deadline, max_boxes):
+    def settle(self, box, max_boxes) -> bool | None:
         """Whether all answers in a box are within `atol`, or none are; None: neither is proven.
 
         `rtol` is not looked at.
@@ -411,7 +410,7 @@ class Closeness:
         if not is_beyond:
             limit = self.n_boxes + max_boxes
             bar = self.atol - self.margin
-            bound, _ = self._is_below(bar, self._beyond, max_boxes, deadline, limit, box=box)
+            bound, _ = self._is_below(bar, self._beyond, max_boxes, limit, box=box)
             return True if bound < np.inf else None
         for forms, start, need in self._all_above():
             cells = self.search.find(
@@ -420,7 +419,6 @@ class Closeness:
                 need,
                 box=box,
                 judge=lambda cells: ~self._beyond(cells),
-                deadline=deadline,
                 max_boxes=max_boxes,
             )
             if not len(cells) and self.search.stopped is None:
@@ -442,12 +440,12 @@ class Closeness:
         for forms, start, need in self._cases(self.atol + self.margin, 0.0):
             yield -forms, -start, -need
 
-    def _is_below(self, bar, judge, limit, deadline, max_boxes, rtol=0.0, box=None):
+    def _is_below(self, bar, judge, limit, max_boxes, rtol=0.0, box=None):
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
         for forms, start, need in self._cases(bar, rtol):
             for i, part in enumerate(self.boxes if box is None else (box,)):
-                if i and monotonic() >= deadline:
+                if i and is_late():
                     return np.inf, "time"
                 room = max_boxes - self.n_boxes
                 if room <= 0:
@@ -460,7 +458,6 @@ class Closeness:
                     outside=self.outside,
                     judge=judge,
                     are_odds=self.are_odds,
-                    deadline=deadline,
                     max_boxes=min(limit, room),
                 )
                 self.n_boxes += self.search.n_boxes

@@ -15,7 +15,7 @@ import numpy as np
 
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.joined_trees import without_equal_leaves
-from ensemble_simplify.proof.numeric_difference import BARS, GREY_BOXES, Closeness
+from ensemble_simplify.proof.numeric_difference import BARS, GREY_BOXES, Closeness, Found
 
 # Boxes, as a multiple of those searched before, that may be searched for rises up to rounding.
 MORE_GREY = 4
@@ -162,7 +162,7 @@ class Rise(Closeness):
                 pair = [k, -1]
                 yield np.ascontiguousarray(numbers[:, pair]), start[pair], np.array([bar, 0.5])
 
-    def _decide(self, deadline, max_boxes):
+    def _decide(self, max_boxes) -> None:
         found = self.found
         if self._is_settled():
             return
@@ -179,7 +179,7 @@ class Rise(Closeness):
                     break
                 limit = max(GREY_BOXES, MORE_GREY * self.n_boxes)
                 self.search, self.is_grey = self._all[1], True
-            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
+            below, reason = self._is_below(level, self.ask, limit, max_boxes)
             if found.cell is not None:
                 found.outcome = False
                 return
@@ -199,13 +199,13 @@ class Rise(Closeness):
         step = 2.0**-21 / max(vote.n_trees, vote.scale)
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
-    def decide(self, rng, deadline=np.inf, max_boxes=maxsize):
+    def decide(self, rng, max_boxes=maxsize) -> Found:
         """Whether no rise is larger than the gap, at any point that counts.
 
         Random cells are moved to larger rises first, unless `rng` is None.
         """
         self.found.bound = self.furthest()
         if rng is not None and self.boxes is Closeness.boxes:
-            self.climb(rng, deadline)
-        self._decide(deadline, max_boxes)
+            self.climb(rng)
+        self._decide(max_boxes)
         return self.found

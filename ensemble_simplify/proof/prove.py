@@ -6,11 +6,9 @@ Boxes are settled by bounds on the restricted trees of each model (`_certify`), 
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 
-from ensemble_simplify.grid import paint_lines
+from ensemble_simplify.grid import is_late, limits, paint_lines, time_left
 
 # Boxes searched with bounds on each model alone, before the bounds on both together are tried.
 FIRST_BOXES = 2000
@@ -34,7 +32,7 @@ TIE_TREE = 250.0
 TIE_SCORE = 15.0
 
 
-def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
+def prove(space, max_boxes, near_ties=True, boxes=None):
     """Prove that no cell of the domain has two wrong answers, or find such a cell.
 
     Two different answers are wrong, unless the space says which pairs are.
@@ -43,8 +41,6 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
     ----------
     space : Space
         Of two forests.
-    deadline : float
-        On the clock of ``time.monotonic()``.
     max_boxes : int
     near_ties : bool
         Whether to look for a difference near ties first, which can take seconds.
@@ -63,18 +59,19 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
     if boxes is None and space.changed is not None:
         stack = space.changed
         if near_ties:
-            n_boxes, cells = _search_ties(space, deadline)
+            with limits(TIE_SHARE * time_left()):
+                n_boxes, cells = _search_ties(space)
             if cells is not None:
                 return False, cells, n_boxes
     for lo, hi in stack:
         equal, first = None, FIRST_BOXES
         while equal is None:
             left = max_boxes - n_boxes
-            if monotonic() >= deadline or left <= 0:
+            if is_late() or left <= 0:
                 return None, None, n_boxes
             # a bound on each vote alone is all it takes for most pairs
             limit = left if space.pair is None else min(left, first)
-            equal, cells, looked_at = certify(space, lo, hi, deadline, limit)
+            equal, cells, looked_at = certify(space, lo, hi, limit)
             n_boxes += looked_at
             if equal is not None or space.pair is None:
                 break
@@ -82,7 +79,7 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
             if boxes is not None or space.changed is not None:
                 # subtrees that are equal tell more there, if the two are alike in most of the box
                 box, left = (lo, hi), min(left, first)
-            equal, cells = space.pair.refute(box, deadline, left)
+            equal, cells = space.pair.refute(box, left)
             n_boxes += space.pair.n_boxes
             first *= MORE_BOXES
         if not equal:
@@ -90,15 +87,15 @@ def prove(space, deadline, max_boxes, near_ties=True, boxes=None):
     return True, None, n_boxes
 
 
-def certify(space, lo, hi, deadline, max_boxes):
+def certify(space, lo, hi, max_boxes):
     """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
     stack = [(lo, hi)]
     n_boxes = 0
     while stack:
         lo, hi = stack.pop()
-        if monotonic() >= deadline or n_boxes >= max_boxes:
+        if is_late() or n_boxes >= max_boxes:
             return None, None, n_boxes
-        equal, _, cells = space.certifier.prove(lo, hi, deadline, max_boxes - n_boxes)
+        equal, _, cells = space.certifier.prove(lo, hi, max_boxes - n_boxes)
         n_boxes += space.certifier.n_boxes
         if equal is None:
             return None, None, n_boxes
@@ -122,7 +119,7 @@ def certify(space, lo, hi, deadline, max_boxes):
     return True, None, n_boxes
 
 
-def _search_ties(space, deadline):
+def _search_ties(space):
     """Look for a cell on which two changed models differ, where the first is nearly tied.
 
     From random cells in the boxes outside of which the models are equal, one coordinate after the
@@ -133,7 +130,6 @@ def _search_ties(space, deadline):
     None.
     """
     rng = np.random.default_rng(0)
-    deadline = TIE_SHARE * deadline + (1.0 - TIE_SHARE) * monotonic()
     n_boxes, work = 0, 0.0
     forest, shape = space.forests[0], space.axes.shape
     for _ in range(TIE_STARTS):
@@ -146,7 +142,7 @@ def _search_ties(space, deadline):
                     if space.outside is None or _box_around(cells[at], *space.outside) is None:
                         return n_boxes, cells[at : at + 1]
                 for axis in rng.permutation(np.flatnonzero(lo < hi)):
-                    if monotonic() >= deadline or work >= TIE_WORK:
+                    if is_late() or work >= TIE_WORK:
                         return n_boxes, None
                     a_line = TIE_TREE * forest.n_trees + TIE_SCORE * forest.n_scores * shape[axis]
                     work += TIE_MOVE + TIE_CELLS * a_line

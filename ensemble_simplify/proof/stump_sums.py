@@ -10,11 +10,9 @@ leads (Lagrange). `near_ties` finds the points at which one such sum is zero but
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import check_time
 
 # Mixtures of the two leads that bound the rest, as powers of two around the best one.
 MIXTURES = 2.0 ** np.array(sorted(np.arange(-4.0, 4.01, 0.25), key=abs))
@@ -28,12 +26,12 @@ class TooMany(Exception):
     """More partial sums than are listed."""
 
 
-def both_lead(one, two, start, slack, deadline=np.inf):
+def both_lead(one, two, start, slack):
     """Points at which the first sum and the second are both not negative.
 
     `one` and `two` are lists of float64 arrays of shape (n_cells of the axis,); for each sum,
     `start` says where it begins, and `slack` how far below zero still counts. Raises `TooMany`, or
-    `Stopped` when the deadline has passed.
+    `Stopped` when the time is over.
 
     Returns
     -------
@@ -51,7 +49,7 @@ def both_lead(one, two, start, slack, deadline=np.inf):
     f, g = np.array([start[0]]), np.array([start[1]])
     history = []
     for step, a in enumerate(order):
-        _stop_after(deadline)
+        check_time()
         choices = _undominated(one[a], two[a])
         parent = np.repeat(np.arange(len(f)), len(choices))
         cell = np.tile(choices, len(f))
@@ -74,7 +72,7 @@ def both_lead(one, two, start, slack, deadline=np.inf):
     return cells
 
 
-def near_ties(parts, start, slack, deadline=np.inf):
+def near_ties(parts, start, slack):
     """Points at which a sum of functions of one feature each is all but zero.
 
     The two halves of the axes meet in the middle: all sums of each half are listed, and then the
@@ -82,11 +80,11 @@ def near_ties(parts, start, slack, deadline=np.inf):
 
     `parts` are float64 arrays of shape (n_cells of the axis,), `start` is where the sum begins, and
     `slack` the largest size of a sum that counts. The points are cells, int32 of shape (n, n_axes).
-    Raises `TooMany`, or `Stopped` when the deadline has passed.
+    Raises `TooMany`, or `Stopped` when the time is over.
     """
     halves = _even_halves([len(part) for part in parts])
     sums, others = (_all_sums([parts[a] for a in half]) for half in halves)
-    pairs = _close_pairs(sums, -others - start, slack, deadline)
+    pairs = _close_pairs(sums, -others - start, slack)
     cells = np.zeros((len(pairs[0]), len(parts)), dtype=np.int32)
     for half, places in zip(halves, pairs, strict=True):
         if half:
@@ -115,11 +113,11 @@ def _all_sums(parts):
     return total
 
 
-def _close_pairs(sums, wanted, slack, deadline):
+def _close_pairs(sums, wanted, slack):
     """Places of sums and of wanted numbers: all pairs that differ by at most `slack`."""
     i, j = np.arange(len(sums)), np.arange(len(wanted))
     if min(len(sums), len(wanted)) > FEW:
-        i, j = _those_in_pairs(sums, wanted, slack, deadline)
+        i, j = _those_in_pairs(sums, wanted, slack)
     i = i[np.argsort(sums[i])]
     rising, wanted = sums[i], wanted[j]
     # the sums that are close to a wanted number follow one another
@@ -132,24 +130,19 @@ def _close_pairs(sums, wanted, slack, deadline):
     return i[np.arange(n_pairs) + np.repeat(begin - n_before, count)], np.repeat(j, count)
 
 
-def _those_in_pairs(sums, wanted, slack, deadline):
+def _those_in_pairs(sums, wanted, slack):
     """Places of the sums and of the wanted numbers that are in some pair; most are in none.
 
     Numbers alone are sorted much faster than numbers with their places. So the wanted numbers in
     pairs are found without their places, and only then the places of these few.
     """
     rising, close = np.sort(sums), np.sort(wanted)
-    _stop_after(deadline)
+    check_time()
     begin = np.searchsorted(rising, close - slack, side="left")
     close = close[np.searchsorted(rising, close + slack, side="right") > begin]
-    _stop_after(deadline)
+    check_time()
     in_pair = _within(sums, close - slack, close + slack), _within(wanted, close, close)
     return [np.flatnonzero(mask) for mask in in_pair]
-
-
-def _stop_after(deadline):
-    if monotonic() >= deadline:
-        raise Stopped
 
 
 def _within(numbers, least, most):

@@ -20,17 +20,17 @@ from ensemble_simplify.base import (
     StrOptions,
     check_column_names,
     check_missing,
-    deadline_after,
     validate_params,
 )
 from ensemble_simplify.evidence import Claim, Near
-from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.grid import Domain, limited, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
 from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_forests, common_table
 
 
+@limited
 @validate_params(
     {
         "voting": [StrOptions({"estimator", "hard"})],
@@ -184,7 +184,7 @@ def verify(
     >>> outcome.equal, round(outcome.max_difference, 4), round(outcome.max_difference_bound, 4)
     (True, 0.0005, 0.0005)
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     models = [Model.of(model, voting=voting) for model in (model_a, model_b)]
     tolerance = _tolerance(models, voting, atol, rtol)
     if (X is None) != (max_changes is None):
@@ -204,11 +204,11 @@ def verify(
         inside.check_rows(rows)
     for model in models:
         check_missing(inside, model)
-    limits = deadline, maxsize if max_boxes is None else max_boxes
+    max_boxes = maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, given, max_changes, *limits)
+        outcome = compare_numbers(models, inside, tolerance, given, max_changes, max_boxes)
     else:
-        outcome = compare_labels(models, inside, given, max_changes, *limits)
+        outcome = compare_labels(models, inside, given, max_changes, max_boxes)
     row = outcome.counterexample
     claim = None
     if outcome.equal is not None:

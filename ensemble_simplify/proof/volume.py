@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import cell_shares
+from ensemble_simplify.grid import cell_shares, is_late, time_left
 
 # Boxes that are settled or halved without a time limit.
 BOXES = 20_000
@@ -81,7 +80,7 @@ def drawn(low, high, integer, rounds, n, rng):
     return np.clip(points, low, high)
 
 
-def settled_volume(settle, axes, box, finer, deadline, first_boxes=FIRST_BOXES):
+def settled_volume(settle, axes, box, finer, first_boxes=FIRST_BOXES):
     """Bounds on the share of a box on which something is so.
 
     Parameters
@@ -93,9 +92,8 @@ def settled_volume(settle, axes, box, finer, deadline, first_boxes=FIRST_BOXES):
         Lower and upper ends, and which features are whole numbers.
     finer : bool
         Whether models compare numbers that are finer than the cells of the axes.
-    deadline : float
     first_boxes : int
-        Boxes after which the search ends, without a deadline, where hardly any volume is settled.
+        Boxes after which the search ends where hardly any volume is settled, and time has no limit.
 
     Returns
     -------
@@ -106,8 +104,8 @@ def settled_volume(settle, axes, box, finer, deadline, first_boxes=FIRST_BOXES):
     open_, n_boxes = [], 0
     _push(open_, shares, *axes.whole)
     yes = no = 0.0
-    while open_ and n_boxes < BOXES and monotonic() < deadline:
-        if n_boxes == first_boxes and deadline == np.inf and yes + no < LEAST_SETTLED:
+    while open_ and n_boxes < BOXES and not is_late():
+        if n_boxes == first_boxes and time_left() == np.inf and yes + no < LEAST_SETTLED:
             break
         n_boxes += 1
         share, _, lo, hi = heapq.heappop(open_)

@@ -13,11 +13,10 @@ rounding: points within the margins are decided by the ensembles' own ``predict`
 from __future__ import annotations
 
 from sys import maxsize
-from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import Stopped, check_time, is_late
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
@@ -128,7 +127,7 @@ class PairOfVotes:
         """What a point needs at which the first forest answers a label, the second another."""
         return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
 
-    def refute(self, box=None, deadline=np.inf, max_boxes=maxsize):
+    def refute(self, box=None, max_boxes=maxsize):
         """Look for a cell on which the forests' own answers differ, or are wrong.
 
         `box` says where to look; None: everywhere.
@@ -149,14 +148,13 @@ class PairOfVotes:
         for limit in ROUNDS:
             left = []
             for a, b in pairs:
-                if monotonic() >= deadline or self.n_boxes >= max_boxes:
+                if is_late() or self.n_boxes >= max_boxes:
                     return None, none
                 cells = self.search.find(
                     *self.case(a, b),
                     box=box,
                     outside=self.outside,
                     judge=self.differ,
-                    deadline=deadline,
                     max_boxes=min(limit, max_boxes - self.n_boxes),
                 )
                 self.n_boxes += self.search.n_boxes
@@ -169,14 +167,14 @@ class PairOfVotes:
                 return True, none
             if limit == ROUNDS[0] and box is None:
                 try:
-                    pairs, cells = self._separable(pairs, deadline)
+                    pairs, cells = self._separable(pairs)
                 except Stopped:
                     return None, none
                 if len(cells) or not pairs:
                     return not len(cells), cells[:1]
         return None, none
 
-    def _separable(self, pairs, deadline):
+    def _separable(self, pairs):
         """Pairs of classes that sums of functions of one feature leave open, and refuting cells."""
         none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
         if self.trees.axis_of is None or self.outside is not None:
@@ -203,10 +201,10 @@ class PairOfVotes:
                 if is_same:
                     # the same but for a factor: one says a and the other b only where both are tied
                     most = max(*slack, (max(slack) + float(apart)) / m) + error
-                    cells = near_ties(tables[0], one[1], most, deadline)
+                    cells = near_ties(tables[0], one[1], most)
                     listed.add(frozenset((a, b)))
                 elif two_classes:
-                    cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
+                    cells = both_lead(*tables, (one[1], two[1]), slack)
                     if len(cells):
                         left.append((a, b))
                 else:
@@ -214,16 +212,15 @@ class PairOfVotes:
             except TooMany:
                 left.append((a, b))
                 continue
-            found = self._refuting(cells, deadline)
+            found = self._refuting(cells)
             if len(found):
                 return left, found
         return left, none
 
-    def _refuting(self, cells, deadline):
+    def _refuting(self, cells):
         """The first of some cells on which the forests' own answers differ, if there is one."""
         for i in range(0, len(cells), ASKED):
-            if monotonic() >= deadline:
-                raise Stopped
+            check_time()
             part = cells[i : i + ASKED]
             differ = self.differ(part)
             if differ.any():

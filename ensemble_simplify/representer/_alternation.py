@@ -164,7 +164,9 @@ class Alternation:
         else:
             cost = totals[:, -2] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
             cost = impurity = np.maximum(cost, 0.0)
-            mean = mean + self._centre
+            # what was taken off and is added again can leave the answers by a rounding
+            least, most = rows.answers.min(axis=0), rows.answers.max(axis=0)
+            mean = np.clip(mean + self._centre, least, most)
         tree = GrownTree(
             nodes=sized_nodes(nodes.column[kept]),
             splits=[self._split(nodes, t) for t in kept],

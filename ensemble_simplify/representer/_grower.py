@@ -438,7 +438,8 @@ def _read(tree, sample):
         mean[:, tree.classes_] = value[:, 0] / value[:, 0].sum(axis=1, keepdims=True)
         cost = 1.0 - mean.max(axis=1)
     else:
-        mean[:] = value[:, :, 0]
+        # scikit-learn adds up one side and subtracts: a mean can leave the answers by a rounding
+        mean[:] = np.clip(value[:, :, 0], sample.answers.min(axis=0), sample.answers.max(axis=0))
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
     missing_left = np.zeros(nodes.n_nodes, dtype=bool)

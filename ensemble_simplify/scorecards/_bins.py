@@ -9,16 +9,14 @@ Newton's method, on patterns: rows in the same bins of all columns in use have t
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy.special import log_expit
 
-from ensemble_simplify.grid import code_columns
+from ensemble_simplify.grid import code_columns, is_late, sums_of_bins
 from ensemble_simplify.scorecards._card import Card, Term
-from ensemble_simplify.scorecards._sums import sums_of_bins
 
 # Candidate bins of a column.
 _BINS = 64
@@ -88,9 +86,8 @@ def card_path(
     interactions=0,
     monotone=None,
     min_samples_bin=1,
-    deadline=np.inf,
 ):
-    """Cards of all sizes for weighted rows that are labelled.
+    """Cards of all sizes for weighted rows that are labelled, as many as the limit of time allows.
 
     Parameters
     ----------
@@ -115,8 +112,6 @@ def card_path(
         free. For one score only. Gaps are free.
     min_samples_bin : float
         Real rows that a bin of numbers holds at least.
-    deadline : float
-        When to stop, by `time.monotonic`.
 
     Returns
     -------
@@ -125,7 +120,7 @@ def card_path(
     """
     search = _Search(X, weight, target, link, real, monotone, min_samples_bin)
     max_features = X.shape[1] if max_features is None else max_features
-    return search.path(max_bins, max_features, interactions, deadline)
+    return search.path(max_bins, max_features, interactions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,11 +473,11 @@ class _Search:
                 best = tried
         return best
 
-    def _add_grids(self, best, max_bins, max_features, n_pairs, deadline):
+    def _add_grids(self, best, max_bins, max_features, n_pairs):
         """Give cards of every size a pair where that is better than more cuts."""
         for _ in range(n_pairs):
             for n_bins, fitted in sorted(best.items()):
-                if n_bins + 4 > max_bins or time.monotonic() >= deadline:
+                if n_bins + 4 > max_bins or is_late():
                     break
                 other = self._with_grid(fitted, max_features)
                 if other is not None and (
@@ -490,7 +485,7 @@ class _Search:
                 ):
                     best[n_bins + 4] = other
 
-    def path(self, max_bins, max_features, n_pairs, deadline):
+    def path(self, max_bins, max_features, n_pairs):
         best = {}
 
         def note(fitted):
@@ -500,7 +495,7 @@ class _Search:
 
         fitted = self.fit((), np.zeros((1, self.n_scores)), _MOST_STEPS)
         note(fitted)
-        while time.monotonic() < deadline:
+        while not is_late():
             larger = self._added(fitted, max_bins - self.n_bins(fitted.cuts), max_features)
             if larger is None or not _is_lower(larger.loss, fitted.loss):
                 break
@@ -508,10 +503,10 @@ class _Search:
             note(fitted)
             for _ in range(_MOST_EXCHANGED):
                 other = self._exchanged(fitted, max_features, note)
-                if other is None or time.monotonic() >= deadline:
+                if other is None or is_late():
                     break
                 fitted = other
-        self._add_grids(best, max_bins, max_features, n_pairs, deadline)
+        self._add_grids(best, max_bins, max_features, n_pairs)
         path, lowest = [], np.inf
         for n_bins in sorted(best):
             if _is_lower(best[n_bins].loss, lowest):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -27,13 +26,12 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.grid import limited, limits, time_left
+from ensemble_simplify.grid import is_late, limited, limits, time_left
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
 from ensemble_simplify.scorecards._card import Card
-from ensemble_simplify.scorecards._edges import with_short_edges
-from ensemble_simplify.scorecards._points import rounded, score_table
+from ensemble_simplify.scorecards._points import rounded, score_table, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
 
 # With a time limit: the share of it for labelling rows.
@@ -147,13 +145,12 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             The fitted estimator.
         """
         found = self._material(X, y, sample_weight, self._resolve_target())
-        deadline = time.monotonic() + time_left()
         with limits(_LABELLING_SHARE * time_left()):
             sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
-        self._steps = self._learn(sample.rows(), deadline)
-        if not sample.is_complete or time.monotonic() >= deadline:
+        self._steps = self._learn(sample.rows())
+        if not sample.is_complete or is_late():
             warn_out_of_time(
                 f"time_limit={self.time_limit} ended the search for bins. Raise it, or ask for "
                 "less: a smaller max_bins or n_samples."
@@ -193,7 +190,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 "no order. Leave it out, or make it an ordered categorical column."
             )
 
-    def _learn(self, rows, deadline):
+    def _learn(self, rows):
         """The path of cards for rows with answers, the largest first."""
         real = np.zeros(len(rows.X))
         real[: rows.n_real] = 1.0
@@ -208,7 +205,6 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             interactions=self.interactions,
             monotone=self._directions,
             min_samples_bin=self.min_samples_bin if rows.n_real else 0,
-            deadline=deadline,
         )
 
     def _gather(self, found):

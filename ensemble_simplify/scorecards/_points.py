@@ -1,4 +1,4 @@
-"""Whole numbers for the points of a card, few and small, that keep the classes.
+"""Short numbers for a card: whole points, few and small, that keep the classes, and short edges.
 
 `rounded` tries scales from small to large. At each, points are rounded, the cut-off is chosen
 anew, and single points are moved by one where that mends classes, until no more rows than promised
@@ -9,6 +9,7 @@ points never has fewer afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -24,6 +25,8 @@ LISTED = 1 << 16
 # Rows of independent columns may change so many times as often as the rows may: then no more of new
 # rows change than promised; without this, twice as many, and on few rows more.
 _SPARE = 2.0
+# Digits that tell all doubles apart.
+_ALL = 17
 # Numbers are rounded to 1, 2 or 5 times a power of ten.
 _NICE = (5.0, 2.0, 1.0)
 
@@ -526,3 +529,50 @@ def _multiples(numbers, unit):
     whole = np.rint(np.asarray(numbers) / unit)
     digits = max(0, -int(np.floor(np.log10(unit))))
     return np.round(whole * unit, digits) + 0.0
+
+
+# ------------------------------------------------------------------- edges
+
+
+def with_short_edges(card, X, is_number):
+    """The card with edges of as few digits as part some rows as before.
+
+    Parameters
+    ----------
+    card : Card
+    X : float64 array of shape (n_rows, n_columns)
+        Rows whose bins stay.
+    is_number : bool array of shape (n_columns,)
+        Columns of which edges are shortened; those of codes stay.
+    """
+    known = {}
+
+    def shortened(j, edges):
+        if not is_number[j] or not len(edges):
+            return edges
+        if j not in known:
+            values = np.unique(X[:, j])
+            known[j] = values[np.isfinite(values)]
+        short = np.array([_between(known[j], edge) for edge in edges.tolist()])
+        # bins without a row between them could become one
+        return short if (np.diff(short) > 0).all() else edges
+
+    terms = [
+        replace(term, edges=tuple(map(shortened, term.columns, term.edges))) for term in card.terms
+    ]
+    return replace(card, terms=terms)
+
+
+def _between(values, edge):
+    """The number of the fewest digits from the last value up to an edge to before the next one."""
+    place = int(np.searchsorted(values, edge, side="right"))
+    if place in (0, len(values)):
+        return edge
+    low, after = float(values[place - 1]), float(values[place])
+    if low <= 0.0 < after:
+        return 0.0
+    exact = Decimal(low)
+    shorter = (
+        float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, _ALL + 1)
+    )
+    return next((short for short in shorter if low <= short < after), edge)

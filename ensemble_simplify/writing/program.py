@@ -144,7 +144,7 @@ class _Writer:
 
     def __init__(self, forest, estimator):
         self.forest, self.estimator = forest, estimator
-        self.program = Program()
+        self.program, self.noted = Program(), {}
 
     def refuse(self, what, remedy):
         raise TypeError(f"{name_of(self.estimator)} {what}, which cannot be written. {remedy}")
@@ -245,8 +245,11 @@ class _Writer:
 
     def _noted(self, vote):
         """The number of the label of a member among those of the program."""
-        self.program.labels.append(self.label(vote))
-        return len(self.program.labels) - 1
+        # labels and probabilities of the whole may both ask for it
+        if id(vote) not in self.noted:
+            self.program.labels.append(self.label(vote))
+            self.noted[id(vote)] = len(self.program.labels) - 1
+        return self.noted[id(vote)]
 
     def label(self, vote):
         """What `decision.labels_of` answers."""

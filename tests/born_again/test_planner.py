@@ -169,7 +169,7 @@ def test_upper_splits(monkeypatch):
         X, y = loader(return_X_y=True)
         forest = RandomForestClassifier(6, max_depth=3, random_state=seed).fit(X, y)
         problem = read_problem(read_forest(forest))
-        first = CellTree(problem.space.grow(np.inf, 10**6))
+        first = CellTree(problem.space.grow(10**6))
         rng = np.random.default_rng(0)
         cells = rng.integers(0, problem.trees.shape, (5000, len(problem.trees.shape)), np.int32)
         labels = problem.trees.labels_of(cells)
@@ -202,7 +202,7 @@ def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
     cells = np.indices(table.shape, dtype=np.int32).reshape(table.ndim, -1).T.copy()
     steps = refinement.Refinement(
         problem.trees,
-        CellTree(problem.space.grow(np.inf, 10**6)),
+        CellTree(problem.space.grow(10**6)),
         objective,
         max_bytes=1e9,
         deadline=np.inf,

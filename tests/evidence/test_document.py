@@ -30,7 +30,8 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.evidence import NoEvidence, checker, matches
+from ensemble_simplify.evidence import NoEvidence, checker, document, matches
+from ensemble_simplify.grid import Stopped, limits
 
 X, Y = load_iris(return_X_y=True)
 FRAME, VALUE = load_diabetes(return_X_y=True, as_frame=True)
@@ -236,6 +237,39 @@ def test_nothing_is_written_without_a_proof(tmp_path):
     with pytest.raises(NoEvidence, match="undecided"):
         undecided.save(path)
     assert not any(tmp_path.iterdir())
+
+
+def test_a_limit_of_time_holds_for_all_that_save_does(tmp_path, monkeypatch):
+    path = tmp_path / "evidence.json"
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
+    other = RandomForestClassifier(5, max_depth=3, random_state=1).fit(X, Y)
+    everywhere, near = verify(model, model), verify(model, model, X=X[:5], max_changes=1)
+    refuted = verify(model, other)
+    # a limit that is over ends it before anything is written down, whatever the proof is of
+    written = document.model_in_json
+    monkeypatch.setattr(document, "model_in_json", lambda *_: pytest.fail("went on"))
+    for outcome in (everywhere, near, refuted):
+        with limits(-1), pytest.raises(TimeLimitError, match="time_limit"):
+            outcome.save(path, time_limit=10.0)
+    # and so does one that ends in the course of it, the check of the file included
+    monkeypatch.setattr(document, "model_in_json", written)
+    for outcome in (everywhere, near, refuted):
+        n_asked = []
+        monkeypatch.setattr(document, "check_time", lambda n=n_asked: n.append(0))
+        outcome.save(path)
+        path.unlink()
+        assert len(n_asked) > 12, "asked at the start, by each model, entry and block of boxes"
+        for last in range(1, len(n_asked)):
+            moments = iter([None] * last)
+
+            def over(moments=moments):
+                if next(moments, True):
+                    raise Stopped
+
+            monkeypatch.setattr(document, "check_time", over)
+            with pytest.raises(TimeLimitError, match="time_limit"):
+                outcome.save(path)
+            assert not any(tmp_path.iterdir())
 
 
 def test_a_claim_that_the_arrays_do_not_have_is_not_written(tmp_path):

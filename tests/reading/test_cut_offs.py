@@ -390,6 +390,6 @@ def test_a_class_at_both_ends_of_a_number_is_no_proof_of_one_class():
     turned = replace(forest, vote=replace(forest.vote, cut=cut))
     assert turned.sums is None
     space = Space([turned, turned.constant(0)], Axes.of(turned))
-    held, found, _ = certify(space, *space.whole, np.inf, 10**6)
+    held, found, _ = certify(space, *space.whole, 10**6)
     assert held is False
     assert space.judge(0, found)[0] == 1

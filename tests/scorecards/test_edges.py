@@ -7,7 +7,7 @@ import pytest
 from random_cards import a_card, rows_at_edges
 
 from ensemble_simplify.scorecards import Card, Term
-from ensemble_simplify.scorecards._edges import with_short_edges
+from ensemble_simplify.scorecards._points import with_short_edges
 
 NUMBERS = np.ones(4, dtype=bool)
 

@@ -40,6 +40,7 @@ from ensemble_simplify.grid import (
     Stopped,
     children,
     leaf_boxes,
+    limits,
     merged_thresholds,
     with_sizes,
 )
@@ -320,7 +321,7 @@ class _TreeSearch:
             return
         known = ""
         if self.trees.outside is None and self.trees.tolerance is None:
-            grown = self.problem.space.grow(np.inf, EFFORT.announced_leaves)
+            grown = self.problem.space.grow(EFFORT.announced_leaves)
             if grown is not None:
                 self.tree = CellTree(grown)
                 bound = self.lower_bound(EFFORT.tell_seconds)
@@ -346,14 +347,16 @@ class _TreeSearch:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
+            with limits(EFFORT.forecast_share * left):
+                n_leaves = space.forecast_leaves(self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
         left = self.deadline - monotonic()
         in_time = EFFORT.unmerged * (left + EFFORT.late_seconds) / EFFORT.leaf_seconds
         most = max(1, int(min(MAX_LEAVES, in_time)))
         share = EFFORT.first_tree_share if tied else 1.0
-        grown = space.grow(monotonic() + share * left, most)
+        with limits(share * left):
+            grown = space.grow(most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -632,7 +635,8 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     if problem.trees.tolerance is not None:
         return forecast_leaves(problem.trees, rng, max_bytes, deadline)
     if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
-        grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
+        with limits(deadline - monotonic()):
+            grown = problem.space.grow(MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -640,7 +644,8 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
+    with limits(EFFORT.bound_share * seconds):
+        return problem.space.forecast_leaves(rng)
 
 
 def _labelled(problem, max_bytes, deadline):

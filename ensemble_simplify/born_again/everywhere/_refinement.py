@@ -28,7 +28,7 @@ from ensemble_simplify.born_again.everywhere._search import (
     n_regions,
     solve,
 )
-from ensemble_simplify.grid import Stopped, depths, with_sizes
+from ensemble_simplify.grid import Stopped, depths, limits, with_sizes
 
 # Work of a part of the tree that is solved in the first sweep, in nanoseconds by forecast.
 FIRST_WORK = 3e6
@@ -83,7 +83,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
             sides = []
             for first, last in _halves(lo, hi, axis, cut):
                 if monotonic() < deadline:
-                    sides.append(certifier.grow(first, last, deadline, -4 * n_leaves))
+                    with limits(deadline - monotonic()):
+                        sides.append(certifier.grow(first, last, -4 * n_leaves))
                 if not sides or sides[-1] is None:
                     break
                 grown += len(sides[-1]) // 2

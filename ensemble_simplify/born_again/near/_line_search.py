@@ -33,7 +33,7 @@ from ensemble_simplify.born_again.near._leaf_answers import (
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.born_again.near._number_trees import NumberTrees
-from ensemble_simplify.grid import FREE, Stopped, distinct_rows
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows, limits
 from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
@@ -206,14 +206,10 @@ class LineSearch:
             raise TooManyPoints(self.n_points)
         partly = max_changes == 1 and np.isfinite(seconds)
         try:
-            self.near = Neighbourhood.of(
-                lines,
-                cells,
-                min(max_changes, 1),
-                weights,
-                self.at(EFFORT.label_share if partly else 1.0),
-                rng if partly else None,
-            )
+            with limits(self.at(EFFORT.label_share if partly else 1.0) - monotonic()):
+                self.near = Neighbourhood.of(
+                    lines, cells, min(max_changes, 1), weights, rng if partly else None
+                )
         except Stopped:
             raise NoTreeInTime from None
         # what was not looked at: cells that differ from a row on one axis, outside the domain, too
@@ -276,7 +272,8 @@ class LineSearch:
             kinds = None if self.closeness is None else Kinds(self.closeness, self.near.kinds)
             if kinds is not None and len(kinds.answers) >= UNNAMED:
                 raise TooManyAnswers(0)
-            labels = self.labelled_grid(deadline)
+            with limits(deadline - monotonic()):
+                labels = self.labelled_grid()
             grid = Grid(np.arange(len(self.shape)), numbers, labels, kinds).simplified()
             solution = solve(
                 grid,
@@ -298,16 +295,18 @@ class LineSearch:
         nodes[leaf, 1] = labels[leaf]
         return nodes
 
-    def labelled_grid(self, deadline):
+    def labelled_grid(self):
         """A table of all cells: classes, or kinds of answers, of promised points, others free."""
         strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
         labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
-        labels[self.rows @ strides] = self.lines.in_order(self.lines.classes_of(self.rows))
+        labels[self.rows @ strides] = self.lines.in_order(
+            self.lines.classes_of(self.rows, to_end=True)
+        )
         first = self.lines.first
         if self.max_changes == 0:
             return labels.reshape(self.shape)
         for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
-            for part, found in self.lines.batches(cells, deadline, from_axis):
+            for part, found in self.lines.batches(cells, from_axis):
                 own = cells[part].astype(np.intp)
                 for a in range(len(self.shape)):
                     walked = from_axis[part] <= a
@@ -377,7 +376,7 @@ class LineSearch:
                 if len(wrong):
                     self.check_memory(np.concatenate([self.near.cells, wrong]))
                     self.near = self.near.joined_with(
-                        Neighbourhood.of(self.lines, wrong, 1, np.zeros(len(wrong)), self.at(1.0))
+                        Neighbourhood.of(self.lines, wrong, 1, np.zeros(len(wrong)))
                     )
                     self.report(f"{n_leaves(nodes)} leaves, wrong near {len(wrong)} cells or more")
                 nodes = self.first_tree()
@@ -396,7 +395,7 @@ class LineSearch:
         models = (self.lines, numbers), (TreeLines(nodes, self.n_classes, self.lines), numbers)
         rows = self.rows[self.rng.permutation(len(self.rows))]
         found = {}
-        for row, cells in points_apart(*models, rows, self.shape, self.max_changes, self.at(1.0)):
+        for row, cells in points_apart(*models, rows, self.shape, self.max_changes):
             for cell, start in zip(cells, rows[row], strict=True):
                 # without one of its changes, the cell has the wrong point on a line
                 changed = np.flatnonzero(cell != start)
