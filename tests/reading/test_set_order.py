@@ -11,7 +11,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
-
 from written_code import by_sqlite
 
 from ensemble_simplify import (
@@ -167,6 +166,7 @@ def test_fewer_nodes_and_the_same_labels(kind):
 def test_a_pipeline_has_its_own_nodes_alone(drop):
     """Thresholds on codes would be too many for any limit."""
     X, y = table(n_rows=1500, n_levels=(10,) * 4, gaps=0.02)
+    X["size"] = X["size"].fillna(0.0)
     handle = "infrequent_if_exist" if drop else "ignore"
     encoder = OneHotEncoder(handle_unknown=handle, drop=drop, min_frequency=40)
     prepare = make_column_transformer((encoder, list(X.columns[1:])), remainder="passthrough")
@@ -175,6 +175,7 @@ def test_a_pipeline_has_its_own_nodes_alone(drop):
     own = [member.tree_.node_count for member in model[-1].estimators_]
     assert np.diff(read.forest.offsets).tolist() == own
     rows = odd_rows("one_hot", X, 3000)
+    rows = rows.astype(object).where(rows.notna(), None).astype({"size": float})
     np.testing.assert_array_equal(codes_labels(read, rows), model.predict(rows))
     np.testing.assert_array_equal(
         import_model(export_model(model, "json")).predict(rows), model.predict(rows)
