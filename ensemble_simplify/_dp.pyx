@@ -16,8 +16,9 @@ from ensemble_simplify._dp_layout cimport (
     Block, Interval, Layout, MAX_AXES, OpenBlock, SplitSide, interval_id, interval_of, n_inner_ends,
     n_intervals, part_row, row_map,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
-from ensemble_simplify._typedefs cimport intp_t, now, should_stop
+from ensemble_simplify._typedefs cimport intp_t
 
 cdef extern from "_dp_rows.h" nogil:
     T es_mixed[T](T like)
@@ -72,25 +73,13 @@ cdef struct RowSplits:
     vector[int32_t] right
 
 
-cdef struct Clock:
-    intp_t joins_left     # until the next look
-    double deadline
-
-
-cdef int is_late(Clock *clock, intp_t n_joins) except -1 nogil:
+cdef int is_late(intp_t *joins_left, intp_t n_joins) except -1 nogil:
     """Count joins; now and then look at the clock and for Ctrl-C. 1: out of time."""
-    clock.joins_left -= n_joins
-    if clock.joins_left > 0:
+    joins_left[0] -= n_joins
+    if joins_left[0] > 0:
         return 0
-    clock.joins_left = POLL
-    return should_stop(clock.deadline)
-
-
-cdef inline Clock started(double seconds) noexcept nogil:
-    cdef Clock clock
-    clock.joins_left = POLL
-    clock.deadline = now() + seconds
-    return clock
+    joins_left[0] = POLL
+    return should_stop()
 
 
 # ----------------------------------------------------------------- which regions hold one class
@@ -179,7 +168,7 @@ cdef void merge_cells(
 
 cdef bint merge_all(
         Layout layout, Merge merge, const uint16_t *codes, value_t **where,
-        Clock *clock) except -1 nogil:  # where: IN, OUT
+        intp_t *joins_left) except -1 nogil:  # where: IN, OUT
     """Classes, or codes, of all regions. True: out of time."""
     cdef:
         OpenBlock our
@@ -192,7 +181,7 @@ cdef bint merge_all(
                 merge_parts(&our, merge, where)
             else:
                 merge_cells(layout, &our, merge, codes, where[box])
-            if is_late(clock, 2 * our.block.size):
+            if is_late(joins_left, 2 * our.block.size):
                 return True
     return False
 
@@ -281,7 +270,7 @@ cdef class Solver:
     # -------------------------------------------------------------- what may be asked from Python
 
     def largest_code(
-            self, const uint16_t[::1] codes, double seconds, uint16_t[::1] table):  # table: OUT
+            self, const uint16_t[::1] codes, uint16_t[::1] table):  # table: OUT
         """For every region the largest code of its cells, by the codes of labels.
 
         `codes` has an entry for each of the 65,536 labels. `table` is of n_states entries. Raises
@@ -289,7 +278,7 @@ cdef class Solver:
         """
         cdef:
             Layout layout = self.layout
-            Clock clock = started(seconds)
+            intp_t joins_left = POLL
             vector[uint16_t *] where
             intp_t box
             bint stopped
@@ -299,19 +288,19 @@ cdef class Solver:
         for box in range(layout.n_boxes):
             where[box] = &table[0] + layout.offset[box]
         with nogil:
-            stopped = merge_all(layout, LARGEST, &codes[0], where.data(), &clock)
+            stopped = merge_all(layout, LARGEST, &codes[0], where.data(), &joins_left)
         if stopped:
             raise Stopped
 
-    def solve(self, value_t[::1] table, double seconds):
+    def solve(self, value_t[::1] table):
         """Solve all regions: unsigned values are depths, signed ones numbers of splits.
 
         `table`, of n_states entries, is filled. Raises `Stopped` when the time is up.
         """
         cdef:
             Layout layout = self.layout
-            Clock clock = started(seconds)
-            RegionValues values = self.region_classes(table, &clock)
+            intp_t joins_left = POLL
+            RegionValues values = self.region_classes(table, &joins_left)
             value_t **where = <value_t **> values.where.data()
             vector[value_t] acc
             OpenBlock our
@@ -322,18 +311,18 @@ cdef class Solver:
             for box in range(layout.n_boxes):
                 if layout.representative[box] == box:
                     layout.open_block(box, layout.n_boxes, &our)
-                    if self.solve_block(&our, where, acc.data(), &clock):
+                    if self.solve_block(&our, where, acc.data(), &joins_left):
                         stopped = True
                         break
         if stopped:
             raise Stopped
         return values
 
-    def first_layer(self, value_t[::1] table, double seconds):
+    def first_layer(self, value_t[::1] table):
         """Values of trees of depth 0: 0 where a region holds one class, else infinite."""
         cdef:
-            Clock clock = started(seconds)
-            RegionValues values = self.region_classes(table, &clock)
+            intp_t joins_left = POLL
+            RegionValues values = self.region_classes(table, &joins_left)
             value_t mixed = es_mixed(<value_t> 0)
             value_t infinite = es_infinite(<value_t> 0)
             intp_t i
@@ -374,7 +363,7 @@ cdef class Solver:
 
     def next_layer(
             self, RegionValues below, const uint8_t[::1] update, intp_t max_splits_above,
-            value_t[::1] table, bint in_place, double seconds):
+            value_t[::1] table, bint in_place):
         """Fewest splits among trees one level deeper than in the layer below.
 
         Right for regions that a tree can have below at most `max_splits_above` splits; others
@@ -390,7 +379,7 @@ cdef class Solver:
             value_t *block
             vector[value_t] acc
             OpenBlock our
-            Clock clock = started(seconds)
+            intp_t joins_left = POLL
             intp_t step, box, place = 0, i
             int outcome
             bint stopped = False
@@ -407,7 +396,7 @@ cdef class Solver:
                 layout.open_block(box, layout.n_boxes, &our)
                 block = &table[place]
                 outcome = self.next_block(
-                    &our, old, block, acc.data(), max_splits_above - splits_above[box], &clock)
+                    &our, old, block, acc.data(), max_splits_above - splits_above[box], &joins_left)
                 if outcome == 2:
                     stopped = True
                     break
@@ -507,7 +496,7 @@ cdef class Solver:
                     least[parts[i].box] = min(least[parts[i].box], least[box] + 1)
         self.splits_above = result
 
-    cdef RegionValues region_classes(self, value_t[::1] table, Clock *clock):
+    cdef RegionValues region_classes(self, value_t[::1] table, intp_t *joins_left):
         """The common class of every region, as 1 + class (0: all cells are free), or `mixed`.
 
         Where it is told which regions can be leaves, 0 or `mixed`.
@@ -543,7 +532,7 @@ cdef class Solver:
             return values
         with nogil:
             stopped = merge_all(
-                layout, FREE_CLASSES if layout.has_free else CLASSES, NULL, where, clock)
+                layout, FREE_CLASSES if layout.has_free else CLASSES, NULL, where, joins_left)
         if stopped:
             raise Stopped
         return values
@@ -551,7 +540,7 @@ cdef class Solver:
     # --------------------------------------------------------------------------- one block's values
 
     cdef int solve_block(
-            self, const OpenBlock *our, value_t **where, value_t *acc, Clock *clock
+            self, const OpenBlock *our, value_t **where, value_t *acc, intp_t *joins_left
     ) except -1 nogil:
         """Values of all regions of a block, in place of their classes. 1: out of time."""
         cdef:
@@ -575,7 +564,7 @@ cdef class Solver:
                         block + row * n, best, splits.start.data(), splits.left.data(),
                         splits.right.data(), n)
                 best += n
-            if is_late(clock, (last - first) * n * (4 + our.parts.size())):
+            if is_late(joins_left, (last - first) * n * (4 + our.parts.size())):
                 return 1
             first = last
         return 0
@@ -592,7 +581,7 @@ cdef class Solver:
 
     cdef int next_block(
             self, const OpenBlock *our, value_t **below, value_t *block, value_t *acc,
-            intp_t splits_left, Clock *clock) except -1 nogil:
+            intp_t splits_left, intp_t *joins_left) except -1 nogil:
         """The next layer of a block: rows that `splits_left` splits cut out; others stay.
 
         Returns 0: equals the layer below; 1: differs; 2: out of time.
@@ -627,7 +616,7 @@ cdef class Solver:
                         block + row * n, old + row * n, best, splits.start.data(),
                         splits.left.data(), splits.right.data(), n)
                 best += n
-            if is_late(clock, (last - first) * n * (4 + our.parts.size())):
+            if is_late(joins_left, (last - first) * n * (4 + our.parts.size())):
                 return 2
             first = last
         return changed

@@ -40,8 +40,8 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
+from ensemble_simplify.reading.family import readable
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
-from ensemble_simplify.reading.stands_for import readable
 
 pytestmark = [
     pytest.mark.usefixtures("few_votes"),

@@ -8,7 +8,6 @@ import pytest
 from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid
 from ensemble_simplify._dp import Solver, smallest_tree
 from ensemble_simplify._dp_layout import Layout
-from ensemble_simplify.grid._cells import Stopped, change_masks
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -20,6 +19,8 @@ from oracles import (
     min_leaves,
     whole_box,
 )
+
+from ensemble_simplify.grid import Stopped, change_masks, limits
 
 DEPTH_TYPES = [np.uint8, np.uint16]
 SPLIT_TYPES = [np.int16, np.int32]
@@ -74,7 +75,7 @@ def check_all_regions(labels, whole, dtypes, layouts_used):
     for k, (outer, n_row) in enumerate(layouts_used):
         dp = solver(labels, outer, n_row, spread=(0, 5, 40)[k % 3])
         dtype = dtypes[k % 2]
-        layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype), inf)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype))
         assert layer.solved()
         assert dp.layout.n_states <= len(truth)
         values = [layer.value(lo, hi) for lo, hi, _ in truth]
@@ -109,9 +110,7 @@ def test_any_grid(data):
     outer, n_row = data.draw(st.sampled_from(list(layouts(labels.ndim))))
     dp = solver(labels, outer, n_row, spread=data.draw(st.integers(0, 70)))
     for function, dtypes, least in ((_min_depth, DEPTH_TYPES, 0), (_min_leaves, SPLIT_TYPES, 1)):
-        layer = dp.solve(
-            np.empty(dp.layout.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf
-        )
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=data.draw(st.sampled_from(dtypes))))
         for lo, hi in boxes(labels.shape):
             box = tuple(zip(lo, hi, strict=True))
             assert layer.value(lo, hi) == function(labels, {}, box) - least
@@ -120,14 +119,14 @@ def test_any_grid(data):
 
 def layered(dp, limit, dtype, in_place_from):
     """Layers 0..limit-1, overwritten from some layer on; (layers kept, whole depth)."""
-    layers = [dp.first_layer(np.empty(dp.layout.n_states, dtype=dtype), inf)]
+    layers = [dp.first_layer(np.empty(dp.layout.n_states, dtype=dtype))]
     depth = 1
     while depth < limit:
         update, entries = dp.blocks_to_update(layers[-1], limit - depth)
         in_place = depth >= in_place_from
         room = dp.layout.largest_block() if in_place else entries
         layer = dp.next_layer(
-            layers[-1], update, limit - depth, np.empty(room, dtype=dtype), in_place, inf
+            layers[-1], update, limit - depth, np.empty(room, dtype=dtype), in_place
         )
         layers = [layer] if in_place else [*layers, layer]
         depth += 1
@@ -172,7 +171,7 @@ def test_first_layer_and_what_the_next_one_changes():
         whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
         for outer, n_row in layouts(labels.ndim):
             dp = solver(labels, outer, n_row)
-            layer = dp.first_layer(np.empty(dp.layout.n_states, dtype=np.int32), inf)
+            layer = dp.first_layer(np.empty(dp.layout.n_states, dtype=np.int32))
             for lo, hi in boxes(labels.shape):
                 window = labels[tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))]
                 assert (layer.value(lo, hi) == 0) == (window == window.flat[0]).all()
@@ -181,8 +180,8 @@ def test_first_layer_and_what_the_next_one_changes():
                 update, entries = dp.blocks_to_update(layer, 99)
                 every = bytearray(b"\1") * len(update)
                 room = [np.empty(n, dtype=np.int32) for n in (entries, dp.layout.n_states)]
-                told = dp.next_layer(layer, update, 99, room[0], False, inf)
-                full = dp.next_layer(layer, every, 99, room[1], False, inf)
+                told = dp.next_layer(layer, update, 99, room[0], False)
+                full = dp.next_layer(layer, every, 99, room[1], False)
                 depth += 1
                 for lo, hi in boxes(labels.shape):
                     assert told.value(lo, hi) == full.value(lo, hi)
@@ -208,7 +207,7 @@ def test_class_numbers_do_not_matter(n_classes, dtype):
         renamed = names[labels] if len(names) == labels.max() + 1 else labels
         for outer, n_row in list(layouts(labels.ndim))[-3:]:
             dp = solver(renamed, outer, n_row)
-            layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype), inf)
+            layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype))
             told, depth, leaves = labels_of_tree(*tree_columns([layer], 1), labels.shape)
             np.testing.assert_array_equal(told, renamed)
             if dtype in DEPTH_TYPES:
@@ -225,9 +224,9 @@ def test_long_axes(n):
     runs = 1 + int((line[1:] != line[:-1]).sum())
     for spread in (0, 7):
         dp = solver(line, [], spread=spread)
-        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32))
         assert labels_of_tree(*tree_columns([layer], 1), line.shape)[2] == runs
-        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.uint8), inf)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.uint8))
         told, depth, _ = labels_of_tree(*tree_columns([layer], 1), line.shape)
         assert depth == ceil(log2(runs))
         np.testing.assert_array_equal(told, line)
@@ -236,7 +235,7 @@ def test_long_axes(n):
         plane = np.stack([line, np.full(n, 3)], axis=axis)
         for outer in ([], [0], [1]):
             dp = solver(plane, outer)
-            layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int16), inf)
+            layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int16))
             told, _, leaves = labels_of_tree(*tree_columns([layer], 1), plane.shape)
             np.testing.assert_array_equal(told, plane)
             assert leaves == runs + 1
@@ -256,7 +255,7 @@ def test_many_words_of_cuts():
     expected = small[np.ix_(*[np.unique(p) for p in pick])]
     for outer in ([0, 1], [1, 2], [2, 0]):
         dp = solver(big[:40, :35, :25], outer)
-        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32))
         corner = small[np.ix_(*[np.unique(p[:n]) for p, n in zip(pick, (40, 35, 25), strict=True)])]
         assert labels_of_tree(*tree_columns([layer], 1), (40, 35, 25))[2] == min_leaves(corner)
     assert expected.size <= 64
@@ -275,12 +274,12 @@ def test_table_of_wrong_size():
     dp = solver(random_grid(0), [])
     for size in (0, dp.layout.n_states - 1, dp.layout.n_states + 1):
         with pytest.raises(ValueError, match=str(dp.layout.n_states)):
-            dp.solve(np.empty(size, dtype=np.uint8), inf)
+            dp.solve(np.empty(size, dtype=np.uint8))
 
 
 def test_out_of_time():
     labels = np.random.default_rng(0).integers(0, 2, (14, 14, 14, 4))
     dp = solver(labels, [0, 1])
     for seconds in (0.0, -1.0):
-        with pytest.raises(Stopped):
-            dp.solve(np.empty(dp.layout.n_states, dtype=np.int16), seconds)
+        with limits(seconds), pytest.raises(Stopped):
+            dp.solve(np.empty(dp.layout.n_states, dtype=np.int16))

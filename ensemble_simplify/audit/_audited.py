@@ -78,8 +78,8 @@ class Audited:
     def _come_as(self, rows):
         """Read the model for the form in which some rows come."""
         if is_plain(rows) or self.model.forest.table.by_dtype:
-            self.model.take(rows)
-        self.model.name_levels(rows)
+            self.model = self.model.in_dtypes_of(rows)
+        self.model = self.model.with_names_in(rows)
         self.table = self.model.table
 
     def alone(self):

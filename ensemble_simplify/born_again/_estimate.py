@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from ensemble_simplify.base import (
     available_memory,
     check_atol,
     check_column_names,
-    deadline_after,
     validate_params,
 )
 from ensemble_simplify.born_again._shared import count_in_words, leaves_near
@@ -34,7 +32,17 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import regions_forecast
 from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
-from ensemble_simplify.grid import Domain, Stopped, distinct_rows, read_domain
+from ensemble_simplify.grid import (
+    Domain,
+    Stopped,
+    at_least,
+    distinct_rows,
+    is_late,
+    limited,
+    limits,
+    read_domain,
+    time_left,
+)
 from ensemble_simplify.reading import Model, unwrap
 
 LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
@@ -133,6 +141,7 @@ class Estimate:
     },
     prefer_skip_nested_validation=False,
 )
+@limited
 def estimate(
     estimator: Any,
     X: ArrayLike | None = None,
@@ -214,7 +223,6 @@ def estimate(
     leaves with max_changes=0: 9 or fewer
     method='auto' will prove the smallest tree.
     """
-    deadline = deadline_after(time_limit)
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
     model = Model.of(fitted, voting=voting, rows=X)
@@ -240,7 +248,7 @@ def estimate(
             "rows X, or merge_thresholds=False."
         )
     allowed = available_memory() / 2 if max_memory is None else max_memory
-    problem = read_problem(forest, inside, X if merge_thresholds else None, deadline, tolerance)
+    problem = read_problem(forest, inside, X if merge_thresholds else None, tolerance)
     rng, n_occupied, n_near = check_random_state(random_state), None, None
     seed = rng.randint(1 << 31)
     if X is not None:
@@ -250,16 +258,12 @@ def estimate(
             cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]])
             n_occupied = len(cells)
             for max_changes in NEAR:
-                seconds = NEAR_SHARE * (deadline - monotonic())
-                if seconds > 0:
-                    n_near[max_changes] = leaves_near(problem, cells, max_changes, seconds, rng)
-    seen = forecast(
-        problem,
-        objective,
-        max_bytes=allowed,
-        seconds=max(deadline - monotonic(), LEAST_SECONDS),
-        rng=np.random.default_rng(seed),
-    )
+                if not is_late():
+                    with limits(NEAR_SHARE * time_left()):
+                        n_near[max_changes] = leaves_near(problem, cells, max_changes, rng)
+    with at_least(LEAST_SECONDS):
+        rng = np.random.default_rng(seed)
+        seen = forecast(problem, objective, max_bytes=allowed, rng=rng)
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,

@@ -75,7 +75,7 @@ from ensemble_simplify.born_again.near._near_promise import (
     chosen_step,
     path_bunch,
 )
-from ensemble_simplify.grid import Domain, with_missing
+from ensemble_simplify.grid import Domain, limited, limits, time_left, with_missing
 from ensemble_simplify.proof import Lines, NumberLines, Verification, n_near, verify
 from ensemble_simplify.reading import VOTE_SECONDS, Model
 
@@ -107,21 +107,20 @@ def lines_of(problem):
     )
 
 
-def leaves_near(problem, cells, max_changes, seconds, rng):
+def leaves_near(problem, cells, max_changes, rng):
     """Leaves of a tree that is quickly found near rows; None: none in time, or too many points.
 
-    `seconds` is inf for no limit; `rng` is a RandomState.
+    `rng` is a RandomState.
     """
     shape, seed = problem.axes.shape, rng.randint(1 << 31)
     most = ADVICE_POINTS / problem.forest.n_trees
-    if np.isinf(seconds) and n_near(len(cells), shape, max_changes) > most:
+    if np.isinf(time_left()) and n_near(len(cells), shape, max_changes) > most:
         return None
     return forecast_near(
         lines_of(problem),
         shape,
         cells,
         max_changes,
-        seconds=seconds,
         rng=np.random.default_rng(seed),
         closeness=problem.trees.tolerance,
     )
@@ -246,8 +245,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
 
         whole = problem = read_problem(forest, domain, tolerance=tolerance)
         if self.merge_thresholds:
-            until = np.inf if self.time_limit is None else begin + self.time_limit
-            problem = read_problem(forest, domain, X[counted], until)
+            elapsed = monotonic() - begin
+            with limits(None if self.time_limit is None else self.time_limit - elapsed):
+                problem = read_problem(forest, domain, X[counted])
             before, after = (count_in_words(_cells(p.trees.shape)) for p in (whole, problem))
             report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold
@@ -260,7 +260,10 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             training = Training.of(X.astype(np.float32), targets, weight, cells)
             seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
             kept = cells[counted], weight[counted], finer
-            self._fit_near(problem, training, *kept, seconds, rng)
+            with limits(seconds):
+                search = self._search_near(problem, *kept, rng)
+                steps = search.path()
+            self._set_path(search, steps, problem, training, finer, rng)
             return self
         for name in ("n_points_", "seen_share_", "n_exceptions_", "path_"):
             setattr(self, name, None)
@@ -286,13 +289,11 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         self._tell(found)
         return self
 
-    def _fit_near(self, problem, training, cells, weight, finer, seconds, rng):
-        """Find and write a tree that keeps the promise near the training rows, and its path."""
-        search = self._search_near(problem, cells, weight, finer, seconds, rng)
+    def _set_path(self, search, steps, problem, training, finer, rng):
+        """Write a tree that keeps the promise near the training rows, and its path."""
         self.n_points_ = _whole(search.n_points) + len(finer.rows)
         self.seen_share_ = 1.0 - search.n_unseen / self.n_points_
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
-        steps = search.path()
         self.path_ = path_bunch(steps, finer, self._tolerance)
         self._promise = Promise(self.max_changes, problem.axes, training, finer, steps)
         self._bounds = search.leaves_bound, search.least_leaves(self.tolerance)
@@ -329,7 +330,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             "as n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
         )
 
-    def _search_near(self, problem, cells, weight, finer, seconds, rng):
+    def _search_near(self, problem, cells, weight, finer, rng):
         """The search for a tree near the training rows, ended; or an error that says what to do."""
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
@@ -340,7 +341,6 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 weight,
                 self.max_changes,
                 row_share=self.row_share,
-                seconds=seconds,
                 max_bytes=self._memory(),
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
@@ -448,16 +448,16 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             self, f"{forest.n_trees} trees, {count_in_words(_cells(shape))} cells before merging"
         )
         try:
-            return find_tree(
-                problem,
-                "depth_then_leaves" if self.objective == "auto" else self.objective,
-                method=self.method,
-                max_bytes=allowed,
-                seconds=seconds,
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-                report=partial(report, self),
-                warn=partial(report, self) if self.verbose else warn,
-            )
+            with limits(seconds):
+                return find_tree(
+                    problem,
+                    "depth_then_leaves" if self.objective == "auto" else self.objective,
+                    method=self.method,
+                    max_bytes=allowed,
+                    rng=np.random.default_rng(rng.randint(1 << 31)),
+                    report=partial(report, self),
+                    warn=partial(report, self) if self.verbose else warn,
+                )
         except Tied as error:
             raise ValueError(
                 f"atol={self.atol!r} stands for {self._tolerance.atol:.4g}, which is too little. "
@@ -503,7 +503,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         answer = "the same answer" if self._tolerance is None else "an answer within atol"
         seconds = np.inf if self.time_limit is None else ADVICE_SECONDS
         for max_changes, where in ways.items():
-            n_leaves = leaves_near(problem, cells, max_changes, seconds, rng)
+            with limits(seconds):
+                n_leaves = leaves_near(problem, cells, max_changes, rng)
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises {answer} {where}, by {size}")
         return f"{'; '.join(advice)}."
@@ -568,6 +569,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 f"{self.n_leaves_lower_bound_} leaves."
             )
 
+    @limited
     def verify(self, *, time_limit: float | None = None) -> Verification:
         """Prove that the tree keeps its promise, or find a row on which it does not.
 
@@ -742,6 +744,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         other._set_step(0, problem)
         return other
 
+    @limited
     def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:
         """Find the fewest leaves for every depth, to see what a shallower tree costs.
 
@@ -769,9 +772,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         whole = replace(whole, threshold=self._threshold)
         problem = Problem.of(whole, self._inside, self._tolerance)
         allowed = self._memory()
-        seconds = np.inf if time_limit is None else time_limit
         try:
-            return find_front(problem, max_bytes=allowed, seconds=seconds)
+            return find_front(problem, max_bytes=allowed)
         except TooManyAnswers as error:
             raise ValueError(self._too_many_answers()) from error
         except TooLarge as error:

@@ -135,7 +135,7 @@ def _hashes(models):
         try:
             read = [Model.of(model, voting=voting) for model in models]
             if len(read) == 2:
-                common_table(read)
+                _, read = common_table(read)
             ways = [[m.finest for m in read], [m.forest for m in read]]
             ways += [common_forests(read)] if len(read) == 2 else []
             for forests in ways:

@@ -196,7 +196,7 @@ def matches(document, models):
     forests = [model.finest for model in read]
     if len(read) == 2:
         # levels have the codes that both models share
-        common_table(read)
+        _, read = common_table(read)
         forests = common_forests(read)
     pairs = zip(read, forests, document["models"], strict=True)
     return [model_in_json(model, own)["sha256"] == told["sha256"] for model, own, told in pairs]

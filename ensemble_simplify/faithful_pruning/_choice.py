@@ -1,20 +1,25 @@
 """Which trees are kept: the cheapest found so far, and how cheap any others can be.
 
 What a promise asks of the trees' weights is not known here. Two searches build on this: one for
-classes (`_weights`), one for numbers (`_closest`).
+classes (`_weights`), one for numbers (`_closest`). Both state what is asked so far as a linear
+program of least weighted sum, and put weights of few trees to the promise, which asks for more.
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from ensemble_simplify.faithful_pruning._pairs import least_price
-from ensemble_simplify.grid import LinearProgram, Stopped
+from ensemble_simplify.faithful_pruning._programs import LazyProgram
+from ensemble_simplify.grid import LinearProgram, Stopped, time_left
+
+NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
+SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 
 
 class Outcome(Enum):
@@ -26,7 +31,7 @@ class Outcome(Enum):
 
 
 class TreeChoice(ABC):
-    """Trees that keep a promise at a low price.
+    """Trees that keep a promise at a low price. Methods raise `Stopped` where time is over.
 
     Attributes
     ----------
@@ -43,12 +48,30 @@ class TreeChoice(ABC):
     """
 
     promise: Any
+    # what is asked so far, of weights of least cost
+    program: LazyProgram
 
-    def __init__(self, price, usable, weights, rng, deadline, tell):
+    def __init__(self, price, usable, weights, rng, tell):
         self.price, self.usable, self.weights = price, usable, weights
-        self.rng, self.deadline, self.tell = rng, deadline, tell
+        self.rng, self.tell = rng, tell
         self.bound = float(price[usable].min())
         self.sets = np.empty((0, len(price)), dtype=bool)
+
+    @abstractmethod
+    def _costs(self, price):
+        """Costs of the columns of `program`, for those of the trees."""
+
+    @abstractmethod
+    def _upper(self, allowed):
+        """Upper limits of these columns, where only some trees are allowed."""
+
+    @abstractmethod
+    def _weights(self, x):
+        """Weights, for a solution of `program`."""
+
+    @abstractmethod
+    def _sparse(self, weights, allowed):
+        """Weights of fewer allowed trees that meet what is asked so far; None: there are none."""
 
     @abstractmethod
     def _try(self, allowed):
@@ -88,6 +111,51 @@ class TreeChoice(ABC):
             self.weights = weights
             self.tell(f"{np.count_nonzero(self.kept(weights))} trees keep the promise")
 
+    # ------------------------------------------------------------------ weights for some trees
+
+    def _solve(self, cost, allowed):
+        """Weights of least cost that meet what is asked so far, or None."""
+        self.program.set_upper(self._upper(allowed))
+        self.program.set_cost(self._costs(cost))
+        solution = self.program.solve()
+        return self._weights(solution.x) if solution.status == "optimal" else None
+
+    def _reweighted(self, weights):
+        """Costs that make small weights dear, so that the next program has fewer."""
+        size = np.abs(weights[: len(self.price)])
+        return self.price / (size / (size.max() or 1.0) + SOFT)
+
+    def _keep_few(self, cost, allowed):
+        """Outcome, and weights of few trees, at some cost of each, that keep the whole promise."""
+        failed = np.zeros(len(self.price), dtype=bool)
+        weights = self._solve(cost, allowed)
+        while weights is not None:
+            weights = self._sparse(weights, allowed)
+            chosen = failed if weights is None else self._chosen(weights)
+            if not (chosen & ~failed).any():
+                # no weights, or those of trees that are known not to do
+                break
+            outcome, kept = self._try(chosen)
+            if outcome is not Outcome.UNKEPT:
+                return outcome, kept
+            failed = chosen
+            weights = self._solve(self._reweighted(weights), allowed)
+        return Outcome.UNKEPT, None
+
+    def _chosen(self, weights):
+        """The trees that are put to the promise where a program answers these weights."""
+        return self.kept(weights)
+
+    def _cheapest(self, allowed):
+        return np.flatnonzero(allowed)[np.argmin(self.price[allowed])]
+
+    def _try_again(self, allowed):
+        """Take weights of some trees if they keep the promise, which was found to ask for more."""
+        with suppress(Stopped):
+            outcome, weights = self._try(allowed)
+            if outcome is Outcome.KEPT:
+                self.weights = weights
+
     # ------------------------------------------------------------------ how few can be enough
 
     def prove(self, max_rounds):
@@ -113,7 +181,7 @@ class TreeChoice(ABC):
                 upper=self.usable.astype(float),
                 integer=True,
             )
-            solution = cover.solve(self.deadline - time.monotonic())
+            solution = cover.solve(time_left())
             if solution.status != "optimal":
                 raise Stopped
             # prices are whole numbers
@@ -140,7 +208,7 @@ class TreeChoice(ABC):
 
         Only usable ones: trees that are the same but for rounding can differ where that decides.
         """
-        sets = self.promise.telling_trees(self.deadline) & self.usable
+        sets = self.promise.telling_trees() & self.usable
         self._add_sets(sets[sets.any(axis=1)])
         self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
 
@@ -157,3 +225,9 @@ class TreeChoice(ABC):
         """Trees of which one must be kept, whatever the weights."""
         self.sets = np.concatenate([self.sets, sets])
         self.bound = max(self.bound, least_price(self.sets, self.price))
+
+
+def without_specks(weights):
+    """Weights with zeros for those that are next to nothing."""
+    size = np.abs(weights)
+    return np.where(size < NO_WEIGHT * size.max(), 0.0, weights)

@@ -9,15 +9,12 @@ left out, several at a time at first, with the others' weights found anew.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from time import monotonic
-
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
-from ensemble_simplify.faithful_pruning._lazy import LazyProgram
-from ensemble_simplify.faithful_pruning._path import fewer
+from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice, without_specks
+from ensemble_simplify.faithful_pruning._path import descend
+from ensemble_simplify.faithful_pruning._programs import LazyProgram, solved
 from ensemble_simplify.faithful_pruning._stumps import best_of_each_number
 from ensemble_simplify.grid import LinearProgram, Stopped
 
@@ -27,8 +24,6 @@ BATCH = 150  # New points a round, at most.
 SPARSE, NEAR = 1.0 - 1e-3, 1.0 - 1e-6
 # From this distance on, no weights of some trees can keep the promise.
 RULED_OUT = 1.0 + 1e-6
-NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
-SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 REWEIGHTINGS = 5  # Rounds of reweighting on the same demands, at most.
 FITS = 2  # Fits for each number of trees of the path, each followed by a look at all points.
 # Weights of larger size do not count where trees are said to be needed.
@@ -44,11 +39,10 @@ class NumberSearch(TreeChoice):
     """Search for few trees whose numbers stay near those of all.
 
     `promise` is a `NumbersNear` or a `NumbersAnywhere`; `price` is what each tree costs. Weights
-    have one entry more than there are trees: what is added without any. Methods raise `Stopped`
-    when the time is up; `tell` takes a line about the progress.
+    have one entry more than there are trees: what is added without any.
     """
 
-    def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
+    def __init__(self, promise, price, rng, tell=lambda line: None):
         self.promise, self.numbers = promise, promise.numbers
         n_trees = len(price)
         self.is_free = self.numbers.mass is None
@@ -56,7 +50,7 @@ class NumberSearch(TreeChoice):
         if not usable.any():
             usable[np.argmin(price)] = True
         weights = np.append(np.ones(n_trees), 0.0)
-        super().__init__(price, usable, weights, rng, deadline, tell)
+        super().__init__(price, usable, weights, rng, tell)
         # what trees say is measured from here, which the offset makes up for
         self.middle = self.numbers.middle if self.is_free else np.zeros(n_trees)
         self._forget()
@@ -135,9 +129,9 @@ class NumberSearch(TreeChoice):
         """Weights, and the offset, of a solution."""
         n_trees = len(self.price)
         if not self.is_free:
-            weights, mass = _without_specks(x[:n_trees]), self.numbers.mass
+            weights, mass = without_specks(x[:n_trees]), self.numbers.mass
             return np.append(weights * (mass.sum() / product(weights, mass)), 0.0)
-        weights = _without_specks(x[:n_trees] - x[n_trees : 2 * n_trees])
+        weights = without_specks(x[:n_trees] - x[n_trees : 2 * n_trees])
         offset = (x[2 * n_trees] - x[2 * n_trees + 1]) * self.unit
         return np.append(weights, offset - product(weights, self.middle))
 
@@ -145,20 +139,13 @@ class NumberSearch(TreeChoice):
         most = np.where(allowed, np.inf, 0.0)
         return np.concatenate([most, most, [np.inf, np.inf]]) if self.is_free else most
 
-    def _solve(self, cost, allowed):
-        """Weights of least cost that meet the demands found so far, or None."""
-        self.program.set_upper(self._upper(allowed))
-        self.program.set_cost(self._costs(cost))
-        solution = self.program.solve(self.deadline)
-        return self._weights(solution.x) if solution.status == "optimal" else None
-
     def nearest(self, allowed):
         """Weights of some trees of least distance, at the demands found so far, and the distance.
 
         The distance is a share of the tolerance; infinite where HiGHS found none.
         """
         self.centre.set_upper(np.append(self._upper(allowed), np.inf))
-        solution = self.centre.solve(self.deadline)
+        solution = self.centre.solve()
         if solution.status != "optimal":
             return None, np.inf
         weights = self._weights(solution.x)
@@ -188,7 +175,7 @@ class NumberSearch(TreeChoice):
             return
         cells = self.promise.cells
         self.add(np.ascontiguousarray(cells[:: max(-(-len(cells) // OWN), 1)]))
-        outcome, weights = self._keep(self.price)
+        outcome, weights = self._keep_few(self.price, self.usable)
         if outcome is Outcome.KEPT:
             self._better(weights)
             self._better(self._fewer(weights))
@@ -223,40 +210,18 @@ class NumberSearch(TreeChoice):
             if self.is_optimal or not self.is_done:
                 break
             cost = self.price * self.rng.exponential(size=len(self.price))
-            outcome, weights = self._keep(cost)
+            outcome, weights = self._keep_few(cost, self.usable)
             if outcome is Outcome.KEPT:
                 self._better(self._fewer(weights))
 
-    def _keep(self, cost):
-        """Outcome, and weights of few trees, at some cost of each, that keep the whole promise."""
-        failed = np.zeros(len(self.price), dtype=bool)
-        weights = self._solve(cost, self.usable)
-        while weights is not None:
-            weights = self._sparse(weights)
-            chosen = self.kept(weights)
-            if not chosen.any():
-                chosen = np.arange(len(chosen)) == self._cheapest()
-            if not (chosen & ~failed).any():
-                break
-            outcome, found = self._try(chosen)
-            if outcome is Outcome.KEPT:
-                return outcome, found
-            failed = chosen
-            weights = self._solve(self._reweighted(weights), self.usable)
-        return Outcome.UNKEPT, None
+    def _chosen(self, weights):
+        chosen = self.kept(weights)
+        return chosen if chosen.any() else np.arange(len(chosen)) == self._cheapest(self.usable)
 
-    def _cheapest(self):
-        return np.flatnonzero(self.usable)[np.argmin(self.price[self.usable])]
-
-    def _reweighted(self, weights):
-        """Costs that make small weights dear, so that the next program has fewer."""
-        size = np.abs(weights[:-1])
-        return self.price / (size / (size.max() or 1.0) + SOFT)
-
-    def _sparse(self, weights):
+    def _sparse(self, weights, allowed):
         """Reweight until no more trees go, on the demands found so far."""
         for _ in range(REWEIGHTINGS):
-            found = self._solve(self._reweighted(weights), self.usable)
+            found = self._solve(self._reweighted(weights), allowed)
             if found is None or self.cost_of(found) >= self.cost_of(weights):
                 break
             weights = found
@@ -268,7 +233,7 @@ class NumberSearch(TreeChoice):
             weights, distance = self.nearest(allowed)
             if weights is None or distance > NEAR:
                 return Outcome.UNKEPT, None
-            found = self.promise.seek(weights, self.rng, self.deadline)
+            found = self.promise.seek(weights, self.rng)
             if not found.n:
                 return Outcome.KEPT, weights
             before = len(self.rows)
@@ -332,11 +297,8 @@ class NumberSearch(TreeChoice):
         self._forget()
         cells, self.cells = self.cells, self.cells[:0]
         self._build()
-        with suppress(Stopped):
-            self.add(cells if len(cells) else self.promise.cells[:OWN])
-            outcome, found = self._try(allowed)
-            if outcome is Outcome.KEPT:
-                self.weights = found
+        self.add(cells if len(cells) else self.promise.cells[:OWN])
+        self._try_again(allowed)
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -388,9 +350,7 @@ class NumberSearch(TreeChoice):
         cost = np.zeros(A.shape[1])
         cost[n : n + n_others] = 1.0
         program = LinearProgram(cost, A, row_lower=np.array(lower), row_upper=np.array(upper))
-        solution = program.solve(self.deadline - monotonic())
-        if solution.status == "time_limit":
-            raise Stopped
+        solution = solved(program)
         if solution.status != "optimal":
             return None
         changes = np.zeros(len(self.price))
@@ -399,45 +359,27 @@ class NumberSearch(TreeChoice):
         return clause.astype(float) if clause.any() else None
 
 
-def find_path(search, weights, rng, deadline=np.inf):
-    """Weights for fewer and fewer trees, from the fewest to those found.
+def find_path(search, weights):
+    """`descend` from weights that keep the promise of numbers: largest difference, weights, n.
 
-    Their largest difference is as small as can be found. Returns pairs of weights and an `Apart`;
-    none has as few trees as another that comes nearer.
+    `n` points are too far off; the largest difference of each is as small as can be found.
     """
-    search.deadline = deadline
-    steps = []
-    try:
-        steps.append((weights, _all_apart(search, weights)))
-        while (n_trees := np.count_nonzero(search.kept(weights))) > 1:
-            allowed = search.most_influential(weights, fewer(n_trees))
-            best = None
-            for _ in range(FITS):
-                found, _ = search.nearest(allowed)
-                if found is None:
-                    raise Stopped
-                apart = _all_apart(search, found)
-                if best is None or apart.largest < best[1].largest:
-                    best = found, apart
-                if not apart.n:
-                    break
+
+    def seen(fitted):
+        apart = search.promise.seek(fitted, search.rng, all_points=True)
+        return apart, (apart.largest, fitted, apart.n)
+
+    def tries(weights, n_trees):
+        allowed = search.most_influential(weights, n_trees)
+        n = None
+        while n != 0:
+            fitted, _ = search.nearest(allowed)
+            if fitted is None:
+                raise Stopped
+            apart, step = seen(fitted)
+            n = apart.n
+            if n:
                 search.add(apart.cells[:BATCH])
-            weights = best[0]
-            steps.append(best)
-    except Stopped:
-        pass
-    useful = []
-    for step in reversed(steps):
-        if not useful or step[1].largest < useful[-1][1].largest:
-            useful.append(step)
-    return useful
+            yield step
 
-
-def _all_apart(search, weights):
-    return search.promise.seek(weights, search.rng, search.deadline, all_points=True)
-
-
-def _without_specks(weights):
-    """Weights with zeros for those that are next to nothing."""
-    size = np.abs(weights)
-    return np.where(size < NO_WEIGHT * size.max(), 0.0, weights)
+    return descend(lambda: seen(weights)[1], tries, len(search.price))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import time
 from functools import partial
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +29,6 @@ from ensemble_simplify.base import (
     check_weights,
     checked_table,
     class_index,
-    deadline_after,
     encoded,
     fit_context,
     fit_or_unwrap,
@@ -42,8 +41,16 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._promise import leaf_counts
-from ensemble_simplify.faithful_pruning._search import Search
-from ensemble_simplify.grid import Axes, Domain, distinct_rows, with_missing
+from ensemble_simplify.faithful_pruning._pruning import Pruning
+from ensemble_simplify.grid import (
+    Axes,
+    Domain,
+    distinct_rows,
+    limited,
+    limits,
+    time_left,
+    with_missing,
+)
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model, held_out, unwrap
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -342,34 +349,22 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self : estimator
             The fitted estimator.
         """
-        check_readable(self.estimator)
-        if self.tolerance > 0 and self.max_changes is None:
-            raise ValueError(
-                f"tolerance={self.tolerance} needs max_changes: exceptions are counted among the "
-                "points near training rows. Set max_changes=1, or tolerance=0."
-            )
-        check_atol(self.atol)
-        regression = self._is_of_values
-        if regression and self.atol is None:
-            raise ValueError(
-                f"atol=None is for classes, but estimator={type(self.estimator).__name__}(...) is "
-                "a regressor. Say by how much its values may change, such as atol='10%' (of their "
-                "standard deviation)."
-            )
-        given = X
+        self._check()
+        regression, given = self._is_of_values, X
         X, y = checked_table(self, X, y, regression=regression)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
         used, aside = self._set_aside(weight, rng)
+        fitted_on = rows if not aside.size else safe_indexing(rows, used)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            rows if not aside.size else safe_indexing(rows, used),
+            fitted_on,
             y[used],
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        deadline = deadline_after(self.time_limit)
+        begin = monotonic()
         model = Model.of(self.estimator_, classifier=not regression, rows=rows)
         X = encoded(self, model, rows, X)
         self._take_answers(model, y)
@@ -378,32 +373,61 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         domain = promised_domain(self, model, np.concatenate([X, more]))
         forest = model.finest if domain is None else domain.read(model.finest)
         self._axes = Axes.of(forest)
+        self._leaves_of_tree = leaf_counts(forest)
+
         counted = used[weight[used] > 0]
-        self.atol_ = None
-        if self.atol is not None:
-            own = model.ask(safe_indexing(rows, counted), self._asks)
-            self.atol_ = absolute_tolerance(self.atol, own, weight[counted])
         promised = np.concatenate([X[counted], more])
         cells = self._axes.encode_rows(promised).T
         self._cells = cells[distinct_rows(cells)[0]]
-        own = None
-        if self.max_changes == 0 and self.atol is None:
-            seconds = OWN_SECONDS * len(used) * forest.n_trees
-            if seconds < OWN_SHARE * (deadline - time.monotonic()):
-                given = rows if not aside.size else safe_indexing(rows, used)
-                own = held_out(self.estimator_, given)
-        if own is not None:
-            own = cells[: len(counted)], own[:, weight[used] > 0]
+        # rows that are finer than cells are asked about as they were given
         finer = np.flatnonzero(self._is_finer(forest, promised))
         n = np.searchsorted(finer, len(counted))
         as_given = [
             safe_indexing(rows, counted[finer[:n]]),
             safe_indexing(more_rows, finer[n:] - len(counted)),
         ]
-        self._leaves_of_tree = leaf_counts(forest)
         rng = np.random.default_rng(rng.randint(1 << 31))
+        pruning = self._pruning(model, forest, domain, rng)
+        self.atol_ = None
+        if self.atol is not None:
+            answers = model.ask(safe_indexing(rows, counted), self._asks)
+            self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
+        # reading counts, but is not interrupted
+        elapsed = monotonic() - begin
+        with limits(None if self.time_limit is None else self.time_limit - elapsed):
+            if self.atol is None:
+                of_rows = cells[: len(counted)], weight[used]
+                out_of_bag = self._out_of_bag(forest, fitted_on, *of_rows)
+                steps = pruning.for_classes(out_of_bag, partial(self._apart, model, as_given))
+            else:
+                steps = pruning.for_numbers(self.atol_, self._asks)
+        self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
+        self._bound = pruning.bound
+        self.n_points_ = pruning.n_points + len(finer)
+        self._choose(self._within_tolerance())
+        self._tell(pruning)
+        return self
+
+    def _check(self):
+        """Refuse parameters that do not go with one another, before any work is done."""
+        check_readable(self.estimator)
+        if self.tolerance > 0 and self.max_changes is None:
+            raise ValueError(
+                f"tolerance={self.tolerance} needs max_changes: exceptions are counted among the "
+                "points near training rows. Set max_changes=1, or tolerance=0."
+            )
+        check_atol(self.atol)
+        if self._is_of_values and self.atol is None:
+            raise ValueError(
+                f"atol=None is for classes, but estimator={type(self.estimator).__name__}(...) is "
+                "a regressor. Say by how much its values may change, such as atol='10%' (of their "
+                "standard deviation)."
+            )
+
+    def _pruning(self, model, forest, domain, rng) -> Pruning:
+        """What finds weights of the trees, inside the domain, that keep the promise."""
         price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
-        search = Search(
+        return Pruning(
             estimator=self.estimator_,
             table=self._table,
             model=model,
@@ -416,29 +440,34 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             method=self.method,
             proves=self.tolerance == 0,
             rng=rng,
-            deadline=deadline,
             time_limit=self.time_limit,
             tell=partial(report, self),
         )
-        if self.atol is None:
-            steps = search.for_classes(own, partial(self._apart, model, as_given))
-        else:
-            steps = search.for_numbers(self.atol_, self._asks)
-        self.n_points_, self._bound = search.n_points, search.bound
-        if not search.is_complete:
+
+    def _out_of_bag(self, forest, fitted_on, cells, weight):
+        """Cells of rows of positive weight, and which trees were grown without each; or None.
+
+        Only a promise about the training rows alone needs these, and only if there is time.
+        """
+        seconds = OWN_SECONDS * len(weight) * forest.n_trees
+        if self.max_changes != 0 or seconds >= OWN_SHARE * time_left():
+            return None
+        without = held_out(self.estimator_, fitted_on)
+        return None if without is None else (cells, without[:, weight > 0])
+
+    def _tell(self, pruning):
+        """Warn if time was over, and print what was found."""
+        if not pruning.is_complete:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds were over before the search was complete. "
                 "The pruned ensemble keeps the promise, but fewer trees may keep it, too. Raise "
                 "time_limit, or use method='heuristic'."
             )
-        self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
-        self._choose(self._within_tolerance())
         report(
             self,
-            f"{self.n_trees_} of {forest.n_trees} trees (at least {self.n_trees_lower_bound_}), "
-            f"{self.n_exceptions_} exceptions, {self.status_}",
+            f"{self.n_trees_} of {pruning.forest.n_trees} trees (at least "
+            f"{self.n_trees_lower_bound_}), {self.n_exceptions_} exceptions, {self.status_}",
         )
-        return self
 
     def _take_answers(self, model, y):
         """Know what the ensemble answers, classes or values, and how it is asked."""
@@ -510,7 +539,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])
         self._finer_rows = numbers[differs.any(axis=0)]
-        self.n_points_ += len(numbers)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
             n_leaves=kept @ self._leaves_of_tree,
@@ -696,6 +724,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             covered = unmoved_by_rounding(self, self._finer_axes, asked, given, covered)
         return covered
 
+    @limited
     def verify(
         self, X: ArrayLike | None = None, *, time_limit: float | None = None
     ) -> Verification:

@@ -40,11 +40,11 @@ POINTS = 64  # Points that one search over boxes lists at most.
 class Everywhere:
     """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
-    def __init__(self, votes, axes, outside, cells, deadline=np.inf):
+    def __init__(self, votes, axes, outside, cells):
         self.votes = votes
         self.axes = axes
         self.outside = outside
-        self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
+        self.rows = NearRows(votes, axes, outside, cells, 0)
         self.known, self.guides = self.rows.cells, self.rows.guides
         # the rounding unit of sums of float32; others have leads that are clear of theirs
         unit = votes.forest.vote.coarsest
@@ -57,13 +57,13 @@ class Everywhere:
             self.slack = min(self.slack, own)
 
     @cached_property
-    def own(self):
+    def at_rows(self):
         """Demands at the rows themselves."""
-        return self._clearly(self.rows.own)
+        return self._clearly(self.rows.at_rows)
 
-    def telling_trees(self, deadline=np.inf):
+    def telling_trees(self):
         """Sets of trees of which one must be kept each; see `_pairs`."""
-        return telling_trees(self.votes, self.rows.whole, self.known, ROUNDS, deadline)
+        return telling_trees(self.votes, self.rows.whole, self.known, ROUNDS)
 
     def demands(self, cells):
         """See `NearRows.demands`; ties are never enough, for the search wants clear leads."""
@@ -74,14 +74,14 @@ class Everywhere:
     def _clearly(demands):
         return Demands(demands.leads, np.zeros(len(demands), dtype=bool))
 
-    def worst(self, weights, n, rng, deadline=np.inf):
+    def worst(self, weights, n, rng):
         """Demands that weights do not meet; see `NearRows.worst`.
 
         Raises `Stopped` when the time is up, or too many points are alike to tell.
         """
-        cells = self._around(weights, rng, deadline)
+        cells = self._around(weights, rng)
         if not len(cells):
-            cells = self._anywhere(weights, deadline)
+            cells = self._anywhere(weights)
         if not len(cells):
             return Demands.none(len(weights)), 0
         demands, at = self.demands(cells)
@@ -111,34 +111,34 @@ class Everywhere:
         """By which share of all that so many trees can say their sums of float32 can be off."""
         return (n_trees + 4) * self.coarsest
 
-    def _around(self, weights, rng, deadline):
+    def _around(self, weights, rng):
         """Points that differ in one feature from known ones, and are answered otherwise."""
         cells = self.known
         if len(cells) > AROUND:
             cells = cells[rng.choice(len(cells), AROUND, replace=False)]
-        near = NearRows(self.votes, self.axes, self.outside, cells, 1, deadline)
-        return near.sample(weights, rng, deadline)[1]
+        near = NearRows(self.votes, self.axes, self.outside, cells, 1)
+        return near.sample(weights, rng)[1]
 
-    def _anywhere(self, weights, deadline):
+    def _anywhere(self, weights):
         """Some points that are answered otherwise; none iff there are none at all."""
         n_classes = len(self.votes.start)
         pairs = [(c, k) for c in range(n_classes) for k in range(n_classes) if c != k]
         find = self._boxes
         if self.is_separable and n_classes == 2:
             find = self._separable
-        found = [find(weights, *pair, deadline) for pair in pairs]
+        found = [find(weights, *pair) for pair in pairs]
         return np.concatenate([self.known[:0], *found])
 
-    def _separable(self, weights, answer, other, deadline):
+    def _separable(self, weights, answer, other):
         one, two = self._lead(None, answer, other), self._lead(weights, other, answer)
         slack = self.slack, self._clear(weights)
         tables = [self.joined.tables(leaves) for leaves, _ in (one, two)]
         try:
             return both_lead(*tables, (one[1], two[1]), slack)
         except TooMany:
-            return self._boxes(weights, answer, other, deadline)
+            return self._boxes(weights, answer, other)
 
-    def _boxes(self, weights, answer, other, deadline):
+    def _boxes(self, weights, answer, other):
         classes = np.arange(len(self.votes.start))
         least = -self.slack, -self._clear(weights)
 
@@ -174,7 +174,7 @@ class Everywhere:
         """The search over boxes."""
         return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
 
-    def is_same(self, weights, deadline=np.inf):
+    def is_same(self, weights):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it.
 
         Only points at which classes are all but tied can tell; they are listed, and known then.
@@ -193,9 +193,9 @@ class Everywhere:
             return False
         self.known = np.unique(np.concatenate(found), axis=0)
         near = NearRows(self.votes, self.axes, self.outside, self.known, 0)
-        return near.is_same(weights, deadline)
+        return near.is_same(weights)
 
-    def refuted(self, forest, deadline=np.inf):
+    def refuted(self, forest):
         """Demands at points at which a pruned ensemble, in its own arithmetic, differs.
 
         Where clear leads were asked for, beyond all rounding, what is left to look at are the
@@ -204,14 +204,14 @@ class Everywhere:
         arithmetic. `Stopped` is raised if that takes too long.
         """
         near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
-        broken = self._clearly(near.refuted(forest, deadline))
+        broken = self._clearly(near.refuted(forest))
         written, n_trees = Votes(forest), self.votes.forest.n_trees
         rounding = written.rounding / _total(written, np.ones(forest.n_trees))
         if len(broken) or rounding <= 4.0 * _share_of_rounding(n_trees):
             return broken
         space = Space([self.votes.forest, forest], axes=self.axes)
         space.outside = self.outside
-        equal, cells, _ = prove(space, PROOF_BOXES)
+        equal, cells, _ = prove(space, max_boxes=PROOF_BOXES)
         if equal is None:
             raise Stopped
         return broken if equal else self.demands(cells)[0]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from time import monotonic
 
 import numpy as np
 from scipy.special import expit, logit
@@ -20,7 +19,14 @@ from scipy.special import expit, logit
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import differing, minimal
 from ensemble_simplify.faithful_pruning._promise import reached_nodes
-from ensemble_simplify.grid import Stopped, distinct_rows, in_boxes, paint_lines
+from ensemble_simplify.grid import (
+    Stopped,
+    check_time,
+    distinct_rows,
+    in_boxes,
+    is_late,
+    paint_lines,
+)
 from ensemble_simplify.proof import JoinedPair, JoinedTrees, JointSearch, n_near, odds_apart, walks
 from ensemble_simplify.reading import Sums, tree_shares
 
@@ -185,7 +191,7 @@ class NumbersNear:
     The arguments are a `Numbers`, and those of `NearRows`.
     """
 
-    def __init__(self, numbers, axes, outside, cells, max_changes, deadline=np.inf):
+    def __init__(self, numbers, axes, outside, cells, max_changes):
         self.numbers, self.axes, self.outside = numbers, axes, outside
         self.trees = axes.encode_forest(numbers.forest)
         self.joined = JoinedTrees(axes, [self.trees])
@@ -194,7 +200,7 @@ class NumbersNear:
         n_points = n_near(len(self.cells), axes.shape, self.max_changes)
         self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 1 and outside is not None:
-            parts = self._walk(self.cells, 1, None, deadline)
+            parts = self._walk(self.cells, 1, None)
             self.n_points = sum(np.count_nonzero(apart >= 0) for _, _, apart in parts)
 
     def rows_of(self, cells):
@@ -202,22 +208,20 @@ class NumbersNear:
         said = self.numbers.value[self.trees.leaves(cells)]
         return np.ascontiguousarray(said.transpose(1, 2, 0)).reshape(-1, len(self.trees))
 
-    def seek(self, weights, rng, deadline=np.inf, *, all_points=False):
+    def seek(self, weights, rng, *, all_points=False):
         """The points at which trees of these weights are too far off, as `Apart`.
 
         Unless `all_points`, the walk may end early, once there are very many. Raises `Stopped`.
         """
-        return self.seek_near(
-            self.cells, self.max_changes, weights, rng, deadline, all_points=all_points
-        )
+        return self.seek_near(self.cells, self.max_changes, weights, rng, all_points=all_points)
 
-    def seek_near(self, cells, max_changes, weights, rng, deadline=np.inf, *, all_points=False):
+    def seek_near(self, cells, max_changes, weights, rng, *, all_points=False):
         """The same near some other cells."""
         if len(cells) > 1:
             cells = np.ascontiguousarray(cells[rng.permutation(len(cells))])
         tolerance, found, size = self.numbers.tolerance, [], []
         n, n_lines, largest = 0, 0, 0.0
-        for walked, axis, apart in self._walk(cells, max_changes, weights, deadline):
+        for walked, axis, apart in self._walk(cells, max_changes, weights):
             largest = max(largest, float(apart.max(initial=0.0)))
             worst = apart.argmax(axis=1)
             top = apart[np.arange(len(apart)), worst]
@@ -239,7 +243,7 @@ class NumbersNear:
         order = np.argsort(-np.round(size / largest, 9), kind="stable")[:LOOKED_AT]
         return Apart(np.ascontiguousarray(found[order]), largest, n)
 
-    def telling_trees(self, deadline=np.inf):
+    def telling_trees(self):
         """Sets of trees of which one must be kept each, none inside another.
 
         Two promised points whose numbers are more than two tolerances apart cannot be answered
@@ -254,7 +258,7 @@ class NumbersNear:
         leaves = self.joined.leaf_sums(numbers.value)
         limit = 2.0 * (numbers.atol + numbers.margin)
         for axis, length in enumerate(self.axes.shape):
-            if monotonic() >= deadline:
+            if is_late():
                 break
             sums = self._sums_on_lines(cells, axis, leaves, numbers.start)
             shown = numbers.shown(sums).reshape(len(cells), length, -1)
@@ -287,7 +291,7 @@ class NumbersNear:
         moved[:, axis] = np.tile(np.arange(length), len(cells))
         return moved
 
-    def _walk(self, cells, max_changes, weights, deadline):
+    def _walk(self, cells, max_changes, weights):
         """Batches of lines (a cell of each, their axis) with differences, of shape (n, length).
 
         Points that do not count, or were on an earlier line, have -1. Without changes the cells
@@ -296,7 +300,7 @@ class NumbersNear:
         if max_changes == 0:
             step = max(1, HELD // (len(self.trees) * self.numbers.n_columns))
             for i in range(0, len(cells), step):
-                if i and monotonic() >= deadline:
+                if i and is_late():
                     raise Stopped
                 some = cells[i : i + step]
                 yield some, None, self._at(some, weights)[:, None]
@@ -307,8 +311,7 @@ class NumbersNear:
         for _, walked, from_axis in walks(cells, shape, max_changes):
             for i in range(0, len(walked), step):
                 for axis in range(len(shape)):
-                    if monotonic() >= deadline:
-                        raise Stopped
+                    check_time()
                     part = slice(i, i + step)
                     on = np.flatnonzero(from_axis[part] <= axis)
                     if not on.size:
@@ -367,8 +370,8 @@ class NumbersNear:
 class NumbersAnywhere(NumbersNear):
     """Every input, or those of a domain; the arguments are a `Numbers` and those of `NearRows`."""
 
-    def __init__(self, numbers, axes, outside, cells, deadline=np.inf):
-        super().__init__(numbers, axes, outside, cells, 0, deadline)
+    def __init__(self, numbers, axes, outside, cells):
+        super().__init__(numbers, axes, outside, cells, 0)
         self.known = self.cells
         self.n_points = np.inf
 
@@ -382,23 +385,23 @@ class NumbersAnywhere(NumbersNear):
         """Whether the numbers are sums of functions of one feature each, everywhere."""
         return self.outside is None and self.joined.axis_of is not None
 
-    def seek(self, weights, rng, deadline=np.inf, *, all_points=False):
+    def seek(self, weights, rng, *, all_points=False):
         """The same; where points are listed, there may be others that are further apart."""
         if self.is_separable and not self.numbers.is_odds:
             found = self._by_feature(weights)
         else:
-            found = self._around(weights, rng, deadline)
+            found = self._around(weights, rng)
             if not found.n:
-                found = self._boxes(weights, deadline)
+                found = self._boxes(weights)
         if found.n:
             self.known = np.unique(np.concatenate([self.known, found.cells[:AROUND]]), axis=0)
         return found
 
-    def _around(self, weights, rng, deadline):
+    def _around(self, weights, rng):
         cells = self.known
         if len(cells) > AROUND:
             cells = cells[rng.choice(len(cells), AROUND, replace=False)]
-        return self.seek_near(cells, 1, weights, rng, deadline)
+        return self.seek_near(cells, 1, weights, rng)
 
     def _by_feature(self, weights):
         """The two ends of the difference in each column: sums of the ends of all features."""
@@ -416,7 +419,7 @@ class NumbersAnywhere(NumbersNear):
         cells = np.array(cells, dtype=np.int32)[beyond]
         return Apart(cells, float(np.abs(sizes).max()), len(beyond))
 
-    def _boxes(self, weights, deadline):
+    def _boxes(self, weights):
         """A search over boxes, for large differences first."""
         numbers, tolerance = self.numbers, self.numbers.tolerance
         leaves, start = self._parts(weights)

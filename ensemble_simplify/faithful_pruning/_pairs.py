@@ -18,7 +18,7 @@ COMPARED = 1 << 21  # Leaves that are compared at once.
 ROUNDS = 3  # Rounds at most: each begins at the pairs of the one before.
 
 
-def telling_trees(votes, lines, cells, n_rounds, deadline=np.inf):
+def telling_trees(votes, lines, cells, n_rounds):
     """Sets of trees of which one must be kept each, none inside another.
 
     Lines of cells are walked, then those of the pairs found, `n_rounds` times in all: a pair of the
@@ -27,14 +27,14 @@ def telling_trees(votes, lines, cells, n_rounds, deadline=np.inf):
     Returns
     -------
     bool array of shape (n_sets, n_trees)
-        Those found before the deadline.
+        Those found in time.
     """
     n_trees = len(lines.trees)
     sets = np.empty((0, n_trees), dtype=bool)
     known = cells
     try:
         for _ in range(min(n_rounds, ROUNDS)):
-            before, after = _pairs(lines, known, deadline)
+            before, after = _pairs(lines, known)
             found = differing(votes.forest.sums.value, lines.trees, before, after)
             n_needed = np.count_nonzero(sets.sum(axis=1) == 1)
             sets = minimal(np.concatenate([sets, found]))
@@ -56,7 +56,7 @@ def least_price(sets, price):
     return float(bound)
 
 
-def _pairs(lines, cells, deadline):
+def _pairs(lines, cells):
     """Neighbouring cells on the lines of some cells with other answers, spread over all cuts."""
     step = -(-len(cells) * lines.n_positions // LABELS)
     cells = np.ascontiguousarray(cells[:: max(step, 1)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -32,47 +34,65 @@ class Step:
     largest: float = np.nan
 
 
-def fewer(n_trees):
-    """The number of trees that comes after another one on a path."""
-    return n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
+def descend(first, tries, n_all):
+    """Ensembles of fewer and fewer of `n_all` trees, from the fewest to one that keeps the promise.
+
+    Each is a tuple: how bad it is, its weights, and what else is known of it.
+
+    Parameters
+    ----------
+    first : callable
+        Answers the one that keeps the promise.
+    tries : callable
+        ``tries(weights, n_trees)`` yields ensembles of so many trees at most, fitted after weights
+        of more. Of each number of trees, the best of the first few is taken.
+    n_all : int
+
+    Returns
+    -------
+    list of tuples
+        None has as few trees as another that is no worse. Where time is over, the smallest are
+        missing, or all.
+    """
+    steps, useful = [], []
+    with suppress(Stopped):
+        steps.append(first())
+        while (n_trees := np.count_nonzero(steps[-1][1][:n_all])) > 1:
+            n_trees = n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
+            tried = islice(tries(steps[-1][1], n_trees), FITS)
+            steps.append(min(tried, key=lambda step: step[0]))
+    for step in reversed(steps):
+        if not useful or step[0] < useful[-1][0]:
+            useful.append(step)
+    return useful
 
 
-def find_path(promise, faithful, demands, rng, deadline=np.inf):
-    """Weights for fewer and fewer trees, down from `faithful` ones that keep the promise.
+def find_path(promise, faithful, demands, rng):
+    """`descend` from `faithful` weights that keep the promise of classes, as a list of `Step`.
 
     A tree of little influence goes, the others' weights are fitted anew to demands that were
     broken before, and all exceptions are counted. `demands`, with a column for each tree and one
-    without any, are some that are hard to meet. From the fewest trees to the faithful ones; none
-    has as few trees as another with no more exceptions. The path may end early, at the deadline.
+    without any, are some that are hard to meet.
     """
-    steps = [Step(faithful, 0)]
-    weights, n_trees = faithful, np.count_nonzero(faithful)
     hard = _chosen(demands, LOOKED_AT // 3, rng)
-    own = _chosen(promise.own.leads, LOOKED_AT // 3, rng)
+    at_rows = _chosen(promise.at_rows.leads, LOOKED_AT // 3, rng)
     broken = hard[:0]
-    try:
-        while n_trees > 1:
-            n_trees = fewer(n_trees)
-            allowed = _most_influential(weights, promise.own.leads, n_trees)
-            best = None
-            for _ in range(FITS):
-                found = _fitted(np.concatenate([own, hard, broken]), weights, allowed)
-                _row, cells, n = promise.sample(found, rng, deadline)
-                if best is None or n < best.n_exceptions:
-                    best = Step(found, n)
-                if not n:
-                    break
+
+    def tries(weights, n_trees):
+        nonlocal broken
+        allowed = _most_influential(weights, promise.at_rows.leads, n_trees)
+        n = None
+        while n != 0:
+            fitted = _fitted(np.concatenate([at_rows, hard, broken]), weights, allowed)
+            _row, cells, n = promise.sample(fitted, rng)
+            if n:
+                # what this fit breaks is asked for in the next one
                 cells = _chosen(cells, LOOKED_AT // 3, rng)
                 broken = _chosen(promise.demands(cells)[0].leads, LOOKED_AT // 3, rng)
-            weights, n_trees = best.weights, np.count_nonzero(best.weights)
-            steps.append(best)
-    except Stopped:
-        pass
-    useful = []
-    for step in reversed(steps):
-        if not useful or step.n_exceptions < useful[-1].n_exceptions:
-            useful.append(step)
-    return useful
+            yield n, fitted
+
+    path = descend(lambda: (0, faithful), tries, len(faithful))
+    return [Step(weights, n) for n, weights in path]
 
 
 def _chosen(demands, n, rng):

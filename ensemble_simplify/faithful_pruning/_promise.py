@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import telling_trees
-from ensemble_simplify.grid import FREE, Stopped, distinct_rows
+from ensemble_simplify.grid import FREE, check_time, distinct_rows, time_left
 from ensemble_simplify.proof import Lines, n_near, points_apart
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
@@ -173,7 +172,7 @@ class Replayed:
         self.lines, self.kept, self.n_asked = lines, kept, 0
         self.first, self.cells_at = lines.first, lines.cells_at
 
-    def batches(self, cells, deadline=np.inf, from_axis=None):
+    def batches(self, cells, from_axis=None):
         """See `Lines.batches`."""
         self.n_asked += 1
         if self.n_asked <= len(self.kept):
@@ -191,15 +190,14 @@ class NearRows:
 
     `outside` are regions outside the domain, or None; `cells`, an int32 array of shape (n_rows,
     n_axes), those of the rows, inside it. In `n_points` a point counts for each cell of rows near
-    which it is; of more than one change, those outside the domain count, too. Deadlines are on
-    the clock of ``time.monotonic()``; where they pass, `Stopped` is raised.
+    which it is; of more than one change, those outside the domain count, too. Where time is
+    over, `Stopped` is raised.
     """
 
-    def __init__(self, votes, axes, outside, cells, max_changes, deadline=np.inf):
+    def __init__(self, votes, axes, outside, cells, max_changes):
         self.votes = votes
         self.axes = axes
         self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
-        self.deadline = deadline
         self.max_changes = min(max_changes, len(axes.shape))
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
@@ -220,7 +218,7 @@ class NearRows:
             self.labels[again] = FREE
             self.n_points = int(np.count_nonzero(self.labels != FREE))
 
-    def _answers(self, deadline):
+    def _answers(self):
         """Classes of the rows' cells by the whole forest, which are kept."""
         if self.labels is None:
             self.labels = self.whole.classes_of(self.cells)
@@ -236,13 +234,13 @@ class NearRows:
     def _in_time(self):
         """Rows for whose demands there is time, at least one."""
         a_row = DEMAND_SECONDS * len(self.whole.trees) * self.votes.forest.n_classes
-        return max(OWN_SHARE * (self.deadline - monotonic()) / a_row, 1.0)
+        return max(OWN_SHARE * time_left() / a_row, 1.0)
 
     @cached_property
-    def own(self):
+    def at_rows(self):
         """At each row, the demand that trees of equal weights meet least; no two equal.
 
-        With a deadline, at as many rows, evenly spread, as there is time for.
+        With a limit of time, at as many rows, evenly spread, as there is time for.
         """
         step = int(np.ceil(len(self.cells) / self._in_time))
         demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
@@ -282,7 +280,7 @@ class NearRows:
         leaves = trees.leaves(self.cells[self._spread(len(self.cells), SAID)])
         return self.votes.value[leaves].reshape(len(trees), -1)
 
-    def least_lead(self, weights, deadline=np.inf):
+    def least_lead(self, weights):
         """By how much the answers to the rows lead at least, with trees of these weights."""
         trees, votes = self.whole.trees, self.votes
         n_classes = votes.value.shape[1]
@@ -291,8 +289,7 @@ class NearRows:
         least = np.inf
         step = max(HELD // (len(trees) * n_classes), 1)
         for i in range(0, len(self.cells), step):
-            if monotonic() >= deadline:
-                raise Stopped
+            check_time()
             cells = self.cells[i : i + step]
             leaves = trees.leaves(cells)
             answer = votes.forest.decide_at(leaves)[:, None]
@@ -308,11 +305,11 @@ class NearRows:
         most = max(n_votes // (len(self.whole.trees) * self.votes.value.shape[1]), 1)
         return slice(None, None, max(-(-n_rows // most), 1))
 
-    def telling_trees(self, deadline=np.inf):
+    def telling_trees(self):
         """Sets of trees of which one must be kept each; see `_pairs`."""
-        return telling_trees(self.votes, self.whole, self.cells, self.max_changes, deadline)
+        return telling_trees(self.votes, self.whole, self.cells, self.max_changes)
 
-    def differences(self, forest, deadline=np.inf):
+    def differences(self, forest):
         """Batches (row, cells) of points at which a forest of the same classes answers otherwise.
 
         The forest is over the same axes, in its own arithmetic. `row`, of shape (n,), is the row
@@ -321,7 +318,7 @@ class NearRows:
         lines = Lines(forest, self.axes, self.outside)
         if self.max_changes == 0:
             labels = lines.classes_of(self.cells)
-            row = np.flatnonzero(labels != self._answers(deadline))
+            row = np.flatnonzero(labels != self._answers())
             yield row, self.cells[row]
             return
         if self.labels is None:
@@ -342,42 +339,42 @@ class NearRows:
         """See `Everywhere.least_share`: here, every point is put to what is written."""
         return 0.0
 
-    def is_same(self, weights, deadline=np.inf):
+    def is_same(self, weights):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
-        return not self.count(weights, deadline)
+        return not self.count(weights)
 
-    def refuted(self, forest, deadline=np.inf, n=64):
+    def refuted(self, forest, n=64):
         """Demands, some at most, at points at which a forest answers otherwise."""
-        for _, cells in self.differences(forest, deadline):
+        for _, cells in self.differences(forest):
             if len(cells):
                 return self.demands(cells[:n])[0]
         return Demands.none(len(self.whole.trees))
 
-    def count(self, weights, deadline=np.inf):
+    def count(self, weights):
         """Number of points at which trees of these weights answer otherwise."""
         forest = self.votes.weighted(weights)
-        return sum(len(row) for row, _ in self.differences(forest, deadline))
+        return sum(len(row) for row, _ in self.differences(forest))
 
-    def worst(self, weights, n, rng, deadline=np.inf):
+    def worst(self, weights, n, rng):
         """Demands, `n` at most and no two equal, of points that such trees answer otherwise.
 
         There are none iff the promise is kept in sums of float64. Second, the number of points at
         which the answers differ; if `max_changes` exceeds 1, of those looked at. `rng` draws the
         points that are looked at where there are very many.
         """
-        row, cells, n_broken = self.sample(weights, rng, deadline, all_points=False)
+        row, cells, n_broken = self.sample(weights, rng, all_points=False)
         if not n_broken:
             return Demands.none(len(weights)), 0
         return self._worst_of(row, cells, weights, n), n_broken
 
-    def sample(self, weights, rng, deadline=np.inf, *, all_points=True):
+    def sample(self, weights, rng, *, all_points=True):
         """Points that trees of these weights answer otherwise: (row, cells, how many there are).
 
         They are drawn evenly from all, where there are very many. Unless `all_points`, the walk may
         end early, and the number is of those looked at.
         """
         found, n_broken = [], 0
-        for row, cells in self.differences(self.votes.weighted(weights), deadline):
+        for row, cells in self.differences(self.votes.weighted(weights)):
             n_broken += len(row)
             if len(row):
                 found.append(np.column_stack([row, cells, rng.integers(1 << 30, size=len(row))]))

@@ -9,27 +9,22 @@ found anew. `TreeChoice.prove` proves how few trees can be enough.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from itertools import count
 
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice
-from ensemble_simplify.faithful_pruning._lazy import LazyProgram
-from ensemble_simplify.faithful_pruning._nearest import nearest_first
+from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice, without_specks
+from ensemble_simplify.faithful_pruning._programs import LazyProgram, Shares, solved
 from ensemble_simplify.faithful_pruning._promise import Demands
-from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
-from ensemble_simplify.grid import LinearProgram, Stopped
+from ensemble_simplify.grid import LinearProgram, Stopped, limits, time_left
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
 # The same, of the largest vote of a tree, where a decision has a cut-off.
 LEAST_LEAD = 1e-3
 EVEN = 1.0, 0.75, 0.5, 0.25  # How near to equal weights are brought, as far as the promise allows.
-NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
-SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
 BATCH = 300  # New demands a round, at most.
 # After so many rounds of new demands for the same trees, and after twice as many and so on, it is
@@ -52,18 +47,18 @@ PASSING_SECONDS = 3e-7
 class WeightSearch(TreeChoice):
     """Search for few trees that keep a promise.
 
-    The promise has its ``own`` demands to begin with, ``worst(weights, n, rng, deadline)``, and
-    sets of ``telling_trees(deadline)``; ``guides`` are demands beside it. `price` is what each tree
+    The promise has its ``own`` demands to begin with, ``worst(weights, n, rng)``, and
+    sets of ``telling_trees()``; ``guides`` are demands beside it. `price` is what each tree
     costs. `weights` are of the cheapest trees so far that keep it (at first all, with weight one),
     and no trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up;
     `tell` takes a line about the progress.
     """
 
-    def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
+    def __init__(self, promise, price, rng, tell=lambda line: None):
         self.promise = promise
         n_trees = len(price)
         self.same, usable = promise.votes.merged(price)
-        super().__init__(price, usable, np.ones(n_trees), rng, deadline, tell)
+        super().__init__(price, usable, np.ones(n_trees), rng, tell)
         self.demands = Demands.none(n_trees)
         self.seen = set()
         # which demands are ties that no weights break
@@ -140,39 +135,21 @@ class WeightSearch(TreeChoice):
         """Outcome, and weights of few trees, at some cost of each, that keep the whole promise."""
         allowed = self.usable if allowed is None else allowed
         tied = self.tied
-        outcome, weights = self._keep_by_leads(cost, allowed)
+        outcome, weights = self._keep_few(cost, allowed)
         while outcome is Outcome.UNKEPT and self._must_tie(allowed):
-            outcome, weights = self._keep_by_leads(cost, allowed)
+            outcome, weights = self._keep_few(cost, allowed)
         if outcome is Outcome.UNKEPT:
             self._tie(np.append(tied, np.zeros(len(self.tied) - len(tied), dtype=bool)))
         return outcome, weights
 
-    def _keep_by_leads(self, cost, allowed):
-        """`_keep` with the present ties: steps 1 and 2 in turn."""
-        failed = np.zeros(len(self.price), dtype=bool)
-        weights = self._solve(cost, allowed)
-        while weights is not None:
-            weights = self._sparse(weights, allowed)
-            if weights is None or not (weights > 0)[~failed].any():
-                # no weights, or those of trees that lead by next to nothing
-                break
-            outcome, found = self._try(weights > 0)
-            if outcome is not Outcome.UNKEPT:
-                return outcome, found
-            failed = weights > 0
-            weights = self._solve(self._reweighted(weights), allowed)
-        return Outcome.UNKEPT, None
+    def _costs(self, price):
+        return price
 
-    def _solve(self, cost, allowed):
-        """Weights of least cost that meet the demands found so far, or None."""
-        self.program.set_upper(np.where(allowed, np.inf, 0.0))
-        self.program.set_cost(cost)
-        solution = self.program.solve(self.deadline)
-        return _without_specks(solution.x) if solution.status == "optimal" else None
+    def _upper(self, allowed):
+        return np.where(allowed, np.inf, 0.0)
 
-    def _reweighted(self, weights):
-        """Costs that make small weights dear, so that the next program has fewer."""
-        return self.price / (weights / weights.max() + SOFT)
+    def _weights(self, x):
+        return without_specks(np.maximum(x, 0.0))
 
     def _sparse(self, weights, allowed):
         """Reweight until no more trees go, on the demands found so far; may be None."""
@@ -196,7 +173,7 @@ class WeightSearch(TreeChoice):
             if weights is None:
                 return Outcome.UNKEPT, None
             n_demands = len(self.demands)
-            broken, n_broken = self.promise.worst(weights, BATCH, self.rng, self.deadline)
+            broken, n_broken = self.promise.worst(weights, BATCH, self.rng)
             if not n_broken:
                 return Outcome.KEPT, weights
             self.add(broken)
@@ -224,7 +201,7 @@ class WeightSearch(TreeChoice):
             start = np.abs(self.demands.leads[:, -1]).max()
             weights = solution.x[:-2] / max(solution.x[-2], 0.5 * lead / start)
             weights = self._some(weights, allowed)
-        weights = _without_specks(weights)
+        weights = without_specks(weights)
         if self.tied.any():
             weights = on_grid(weights, self.demands.leads[self.tied, :-1])
         return weights, lead
@@ -242,13 +219,10 @@ class WeightSearch(TreeChoice):
         weights[t] = least / (4.0 * largest) if largest > 0.0 else 1.0
         return weights
 
-    def _cheapest(self, allowed):
-        return np.flatnonzero(allowed)[np.argmin(self.price[allowed])]
-
     def _most_central(self, allowed):
         """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
         self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
-        solution = self.centre.solve(self.deadline)
+        solution = self.centre.solve()
         return solution, solution.x[-1]
 
     def _is_enough(self, allowed):
@@ -309,9 +283,9 @@ class WeightSearch(TreeChoice):
         self._find_telling()
         if self.is_optimal:
             return
-        self.add(self.promise.own)
+        self.add(self.promise.at_rows)
         self.add(self.promise.guides)
-        if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
+        if self.usable.sum() < len(self.price) and self.promise.is_same(self.same):
             self._better(self.same)
             if self.is_optimal:
                 return
@@ -376,8 +350,8 @@ class WeightSearch(TreeChoice):
         """
         if self.has_start or self.tied.any() or self.cost == self.cost_of(self.usable):
             return
-        alone = WeightSearch(self.promise, self.price, self.rng, self.deadline)
-        alone.add(self.promise.own)
+        alone = WeightSearch(self.promise, self.price, self.rng)
+        alone.add(self.promise.at_rows)
         kept, found = self.weights > 0, self.weights
         order = nearest_first(self.promise.said, self.usable)
         near = np.zeros(len(kept), dtype=bool)
@@ -389,7 +363,7 @@ class WeightSearch(TreeChoice):
         found = found * (np.count_nonzero(kept) / found.sum())
         for share in EVEN:
             weights = share * kept + (1.0 - share) * found
-            lead = self.promise.least_lead(weights, self.deadline)
+            lead = self.promise.least_lead(weights)
             if lead > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest:
                 self.weights = weights
                 return
@@ -399,10 +373,7 @@ class WeightSearch(TreeChoice):
         allowed = self.weights > 0
         self.weights = np.ones(len(self.price))
         self.add(demands)
-        with suppress(Stopped):
-            outcome, found = self._try(allowed)
-            if outcome is Outcome.KEPT:
-                self.weights = found
+        self._try_again(allowed)
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -414,10 +385,9 @@ class WeightSearch(TreeChoice):
         """How large a part of all weight each tree can have; raises `bound`."""
         shares = Shares(self.demands.leads, self.usable)
         # the other half of the time is for covering
-        deadline = (time.monotonic() + self.deadline) / 2
-        with suppress(Stopped):
-            shares.tighten(deadline)
-            fewest = shares.fewest(self.price, deadline)
+        with suppress(Stopped), limits(0.5 * time_left()):
+            shares.tighten()
+            fewest = shares.fewest(self.price)
             # prices are whole numbers
             self.bound = max(self.bound, float(np.ceil(fewest - 1e-6)))
             self.tell(f"no less than {self.bound:g} by the largest shares of trees")
@@ -464,7 +434,7 @@ class WeightSearch(TreeChoice):
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
         shape = 1 + n_used + len(others), n_demands + len(others)
-        if time.monotonic() + PASSING_SECONDS * shape[0] * shape[1] > self.deadline:
+        if PASSING_SECONDS * shape[0] * shape[1] > time_left():
             raise Stopped
         A = np.zeros(shape)
         A[0, :n_demands] = 1.0
@@ -475,15 +445,43 @@ class WeightSearch(TreeChoice):
         lower = np.full(len(A), -np.inf)
         upper[0] = lower[0] = 1.0
         cost = np.concatenate([np.zeros(n_demands), np.ones(len(others))])
-        program = LinearProgram(cost, A, row_lower=lower, row_upper=upper)
-        solution = program.solve(self.deadline - time.monotonic())
-        if solution.status == "time_limit":
-            raise Stopped
+        solution = solved(LinearProgram(cost, A, row_lower=lower, row_upper=upper))
         if solution.status != "optimal":
             return None
         return product(np.maximum(solution.x[:n_demands], 0.0), demands)
 
 
-def _without_specks(weights):
-    """Weights with zeros for those that are next to nothing."""
-    return np.where(weights < NO_WEIGHT * weights.max(), 0.0, weights)
+def nearest_first(votes, usable):
+    """Trees in the order in which their mean votes come nearest to the mean of all.
+
+    Parameters
+    ----------
+    votes : float array of shape (n_trees, n)
+        What every tree says, at some points.
+    usable : bool array of shape (n_trees,)
+        Trees that may be chosen.
+
+    Returns
+    -------
+    intp array of the usable trees
+    """
+    n_trees = len(votes)
+    between = np.array([product(votes, one) for one in votes])
+    target = between.mean(axis=1)
+    own = np.diag(between)
+    # products of the sum of those chosen with each tree, with itself, and with the mean of all
+    with_each, square, with_target = np.zeros(n_trees), 0.0, 0.0
+    left = usable.copy()
+    order = []
+    for n in range(1, np.count_nonzero(usable) + 1):
+        far = (square + 2.0 * with_each + own) / n**2 - 2.0 * (with_target + target) / n
+        scale = np.abs(far[left]).max() or 1.0
+        # as near as rounding are equal
+        far = np.where(left, np.round(far / scale, 9), np.inf)
+        t = int(np.argmin(far))
+        order.append(t)
+        left[t] = False
+        square += 2.0 * with_each[t] + own[t]
+        with_target += target[t]
+        with_each += between[t]
+    return np.array(order, dtype=np.intp)

@@ -7,7 +7,6 @@ searched for leaves room for all rounding, of both ensembles' own sums and of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ensemble_simplify.faithful_pruning._closest import NumberSearch, find_path
 from ensemble_simplify.faithful_pruning._numbers import Numbers, NumbersAnywhere, NumbersNear
 from ensemble_simplify.faithful_pruning._path import Step
+from ensemble_simplify.grid import is_late
 from ensemble_simplify.proof import points_in
 
 UNCOUNTED = -1  # Some points are too far off, but nobody has counted them.
@@ -53,14 +53,14 @@ class Within:
     written: Any
     tell: Any
 
-    def begin(self, price, rng, deadline):
+    def begin(self, price, rng):
         """The promise, and the search. Raises `Stopped`."""
         where = self.numbers, self.axes, self.outside, self.cells
         if self.max_changes is None:
-            self.promise = NumbersAnywhere(*where, deadline)
+            self.promise = NumbersAnywhere(*where)
         else:
-            self.promise = NumbersNear(*where, self.max_changes, deadline)
-        self.search = NumberSearch(self.promise, price, rng, deadline, self.tell)
+            self.promise = NumbersNear(*where, self.max_changes)
+        self.search = NumberSearch(self.promise, price, rng, self.tell)
         return self.search
 
     @property
@@ -68,10 +68,10 @@ class Within:
         """Whether the largest difference of fewer trees can be told."""
         return self.max_changes is not None or self.search.steps is not None
 
-    def steps(self, rng, deadline):
+    def steps(self) -> list[Step]:
         """Proven weights, and those of smaller ensembles, as a list of `Step`."""
         weights = self._proven()
-        if not self.has_path or self.numbers.tolerance <= 0.0 or monotonic() >= deadline:
+        if not self.has_path or self.numbers.tolerance <= 0.0 or is_late():
             return [self._step(weights, 0, self.numbers.atol)]
         if self.search.steps is not None:
             n_kept = np.count_nonzero(weights[:-1])
@@ -82,10 +82,9 @@ class Within:
             ]
             errors = [error for error, own in self.search.steps if np.array_equal(own, weights)]
             return [*found, self._step(weights, 0, min([*errors, self.numbers.atol]))]
-        path = find_path(self.search, weights, rng, deadline)
-        found = [self._step(own, apart.n, apart.largest) for own, apart in path[:-1]]
-        largest = path[-1][1].largest if path else self.numbers.atol
-        return [*found, self._step(weights, 0, largest)]
+        path = find_path(self.search, weights)
+        smaller = [self._step(fitted, n, largest) for largest, fitted, n in path[:-1]]
+        return [*smaller, self._step(weights, 0, path[-1][0] if path else self.numbers.atol)]
 
     def _proven(self):
         """The weights found, after a look at what was written."""

@@ -125,7 +125,7 @@ def merge_trees(
     feature_names = common_features(fitted, forests)
     shares = _check_weights(weights, len(models))
     classes, columns = _join_classes([forest.classes for forest in forests])
-    table = Table.common([model.table for model in models], on_codes=[False] * len(models))
+    table = Table.common([model.table for model in models])
     parts = [_Part.of(*pair, table) for pair in enumerate(models)]
 
     to_left, is_single = None, sum(len(part.trees) for part in parts) == 1

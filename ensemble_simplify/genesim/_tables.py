@@ -19,19 +19,14 @@ def forest_on(model, table, name="estimator"):
     ValueError, which calls the model by `name`, if it takes numbers where the table has text.
     """
     if not model.table.knows_kinds_of(table):
-        kinds = zip(model.table.levels, table.levels, strict=True)
-        j = next(
-            j
-            for j, (own, levels) in enumerate(kinds)
-            if own is None and levels is not None and not table.has_numbers(j)
-        )
+        kinds = enumerate(zip(model.table.columns, table.columns, strict=True))
+        j = next(j for j, (mine, given) in kinds if not mine.knows_kind_of(given))
         raise ValueError(
             f"{name}={model.name}(...) was fitted on numbers in the column "
             f"{j if table.names is None else table.names[j]!r}, which is text in X. Give the rows "
             "that it was fitted on, or the pipeline that makes numbers of them."
         )
-    model.follow(table)
-    return model.forest
+    return model.on_codes_of(table).forest
 
 
 class GapColumns:

@@ -21,6 +21,7 @@ from ensemble_simplify.grid._cells import (
 from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins
 from ensemble_simplify.grid._limits import (
     Stopped,
+    at_least,
     carried,
     check_time,
     is_late,
@@ -29,6 +30,7 @@ from ensemble_simplify.grid._limits import (
     memory_limit,
     time_left,
     uncounted,
+    until,
 )
 from ensemble_simplify.grid._regions import (
     depths,

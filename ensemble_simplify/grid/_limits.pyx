@@ -94,6 +94,32 @@ def uncounted():
         es_deadline = before + (now() - begin)
 
 
+@contextmanager
+def at_least(seconds):
+    """Leave so many seconds, from now, to what runs inside, even where the limit ends earlier.
+
+    It is for what has to end, as the proof without which nothing of what was found is known. The
+    limit outside stays as it was.
+    """
+    global es_deadline
+    before = es_deadline
+    es_deadline = max(es_deadline, now() + seconds)
+    try:
+        yield
+    finally:
+        es_deadline = before
+
+
+def until(share, time_limit):
+    """Limits that end when a share of a whole limit is over; None or inf: as it was.
+
+    The whole is that in force, of which `time_limit` seconds were left when it began.
+    """
+    if time_limit is None or math.isinf(time_limit):
+        return limits()
+    return limits(time_left() - (1.0 - share) * time_limit)
+
+
 def time_left():
     """Seconds until the limit of time ends, below 0 if it has; inf where there is none."""
     return es_deadline - now() if es_deadline != INFINITY else math.inf

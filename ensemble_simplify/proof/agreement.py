@@ -388,9 +388,9 @@ def agreement(
     check_atol(atol, X is not None)
     rng = check_random_state(random_state)
     models = _read_both(model_a, model_b)
-    compared = _compared(models, atol)
     check_column_names([model.estimator for model in models], X)
-    table = common_table(models, X)
+    table, models = common_table(models, X)
+    compared = _compared(models, atol)
     forests = None
     if all(model.forest is not None for model in models):
         forests = common_forests(models)

@@ -606,18 +606,20 @@ def _shorter(span):
 
 def _ordered(table, X, apart):
     """The table with the levels of each column in the order of how often the models differ."""
-    levels = list(table.levels)
+    orders = [None] * len(table)
     codes = table.read(X) if not table.is_plain else None
-    for j, own in enumerate(levels):
-        if own is None or _has_order(X, j):
+    for j, levels in enumerate(table.levels):
+        if levels is None or _has_order(X, j):
             continue
         known = ~np.isnan(codes[:, j])
         code = codes[known, j].astype(np.intp)
-        n_rows = np.bincount(code, minlength=len(own))
-        rate = np.bincount(code, apart[known], minlength=len(own)) / np.maximum(n_rows, 1)
-        levels[j] = own[np.argsort(rate, kind="stable")]
+        n_rows = np.bincount(code, minlength=len(levels))
+        rate = np.bincount(code, apart[known], minlength=len(levels)) / np.maximum(n_rows, 1)
+        orders[j] = np.argsort(rate, kind="stable")
+    table = table.reordered(orders)
     # all levels of these rows are known
-    return replace(table, levels=tuple(levels), unknown=("refused",) * len(levels))
+    columns = tuple(replace(column, unknown="refused") for column in table.columns)
+    return replace(table, columns=columns)
 
 
 def _has_order(X, j):

@@ -194,7 +194,7 @@ def verify(
             "models everywhere."
         )
     check_column_names([model.estimator for model in models], X)
-    table = common_table(models, X)
+    table, models = common_table(models, X)
     given = None if X is None else Given.of(table, X)
     rows = None if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code

@@ -33,9 +33,7 @@ from ensemble_simplify.reading.decision import (
     probabilities_of,
     scores_of,
 )
-from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import n_features_of, read
-from ensemble_simplify.reading.stands_for import own_table, readable
+from ensemble_simplify.reading.family import family_of, unwrap
 from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
@@ -516,12 +514,11 @@ def read_forest(estimator, *, voting="estimator", rows=None, like=None):
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
-    like = own_table(unwrap(estimator)) if like is None else like
-    estimator = readable(estimator)
-    reading = read(estimator, rows=rows, like=like)
+    family = family_of(estimator)
+    reading = family.read(rows, family.own_table() if like is None else like)
     if voting == "hard":
-        _count_labels(reading, estimator)
-    forest = _assemble(reading, n_features_of(estimator), estimator)
+        _count_labels(reading, family.estimator)
+    forest = _assemble(reading, family.n_features, family.estimator)
     if rows is not None and forest.table.by_dtype:
         forest = replace(forest, table=forest.table.like(rows))
     return forest
@@ -553,7 +550,7 @@ def end_trees(estimator):
 
 
 def _sklearn_trees(estimator):
-    trees = read(estimator).trees
+    trees = family_of(estimator).read().trees
     if any(tree.estimator is None for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} does not hold scikit-learn trees, and neither do "

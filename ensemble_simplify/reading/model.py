@@ -13,11 +13,10 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.cut_offs import around, insides
-from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import _numbers, says_it_takes_gaps, unwrap
+from ensemble_simplify.reading.family import family_of, own_table, says_it_takes_gaps, unwrap
+from ensemble_simplify.reading.forest import Forest, read_forest
+from ensemble_simplify.reading.pipelines import _numbers
 from ensemble_simplify.reading.sample import check_sample
-from ensemble_simplify.reading.sklearn import table_of
-from ensemble_simplify.reading.stands_for import own_table
 from ensemble_simplify.reading.table import Table, is_plain
 from ensemble_simplify.reading.trees import classes_of
 
@@ -63,23 +62,24 @@ class Model:
         float64. With `check`, a model that answers otherwise than its trees raises TypeError, too:
         see `check_sample`. What was checked before, or was made by this package, needs no check.
         """
-        estimator = unwrap(fitted)
-        rows = own_table(estimator) if rows is None else rows
-        like = rows if isinstance(rows, Table) else own_table(estimator)
-        forest = read_forest(estimator, voting=voting, rows=_sample(rows), like=like)
+        family = family_of(fitted)
+        estimator, own = family.outer, family.own_table()
+        rows = own if rows is None else rows
+        like = rows if isinstance(rows, Table) else own
+        forest = read_forest(family, voting=voting, rows=_sample(rows), like=like)
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        table = table_of(estimator, forest)
+        table = forest.table if own is None else own
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
         if rows is not None:
-            model.name_levels(rows)
+            model = model.with_names_in(rows)
         if isinstance(rows, Table) and model.table.hashed:
-            model.follow(rows)
+            model = model.on_codes_of(rows)
         if check and voting == "estimator":
             check_sample(model)
         return model
@@ -87,8 +87,8 @@ class Model:
     @classmethod
     def unread(cls, fitted):
         """A model that can only be asked, with the table that it takes."""
-        estimator = unwrap(fitted)
-        return cls(estimator, table_of(estimator))
+        family = family_of(fitted)
+        return cls(family.outer, family.table())
 
     @property
     def finest(self):
@@ -96,8 +96,7 @@ class Model:
         if self.forest.double_threshold is None:
             return self.forest
         narrow = self.table.narrow
-        of_numbers = np.array([own is None for own in self.table.levels], dtype=bool)
-        if narrow.any() and narrow[of_numbers].all():
+        if narrow.any() and narrow[~self.table.coded].all():
             return self.forest
         return self.forest.in_doubles(narrow)
 
@@ -121,56 +120,60 @@ class Model:
         """The sums whose largest column is the class; None where there are none."""
         return self.forest.sums
 
-    def take(self, rows):
-        """Be asked, and read, in the dtypes in which some rows, or the columns of a table, come."""
+    def _with(self, table, **changed) -> Model:
+        """The same model with another table, and whatever else is changed."""
+        other = copy.copy(self)
+        vars(other).update(changed, table=table)
+        return other
+
+    def in_dtypes_of(self, rows) -> Model:
+        """The model asked, and read, in the dtypes of some rows, or of the columns of a table."""
         if not isinstance(rows, Table) and not hasattr(rows, "shape"):
             rows = np.asarray(rows)
-        self.table = self.table.like(rows)
-        if self.forest is not None and not self.forest.table.same_dtypes(rows):
-            self._read_again(rows, self.table)
-        return self
+        table, forest = self.table.like(rows), self.forest
+        if forest is not None and not forest.table.same_dtypes(rows):
+            forest = self._read_again(rows, table)
+        return self._with(table, forest=forest)
 
-    def _read_again(self, rows, like):
-        """Read the trees in the dtypes of some rows, and in the order of the levels of a table."""
-        self.forest = read_forest(
-            self.estimator, voting=self._voting, rows=_sample(rows), like=like
-        )
-        if self.table.hashed:
-            self.forest = replace(self.forest, table=self.table)
+    def _read_again(self, rows, like) -> Forest:
+        """The trees in the dtypes of some rows, and in the order of the levels of a table."""
+        forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows), like=like)
+        return replace(forest, table=like) if like.hashed else forest
 
-    def name_levels(self, rows):
-        """Know levels, where the model keeps but hashes of them, by the names in some rows."""
+    def with_names_in(self, rows) -> Model:
+        """The model that knows levels, of which it keeps but hashes, by the names in some rows."""
         if not self.table.hashed:
-            return
-        self.table = self.table.named_by(rows)
-        if self.forest is not None:
-            self.forest = replace(self.forest, table=self.table)
+            return self
+        table = self.table.named_by(rows)
+        forest = None if self.forest is None else replace(self.forest, table=table)
+        return self._with(table, forest=forest)
 
-    def follow(self, table):
-        """Take rows of numbers in the codes of another table of the same columns.
+    def on_codes_of(self, other) -> Model:
+        """The model that takes rows of numbers in the codes of another table of the same columns.
 
         A level that the model lacks is unknown to it.
         """
-        if self.forest is not None:
+        table, forest = self.table, self.forest
+        if forest is not None:
             # sets of levels are written on these codes, rather than thresholds on other ones
-            written = self.forest.table.coded
-            written[list(self.table.hashed)] = False  # more levels may be named than are in sets
+            written = forest.table.coded
+            written[list(table.hashed)] = False  # more levels may be named than are in sets
+            orders = table.orders_like(other)
             orders = [
-                order if coded else None
-                for order, coded in zip(self.table.orders_like(table), written, strict=True)
+                order if coded else None for order, coded in zip(orders, written, strict=True)
             ]
             if any(order is not None for order in orders):
-                self.table = self.table.reordered(orders)
-                self._read_again(self.table, self.table)
-        self._own_codes = self.table.codes_of(table)
-        if self.forest is None or not self._own_codes:
-            return
-        read = dict(self._own_codes)
-        for j, (own, ends) in read.items():
-            levels = self.table.levels[j]
-            if levels is not None and self.table.unknown[j] == "missing":
-                read[j] = np.where(own == len(levels), np.nan, own), ends
-        self.forest = self.forest.in_codes(read, table)
+                table = table.reordered(orders)
+                forest = self._read_again(table, table)
+        codes = table.codes_of(other)
+        if forest is not None and codes:
+            of_trees = dict(codes)
+            for j, (code_of, ends) in codes.items():
+                levels = table.levels[j]
+                if levels is not None and table.unknown[j] == "missing":
+                    of_trees[j] = np.where(code_of == len(levels), np.nan, code_of), ends
+            forest = forest.in_codes(of_trees, other)
+        return self._with(table, forest=forest, _own_codes=codes)
 
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
@@ -192,7 +195,7 @@ class Model:
             rows = np.array(rows)
             for j, own in self._own_codes.items():
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
-                rows[known, j] = self.table.translated(j, rows[known, j], *own)
+                rows[known, j] = self.table.columns[j].translated(rows[known, j], *own)
         return rows if self.table is None else self.table.decode(rows)
 
     def takes_gaps(self, rows, ask=None):
@@ -277,13 +280,13 @@ class Model:
         return found[:, 0] if is_column else found
 
 
-def common_table(models, X=None):
-    """The table whose rows of numbers two models are put; each is asked in its own words.
+def common_table(models, X=None) -> tuple[Table, list[Model]]:
+    """The table whose rows of numbers two models are put, and the models that take these rows.
 
-    It has the levels that either knows. The models are asked, and read, in the dtypes of the rows
-    `X` of the user's. Without them, in those that one of them, an estimator of this package, was
-    fitted on. ValueError if the models take other numbers of columns, or one refuses levels that
-    the other knows.
+    The table has the levels that either model knows; each is asked in its own words. The models are
+    asked, and read, in the dtypes of the rows `X` of the user's. Without them, in those that one of
+    them, an estimator of this package, was fitted on. ValueError if the models take other numbers
+    of columns, or one refuses levels that the other knows.
     """
     widths = [len(model.table) for model in models]
     if widths[0] != widths[1]:
@@ -291,37 +294,31 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
-    if X is not None:
-        for model in models:
-            model.name_levels(X)
+    models = [model if X is None else model.with_names_in(X) for model in models]
     asked = any(model.forest is None for model in models)
     # the larger forest stays as it is
     order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
     on_codes = [_is_on_codes(*pair) for pair in (models, models[::-1])]
-    table = Table.common(
-        [model.table for model in models], order=order, any_levels=asked, on_codes=on_codes
-    )
+    tables = [model.table for model in models]
+    table = Table.common(tables, order=order, any_levels=asked, on_codes=on_codes)
     if asked:
-        # what only can be asked takes the words of the other, where it has none itself
         for i, model in enumerate(models):
-            if model.forest is None:
-                model.name_levels(table)
+            model = model.with_names_in(table) if model.forest is None else model
+            # what only can be asked takes the words of the other, where it has none itself
             if on_codes[i] or not model.table.knows_kinds_of(table):
-                model.table, on_codes[i] = table, False
+                model, on_codes[i] = model._with(table), False
+            models[i] = model
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
     if X is not None:
-        for model in models:
-            model.take(X)
+        models = [model.in_dtypes_of(X) for model in models]
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
         table = replace(table if X is None else table.like(X), by_dtype=True)
-    for model, coded in zip(models, on_codes, strict=True):
-        if not coded:
-            model.follow(table)
-    return table
+    pairs = zip(models, on_codes, strict=True)
+    return table, [model if coded else model.on_codes_of(table) for model, coded in pairs]
 
 
-def _is_on_codes(model, other):
+def _is_on_codes(model, other) -> bool:
     """Whether a model of numbers alone is put the codes of the levels that another one knows.
 
     It is if some of these are no numbers, or if it says what its codes stand for.
@@ -331,8 +328,7 @@ def _is_on_codes(model, other):
     says_levels = getattr(model.estimator, "__dict__", {}).get("_table") is not None
     if says_levels and own_table(model.estimator) is None:
         return True
-    table = other.table
-    return not all(own is None or table.has_numbers(j) for j, own in enumerate(table.levels))
+    return not model.table.knows_kinds_of(other.table)
 
 
 def common_forests(models):

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.model import Model
-from ensemble_simplify.reading.stands_for import readable
 
 # Rows times trees that are sent through the trees at once.
 _BATCH = 1 << 22
@@ -42,14 +42,14 @@ def out_of_bag(model, X):
     X = X if hasattr(X, "shape") else np.asarray(X)
     last, steps = _last(model)
     n_rows = X.shape[0]
-    if not hasattr(type(last), "estimators_samples_") or getattr(last, "_n_samples", -1) != n_rows:
+    if last.samples(n_rows) is None:
         return None
     try:
         forest = Model.of(last).forest
-        trees = [tree.tree_ for tree, _ in tree_estimators(last)]
+        trees = [tree.tree_ for tree, _ in tree_estimators(last.estimator)]
     except (TypeError, ValueError):  # no forest that can be read: there are others
         return None
-    held_out = out_of_sample(last, n_rows)
+    held_out = out_of_sample(last.estimator, n_rows)
     if not forest.vote.averages_trees or not held_out.any():
         return None
     for step in steps:
@@ -83,15 +83,15 @@ def held_out(model, X):
     """
     if out_of_bag(model, X) is None:
         return None
-    return out_of_sample(_last(model)[0], len(X))
+    return out_of_sample(_last(model)[0].estimator, len(X))
 
 
 def _last(model):
-    """What stands at the end of pipelines, and the steps before it."""
-    last, steps = readable(model), []
-    while isinstance(last, Pipeline):
-        steps.append(last[:-1])
-        last = readable(last.steps[-1][1])
+    """The family of what stands at the end of pipelines, and the steps before it."""
+    last, steps = family_of(model), []
+    while isinstance(last.estimator, Pipeline):
+        steps.append(last.estimator[:-1])
+        last = family_of(last.last)
     return last, steps
 
 

@@ -18,11 +18,10 @@ from numbers import Integral
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -36,12 +35,10 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
-from sklearn.utils import get_tags
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
-from ensemble_simplify.reading.codes import TableCodes
-from ensemble_simplify.reading.entries import is_missing, plain_levels
-from ensemble_simplify.reading.native import is_booster, stand_in
+from ensemble_simplify.reading.columns import Column, Levels, is_missing, plain_levels
+from ensemble_simplify.reading.family import owner_of, unwrap
 from ensemble_simplify.reading.table import Table
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
@@ -119,14 +116,7 @@ class Transformers:
         if self._steps and isinstance(self._steps[0][1], TableCodes):
             self.table = self._steps[0][1].table
         elif any(own is not None for own in self._levels):
-            unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
-            self.table = Table(
-                names,
-                tuple(self._levels),
-                unknown,
-                as_none=tuple(sorted(self._as_none)),
-                as_nan=tuple(sorted(self._as_nan)),
-            )
+            self.table = Table(tuple(map(self._column, range(self.n_features))), names)
         self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
             self.given = self.given.like(rows)
@@ -136,6 +126,16 @@ class Transformers:
             self.given = replace(self.given, names=None)
         if rows is not None:
             self._check_dtypes(rows)
+
+    def _column(self, j) -> Column:
+        """The input column j, as its encoder knows it."""
+        unknown = "refused" if self._refuses[j] else "code"
+        if self._levels[j] is None:
+            return Column(unknown=unknown)
+        lacks_none, knows_nan = j in self._as_none, j in self._as_nan
+        return Levels(
+            levels=self._levels[j], unknown=unknown, lacks_none=lacks_none, knows_nan=knows_nan
+        )
 
     # ------------------------------------------------------------------ which column is whose
 
@@ -354,16 +354,16 @@ class Transformers:
 
     def _in_other_dtypes(self):
         """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
-        given, others = self.given, []
-        kinds = given.dtypes or (None,) * len(given)
+        others = []
         for dtype in (None, np.float32):
-            own = tuple(
-                dtype if levels is None else kind
-                for levels, kind in zip(given.levels, kinds, strict=True)
+            columns = tuple(
+                replace(column, dtype=dtype) if column.levels is None else column
+                for column in self.given.columns
             )
-            if own != kinds:
+            pairs = zip(columns, self.given.columns, strict=True)
+            if any(column.dtype != given.dtype for column, given in pairs):
                 other = copy.copy(self)
-                other.given = replace(given, dtypes=own)
+                other.given = replace(self.given, columns=columns)
                 others.append(other)
         return others
 
@@ -527,48 +527,6 @@ def _columns_of_imputer(name, step, width):
     return kept.astype(np.intp) - 1
 
 
-# Their predict is that of their best_estimator_; a subclass may have one of its own.
-SEARCHES = (GridSearchCV, RandomizedSearchCV)
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
-
-    So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
-    attribute whose answers it passes on; a subclass of it may answer otherwise. A native booster
-    has its stand-in.
-    """
-    # a predict that was set by hand answers, and not what is inside
-    while "predict" not in getattr(estimator, "__dict__", ()):
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif "_stands_for" in vars(type(estimator)) and "predict_proba" not in vars(estimator):
-            estimator = getattr(estimator, estimator._stands_for)
-        elif type(estimator) in SEARCHES and hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif is_booster(estimator):
-            estimator = stand_in(estimator)
-        else:
-            break
-    return estimator
-
-
-def says_it_takes_gaps(estimator):
-    """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
-
-    A pipeline's tags do not tell: its steps refuse missing values themselves.
-    """
-    inner = unwrap(estimator)
-    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
-        return None
-    return bool(get_tags(inner).input_tags.allow_nan)
-
-
-def owner_of(kind, method):
-    """The class from which `kind` has its method."""
-    return next(base for base in kind.__mro__ if method in vars(base))
-
-
 def refused(name, step, why):
     """The error for a pipeline with a transformer that cannot be folded into thresholds."""
     return TypeError(
@@ -579,3 +537,68 @@ def refused(name, step, why):
         "OrdinalEncoder, TargetEncoder, SimpleImputer, KNNImputer, selectors of columns, "
         "ColumnTransformer of these and 'passthrough'."
     )
+
+
+# ------------------------------------------------------------------------------------ codes
+
+
+class TableCodes(TransformerMixin, BaseEstimator):
+    """Number the levels of columns of text; what is missing stays so, or gets a number.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    complete : bool, default=False
+        Whether a number below all others of its column stands for whatever is missing.
+    """
+
+    def __init__(self, table=None, complete=False):
+        self.table = table
+        self.complete = complete
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    @property
+    def n_features_in_(self):
+        """Number of columns."""
+        return len(self.table)
+
+    def __getattr__(self, name):
+        # arrays have no names, and then there is no such attribute
+        if name == "feature_names_in_" and getattr(self.table, "names", None) is not None:
+            return np.asarray(self.table.names, dtype=object)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(self, X, y=None):
+        """Do nothing: the levels are known."""
+        return self
+
+    def transform(self, X):
+        """Numbers for rows of the table, as an array of float64."""
+        rows = self.table.read(X)
+        return self.table.gaps.fill(rows) if self.complete else rows
+
+
+def on_codes(codes, estimator):
+    """A fitted estimator of numbers behind the step that makes them of a table.
+
+    It is given arrays: names of columns that it knows are left out of a copy.
+    """
+    if "feature_names_in_" in vars(estimator):
+        estimator = copy.copy(estimator)
+        del estimator.feature_names_in_
+    return Pipeline([("codes", codes), ("model", estimator)])
+
+
+def behind_codes(estimator):
+    """The step that makes numbers of a table, and what `on_codes` put behind it.
+
+    None, and the estimator itself, where there is no such step.
+    """
+    if isinstance(estimator, Pipeline) and len(estimator.steps) == 2:
+        codes, inner = (step for _, step in estimator.steps)
+        if isinstance(codes, TableCodes) and isinstance(codes.table, Table):
+            return codes, inner
+    return None, estimator

@@ -12,12 +12,24 @@ import warnings
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.grid import FLOAT32_MAX
 from ensemble_simplify.reading.decision import link_margin, scores_of
-from ensemble_simplify.reading.pipelines import says_it_takes_gaps
-from ensemble_simplify.reading.stands_for import has_own_methods, is_known_by_its_trees
+from ensemble_simplify.reading.families.forests import is_untested
+from ensemble_simplify.reading.family import (
+    PACKAGE,
+    WRAPPED,
+    family_of,
+    is_ours,
+    libraries,
+    owner_of,
+    says_it_takes_gaps,
+    unwrap,
+)
 
+# The methods of a model that readers know the arithmetic of.
+_ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))
 # Rows that are put to a model; the last of them lack something, if the model takes that.
 N_ROWS, N_LACKING = 32, 8
 # Tests that the rows are drawn from, at most.
@@ -179,3 +191,49 @@ def _refuse(model, method, rows, answers, found, wrong):
 def _plain(answer):
     """An answer, as it is shown."""
     return reprlib.repr(np.asarray(answer).tolist())
+
+
+# ------------------------------------------------------------------- whom there is no need to ask
+
+
+def has_own_methods(estimator) -> bool:
+    """Whether a model and its members predict with the methods of the libraries they come from.
+
+    None of them was overridden, or replaced by hand in an object or in its class.
+    """
+    kinds, todo = set(), [estimator]
+    while todo:
+        one = unwrap(todo.pop())
+        if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
+            return False
+        kinds.add(type(one))
+        wrapped = [getattr(one, name) for name in WRAPPED if hasattr(one, name)]
+        todo += wrapped if is_ours(one) and wrapped else family_of(one).parts
+    return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
+
+
+def _is_own(kind, method):
+    """Whether a class, if it has a method, has it as its library wrote it."""
+    if not hasattr(kind, method):
+        return True
+    owner = owner_of(kind, method)
+    if owner.__module__.partition(".")[0] not in {PACKAGE, *libraries()}:
+        return False
+    return getattr(vars(owner)[method], "__module__", None) == owner.__module__
+
+
+def is_known_by_its_trees(estimator) -> bool:
+    """Whether no setting but those that are read can change what a model answers.
+
+    So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
+    Of versions that came later, that is not known, but of trees that this package wrote.
+    """
+    family = family_of(estimator)
+    if is_untested() and not is_ours(family.outer):
+        return False
+    while isinstance(family.estimator, Pipeline):
+        family = family_of(family.last)
+    if type(family.estimator).__module__.partition(".")[0] != "sklearn":
+        return False
+    parts = {type(part): part for part in family.parts}
+    return all(map(is_known_by_its_trees, parts.values()))

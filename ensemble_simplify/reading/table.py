@@ -1,46 +1,82 @@
 """Tables: how a user's rows become numbers, and numbers rows that a model takes.
 
-A `Table` says what the columns are called, in which dtype and kind of frame they come, which levels
-they have, and what a level that nobody knows and a gap mean. The code of a level is its place among
-the levels; a missing value is NaN in rows of numbers. Whatever names columns, codes levels, fills
-gaps or builds frames does so here.
+A `Table` is a list of columns, which say what they hold, and what rows of it are like: their kind
+of frame, the names in it, their gaps. The code of a level is its place among the levels; a missing
+value is NaN in rows of numbers. Whatever names columns, codes levels, fills gaps or builds frames
+does so here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date, time, timedelta
-from numbers import Integral, Real
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.reading.entries import (
-    are_float32,
-    are_numbers,
+from ensemble_simplify.reading.columns import (
+    Column,
+    Hashed,
+    Levels,
     are_texts,
-    distinct_levels,
-    fits,
+    common_levels,
     is_missing,
     is_whole,
-    itself,
     lacks_none,
-    levels_of,
     narrow_floats,
-    number_outside,
-    plain_level,
+    plain,
     scale_of,
     some_of,
-    with_nan,
     with_room,
 )
-from ensemble_simplify.reading.gaps import Gaps
-from ensemble_simplify.reading.level_hash import is_stand_in, level_hash, text_of
 
-# What stands for a level that a model never saw, where it takes such.
-UNKNOWN = "<unknown>"
-# Entries, such as dates, that are no numbers and have an order of themselves.
-_OF_TIME = (date, time, timedelta)
+# What a level is that a model does not know, the most cautious first.
+_UNKNOWN = ("refused", "code", "missing")
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """What rows lack, and what can stand for it where numbers are needed.
+
+    Attributes
+    ----------
+    seen : ndarray of bool, shape (n_columns,)
+        Columns in which some row lacks a number.
+    low : ndarray of shape (n_columns,)
+        The least number of each column; infinity where there is none.
+    stand_in : ndarray of float32, shape (n_columns,)
+        A number below all those of a column, for a gap in it.
+    """
+
+    seen: np.ndarray
+    low: np.ndarray
+    stand_in: np.ndarray
+
+    @classmethod
+    def of(cls, numbers) -> Self:
+        """The gaps of some rows of numbers."""
+        missing = np.isnan(numbers)
+        low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
+        high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
+        # below all values, at a distance that float32 keeps
+        with np.errstate(invalid="ignore"):  # a column without a number
+            room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
+            below = np.where(np.isfinite(low), low - room, -1.0)
+        stand_in = np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
+        return cls(missing.any(axis=0), low, stand_in)
+
+    def fill(self, rows) -> np.ndarray:
+        """Rows of numbers without gaps."""
+        return np.where(np.isnan(rows), self.stand_in, rows)
+
+    def restore(self, numbers) -> np.ndarray:
+        """Rows of numbers with gaps where a column that had some holds what stands for one."""
+        numbers = np.array(numbers, dtype=np.float64)
+        numbers[(numbers <= self.stand_in) & self.seen] = np.nan
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,313 +85,85 @@ class Table:
 
     Attributes
     ----------
+    columns : tuple of Column
+        What each column holds.
     names : ndarray of str, shape (n_columns,), or None
         Names of the columns of a frame; None: the table is an array.
-    levels : tuple of (ndarray or None)
-        Levels of each column in the order of their codes; None: a column of numbers.
-    unknown : tuple of {"refused", "code", "missing"}
-        What other levels are: refused by the model, a code after the last one, or missing.
-    as_category : bool
-        Whether the model wants columns with levels as pandas' categories.
-    as_none : tuple of int
-        Columns with levels whose missing values the model knows as None. In others they are NaN,
-        and None is taken for one unless the model knows a level NaN, which is not None to it.
-    as_nan : tuple of int
-        Columns with levels of which the model knows NaN as a level or fills it in.
-    codes : ndarray of bool, shape (n_columns,), or None
-        Columns of numbers that are codes of categories themselves, whole and from 0; None: none.
     frame : type or None
         The type of frames; None: pandas'.
-    dtypes : tuple or None
-        What `decode` makes of each column: the dtype of a column with levels, a narrow float of a
-        column of numbers; None: what comes of itself.
-    by_dtype : bool
-        Whether the model answers numbers of float32 in another way than the same ones of float64.
-    as_text : tuple of int
-        Columns with levels that are texts of other objects, by which entries are looked up.
-    as_objects : bool
-        Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
         What the table lacked when it was seen.
-    hashed : tuple of int
-        Columns with levels that the model (CatBoost) knows by a hash of their text alone, by which
-        entries are looked up, and in which nothing is ever missing. A level whose name nobody told
-        is a text with its hash: see `named_by`.
-    categories : tuple of (ndarray or None), or None
-        Levels in the order of pandas' categories that the model wants, where that of the codes is
-        another; None: it is the same.
-    whole : tuple or None
-        Dtypes of columns of integers and booleans, which `decode` gives to columns of which it can
-        be said; None for others, or where such columns come as floats.
-    scales : tuple of (ndarray or None), or None
-        The levels of each column in the order that the user gave them by the dtype of the column;
-        None: no order was given.
+    as_category : bool
+        Whether the model wants columns with levels as pandas' categories.
+    by_dtype : bool
+        Whether the model answers numbers of float32 in another way than the same ones of float64.
+    as_objects : bool
+        Whether entries come as objects, which are looked at one by one even if all are numbers.
     """
 
-    names: np.ndarray | None
-    levels: tuple
-    unknown: tuple
-    as_category: bool = False
-    as_none: tuple = ()
-    as_nan: tuple = ()
-    codes: np.ndarray | None = None
+    columns: tuple
+    names: np.ndarray | None = None
     frame: type | None = None
-    dtypes: tuple | None = None
-    by_dtype: bool = False
-    as_text: tuple = ()
-    as_objects: bool = False
     gaps: Gaps | None = None
-    hashed: tuple = ()
-    categories: tuple | None = None
-    whole: tuple | None = None
-    scales: tuple | None = None
+    as_category: bool = False
+    by_dtype: bool = False
+    as_objects: bool = False
 
     @classmethod
-    def of_numbers(cls, n_columns, names=None, codes=None):
-        """A table without levels."""
+    def of_numbers(cls, n_columns, names=None, codes=None) -> Self:
+        """A table without levels; `codes` says which numbers are codes of categories themselves."""
         names = None if names is None else np.asarray(names, dtype=object)
-        return cls(names, (None,) * n_columns, ("refused",) * n_columns, codes=codes)
+        codes = np.zeros(n_columns, dtype=bool) if codes is None else codes
+        return cls(tuple(Column(is_code=bool(is_code)) for is_code in codes), names)
 
     @classmethod
-    def of_codes(cls, categorical, names=None):
+    def of_codes(cls, categorical, names=None) -> Self | None:
         """A table in which some columns hold codes that stand for themselves; None if none does."""
         return cls.of_numbers(len(categorical), names, categorical) if categorical.any() else None
 
     @classmethod
-    def of_rows(cls, X, known=None, *, unknown="code"):
+    def of_levels(cls, names, levels, unknown, *, codes=None, as_category=False, **kept) -> Self:
+        """A table with the levels of each column, None for numbers, and what others are in each.
+
+        `codes` says which numbers are codes of categories themselves. Further parameters are those
+        of all columns with `Levels`.
+        """
+        unknown = (unknown,) * len(levels) if isinstance(unknown, str) else unknown
+        codes = np.zeros(len(levels), dtype=bool) if codes is None else codes
+        columns = tuple(
+            Column(is_code=bool(is_code), unknown=other)
+            if known is None
+            else Levels(levels=known, unknown=other, **kept)
+            for known, other, is_code in zip(levels, unknown, codes, strict=True)
+        )
+        return cls(columns, names, as_category=as_category)
+
+    @classmethod
+    def of_rows(cls, X, known=None, *, unknown="code") -> Self:
         """What an array or a frame of rows holds.
 
         Where the table of a model is `known`, its levels come first, in its order, and those that
         only the rows have after them. `unknown` is what levels are that neither has.
         """
-        named = hasattr(X, "columns")
-        names = np.array(list(X.columns), dtype=object) if named else None
-        n_columns = X.shape[1]
-        known = known or cls.of_numbers(n_columns)
-        known._check_width(n_columns, "X")
-        levels, as_none = (None,) * n_columns, known.as_none
+        names = np.array(list(X.columns), dtype=object) if hasattr(X, "columns") else None
+        known = known or cls.of_numbers(X.shape[1])
+        known._check_width(X.shape[1], "X")
         as_objects = not is_plain(X) or bool(known.hashed)
+        if not as_objects:
+            known = cls.of_numbers(X.shape[1])
+        columns = [replace(column, unknown=unknown) for column in known.columns]
         if as_objects:
-            columns = [X[name] for name in names] if named else list(X.T)
-            levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
-            if unknown == "missing":  # in the rows of a model that does not say how it knows gaps
-                untold = [j for j in range(n_columns) if known.levels[j] is None]
-                as_none += tuple(
-                    j for j in untold if levels[j] is not None and lacks_none(columns[j])
-                )
-        table = replace(
-            known,
-            names=names,
-            levels=levels,
-            unknown=(unknown,) * n_columns,
-            as_none=as_none,
-            as_objects=as_objects,
-        ).like(X)
+            among_levels = bool(known.coded.any())
+            for j, (column, entries) in enumerate(zip(columns, _columns_of(X), strict=True)):
+                columns[j] = column.with_entries(entries, among_levels)
+                # a model of numbers does not say how it knows gaps among levels
+                if unknown == "missing" and column.levels is None and columns[j].levels is not None:
+                    columns[j] = replace(columns[j], lacks_none=lacks_none(entries))
+        table = replace(known, columns=tuple(columns), names=names, as_objects=as_objects).like(X)
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
 
-    def named_by(self, X):
-        """The table with the names that levels which it knows by their hashes have in some rows.
-
-        Levels that only the rows have come after its own.
-        """
-        if isinstance(X, Table):
-            self._check_width(len(X), "X")
-            told = X.levels
-        else:
-            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
-            self._check_width(X.shape[1], "X")
-            told = [X[name] for name in X.columns] if hasattr(X, "columns") else list(X.T)
-        levels = list(self.levels)
-        for j in self.hashed:
-            levels[j] = self._named(j, () if told[j] is None else told[j])
-        return replace(self, levels=tuple(levels))
-
-    def _named(self, j, entries):
-        """Levels of a column that is known by hashes, with the names that some entries have."""
-        name_of = {level_hash(level): level for level in self.levels[j].tolist()}
-        texts = {text_of(e) for e in np.asarray(entries).tolist() if not is_missing(e)}
-        for text in sorted(texts, key=lambda text: (is_stand_in(text), text)):
-            if is_stand_in(name_of.setdefault(level_hash(text), text)):
-                name_of[level_hash(text)] = text
-        levels = np.empty(len(name_of), dtype=object)
-        levels[:] = list(name_of.values())
-        return levels
-
-    def unnamed(self, j):
-        """Whether the names of some levels of column j are not known."""
-        return j in self.hashed and any(map(is_stand_in, self.levels[j].tolist()))
-
-    def _key_of(self, j):
-        """What entries of a column are looked up by, as a function."""
-        if j in self.hashed:
-            return level_hash
-        return str if j in self.as_text else itself
-
-    def _joined(self, j, column):
-        """Levels of a column: those of this table, then others of the rows; None: it has none."""
-        if j in self.hashed:
-            return self._named(j, column)
-        known = self.levels[j]
-        if known is None:
-            own = None if self.categorical[j] else levels_of(column)
-            # a model that knows the levels of others takes this one for numbers
-            numbers = self.coded.any() and own is not None and are_numbers(own)
-            return None if numbers else own
-        own = levels_of(column)
-        own = distinct_levels(column) if own is None else own
-        seen = set(known.tolist())
-        more = [level for level in own.tolist() if level not in seen]
-        if not more:
-            return known
-        joined = np.empty(len(known) + len(more), dtype=object)
-        joined[:] = [*known.tolist(), *more]
-        return joined if known.dtype.kind in "OSU" else joined.astype(np.float64)
-
-    def reordered(self, orders):
-        """The table with the codes of some columns in another order.
-
-        `orders` has, for each column, the places that its levels have now in their new order, or
-        None for a column that stays. Rows of codes are carried over by `recoded`.
-        """
-        if all(order is None for order in orders):
-            return self
-        levels = tuple(
-            own if order is None else own[order]
-            for own, order in zip(self.levels, orders, strict=True)
-        )
-        return replace(self, levels=levels, categories=self.categories or self.levels)
-
-    def orders_like(self, other):
-        """For `reordered`, the order in which another table has the levels; its lacking ones last.
-
-        None for a column that is in this order, or without levels in either.
-        """
-        orders = []
-        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
-            order, key = None, self._key_of(j)
-            if own is not None and levels is not None:
-                place = {key(level): i for i, level in enumerate(levels.tolist())}
-                places = [place.get(key(level), len(place)) for level in own.tolist()]
-                order = np.argsort(places, kind="stable")
-                order = None if np.array_equal(order, np.arange(len(own))) else order
-            orders.append(order)
-        return orders
-
-    def recoded(self, rows, orders):
-        """Rows of codes of this table, in those of `reordered`."""
-        rows = np.array(rows, dtype=np.float64)
-        for j, order in enumerate(orders):
-            if order is not None:
-                known = ~np.isnan(rows[:, j])
-                rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
-        return rows
-
-    def check_bounds(self, inside):
-        """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
-
-        Their codes are not those of the model, and say nothing to a user.
-        """
-        if inside is None or self.categories is None:
-            return
-        for j, (own, kept) in enumerate(zip(self.levels, self.categories, strict=True)):
-            if own is None or own[: len(kept)].tolist() == kept.tolist():
-                continue
-            last, name = len(own) - 1, j if self.names is None else self.names[j]
-            if inside.low[j] > 0 or inside.high[j] < last:
-                raise ValueError(
-                    f"domain bounds the codes of the column {name!r} of levels, which are numbered "
-                    "in an order that suits the model. Leave the bounds out, or give "
-                    f"(0, {last}), which holds all known levels."
-                )
-
-    def scale(self, j):
-        """The levels of a column in the order that the user gave them, as a list.
-
-        None where no order was given, or one of other levels than those of the column.
-        """
-        found = None if self.scales is None else self.scales[j]
-        if found is None or self.levels[j] is None:
-            return None
-        return found.tolist() if set(found.tolist()) == set(self.levels[j].tolist()) else None
-
-    def natural_order(self, j):
-        """Places of the levels of a column in the order that they have of themselves, or None.
-
-        Numbers have one, dates, and levels that the user gave one; what this lacks comes after it.
-        """
-        levels, given = self.levels[j].tolist(), None if self.scales is None else self.scales[j]
-        if given is not None:
-            place = {level: i for i, level in enumerate(given.tolist())}
-            return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
-        if are_numbers(self.levels[j]):
-            return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
-        if len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME):
-            return np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
-        return None
-
-    def like(self, X):
-        """The same columns in the dtypes, and the kind of frame, in which some rows come.
-
-        `X` can be a table that knows them, too.
-        """
-        if isinstance(X, Table):
-            self._check_width(len(X), "X")
-            # the dtype of levels is none for their codes, which one of the two may hold
-            kinds = zip(X.dtypes or (None,) * len(X), self.coded == X.coded, strict=True)
-            dtypes = tuple(kind if alike else None for kind, alike in kinds)
-            dtypes = dtypes if any(dtypes) else None
-            return replace(self, frame=X.frame, dtypes=dtypes, scales=X.scales)
-        if hasattr(X, "columns"):
-            frame, kinds = type(X), list(X.dtypes)
-            self._check_width(len(kinds), "X")
-        else:
-            frame, kinds = self.frame, [getattr(X, "dtype", None)] * len(self)
-        narrow = narrow_floats(
-            [kind for own, kind in zip(self.levels, kinds, strict=True) if own is None]
-        )
-        # integers have no place for gaps, nor for levels that nobody knows
-        dtypes = tuple(
-            next(narrow)
-            if own is None
-            else None
-            if getattr(kind, "kind", "O") in ("biuf" if j in self.hashed else "biu")
-            else kind
-            for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
-        )
-        like = replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
-        return like.scaled_like(X)
-
-    def scaled_like(self, X):
-        """The same columns, with the orders of their levels that the dtypes of some rows give."""
-        if not hasattr(X, "columns"):
-            return self
-        self._check_width(len(X.columns), "X")
-        kinds = zip(self.levels, list(X.dtypes), strict=True)
-        scales = tuple(None if own is None else scale_of(kind) for own, kind in kinds)
-        return replace(self, scales=scales if any(own is not None for own in scales) else None)
-
-    def as_whole(self, X):
-        """The same columns, in which integers and booleans come as such, as they do in a frame."""
-        if not hasattr(X, "columns"):
-            return self
-        whole = tuple(
-            kind if own is None and is_whole(kind) else None
-            for own, kind in zip(self.levels, list(X.dtypes), strict=True)
-        )
-        return replace(self, whole=whole if any(kind is not None for kind in whole) else None)
-
-    def same_dtypes(self, X):
-        """Whether rows come in the dtypes of this table, where the model minds."""
-        if not self.by_dtype:
-            return True
-        kinds = [table.dtypes or (None,) * len(self) for table in (self, self.like(X))]
-        return all(
-            own is not None or first == second
-            for own, first, second in zip(self.levels, *kinds, strict=True)
-        )
-
     @classmethod
-    def common(cls, tables, *, order=0, any_levels=False, on_codes=(False, False)):
+    def common(cls, tables, *, order=0, any_levels=False, on_codes=None) -> Self:
         """The table whose rows two models are put, each in its own words.
 
         It has the levels of both, those of the table of number `order` first: see `codes_of`. A
@@ -368,190 +176,263 @@ class Table:
         """
         with_levels = [table for table in tables if not table.is_plain]
         named = [table for table in tables if table.names is not None]
-        first = [*with_levels, *named, *tables][0]
-        merged = [table for table, coded in zip(tables, on_codes, strict=True) if not coded]
-        if order:
-            merged = merged[::-1]
-        levels = tuple(cls._merged(j, merged, any_levels) for j in range(len(first)))
-        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
-        unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
-        codes = np.array([own is not None for own in levels], dtype=bool)
-        for table in tables:
-            of_numbers = np.array([own is None for own in table.levels], dtype=bool)
-            codes |= table.categorical & of_numbers
-        # where others know other things than text, 1 and "1" stay two levels
-        hashed = {j for table in merged for j in table.hashed if are_texts(levels[j])}
-        return replace(
-            first, levels=levels, unknown=unknown, codes=codes, hashed=tuple(sorted(hashed))
-        )
+        base = [*with_levels, *named, *tables][0]
+        on_codes = on_codes or [False] * len(tables)
+        asked = [table for table, coded in zip(tables, on_codes, strict=True) if not coded]
+        asked = asked[::-1] if order else asked
+        columns = []
+        for j in range(len(base)):
+            label = repr(j if asked[0].names is None else asked[0].names[j])
+            levels = common_levels([table.columns[j] for table in asked], label, any_levels)
+            unknown = min((table.unknown[j] for table in with_levels or tables), key=_UNKNOWN.index)
+            alike = [base.columns[j], *(table.columns[j] for table in tables)]
+            alike = [column for column in alike if (column.levels is None) == (levels is None)]
+            if levels is None:
+                is_code = any(column.is_code for column in alike)
+                columns.append(replace(alike[0], unknown=unknown, is_code=is_code))
+            else:
+                # where others know other things than text, 1 and "1" stay two levels
+                hashed = any(j in table.hashed for table in asked) and are_texts(levels)
+                columns.append(alike[0].with_levels(levels, unknown, hashed=hashed))
+        return replace(base, columns=tuple(columns))
 
-    @staticmethod
-    def _merged(j, tables, any_levels):
-        """The levels of column j of some tables, those of the first one first; None: numbers."""
-        coded = [table for table in tables if table.levels[j] is not None]
-        if not coded:
+    # ------------------------------------------------------------------ what the columns hold
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def levels(self) -> tuple:
+        """Levels of each column in the order of their codes; None: a column of numbers."""
+        return tuple(column.levels for column in self.columns)
+
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """What levels are that a column does not know, by column."""
+        return tuple(column.unknown for column in self.columns)
+
+    @cached_property
+    def hashed(self) -> tuple[int, ...]:
+        """Columns whose levels the model knows by their hashes alone."""
+        return tuple(j for j, column in enumerate(self.columns) if isinstance(column, Hashed))
+
+    @property
+    def dtypes(self) -> tuple | None:
+        """The dtype of each column, None for what comes of itself; None if all do."""
+        dtypes = tuple(column.dtype for column in self.columns)
+        return dtypes if any(dtypes) else None
+
+    @property
+    def coded(self) -> np.ndarray:
+        """Which columns have levels, as a bool array."""
+        return np.array([known is not None for known in self.levels], dtype=bool)
+
+    @property
+    def categorical(self) -> np.ndarray:
+        """Which columns hold codes of categories, as a bool array."""
+        return self.coded | np.array([column.is_code for column in self.columns], dtype=bool)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it holds numbers alone."""
+        return not self.as_objects and all(known is None for known in self.levels)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether it holds numbers of one type alone, so that an array can stand for it."""
+        return self.is_plain and len({column.dtype for column in self.columns}) < 2
+
+    @property
+    def narrow(self) -> np.ndarray:
+        """Which columns hold numbers in a dtype that is narrower than float64, as a bool array."""
+        dtypes = [column.dtype is not None for column in self.columns]
+        return ~self.coded & np.array(dtypes, dtype=bool)
+
+    @property
+    def row_dtype(self) -> str | None:
+        """The type of the columns of numbers, in words, where the model minds; else None."""
+        if not self.by_dtype:
             return None
-        name = repr(j if tables[0].names is None else tables[0].names[j])
-        known = [table.levels[j].tolist() for table in coded]
-        if len(coded) < len(tables):
-            are_single = coded[0].has_numbers(j) and are_float32(known[0])
-            if are_single and coded[0].unknown[j] != "refused":
-                return None
-            if not are_single and not any_levels:
-                raise ValueError(
-                    f"In the column {name}, one model was fitted on levels and the other on "
-                    "numbers, and some levels are not numbers that float32 represents. Fit both "
-                    "models on the same table."
-                )
-        if all(levels == known[0] for levels in known):
-            return coded[0].levels[j]
-        every = dict.fromkeys(level for levels in known for level in levels)
-        if any(j in table.hashed for table in coded):
-            by_hash = {}
-            for level in sorted(every, key=is_stand_in):
-                by_hash.setdefault(level_hash(level), level)
-            every = dict.fromkeys(by_hash[key] for key in map(level_hash, every))
-        for table in coded:
-            if table.unknown[j] != "refused":
-                continue
-            own = set(table.levels[j].tolist())
-            if not any_levels and (lacking := [level for level in every if level not in own]):
-                raise ValueError(
-                    f"The column {name} has the level {plain_level(lacking[0])!r}, which one of "
-                    "the models was fitted on and the other one refuses: it knows "
-                    f"{some_of(table.levels[j])}. Fit both on rows with the same levels, or "
-                    "encoders with handle_unknown='ignore'."
-                )
-            every = dict.fromkeys(level for level in every if level in own)
-        if all(table.levels[j].dtype.kind in "iuf" for table in coded):
-            return np.array(list(every))
-        merged = np.empty(len(every), dtype=object)
-        merged[:] = list(every)
-        return merged
+        numbers = [column for column in self.columns if column.levels is None]
+        return " and ".join(sorted({np.dtype(c.dtype or np.float64).name for c in numbers}))
 
-    def has_numbers(self, j):
-        """Whether the levels of a column are numbers."""
-        return all(isinstance(level, Real | np.bool_) for level in self.levels[j].tolist())
+    @property
+    def highest(self) -> np.ndarray:
+        """Highest code of each column, as a float array; infinity where there are no levels."""
+        return np.array([column.highest for column in self.columns])
 
-    def knows_kinds_of(self, other):
-        """Whether columns in which another table has text have levels here, too."""
-        return all(
-            own is not None or levels is None or other.has_numbers(j)
-            for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True))
+    @property
+    def highest_code(self) -> np.ndarray | None:
+        """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
+        categorical = self.categorical
+        return np.where(categorical, self.highest, -1.0) if categorical.any() else None
+
+    def may_miss(self, rows=None) -> np.ndarray:
+        """Columns that may be missing where no domain says otherwise, as a bool array.
+
+        They are those that lack something in rows of numbers, and those with levels where the model
+        takes every level that it never saw for a missing value: nobody can rule these out.
+        """
+        lost = self.coded & (np.array(self.unknown, dtype=object) == "missing")
+        return lost if rows is None else lost | np.isnan(rows).any(axis=0)
+
+    def unnamed(self, j) -> bool:
+        """Whether the names of some levels of column j are not known."""
+        return j in self.hashed and self.columns[j].is_unnamed
+
+    def level(self, j, code) -> str:
+        """The level of a code of column j, as text."""
+        return self.columns[j].shown(code)
+
+    def scale(self, j) -> list | None:
+        """The levels of a column in the order that the user gave them; None: no order was given."""
+        column = self.columns[j]
+        return column.given_order() if isinstance(column, Levels) else None
+
+    def natural_order(self, j) -> np.ndarray | None:
+        """Places of the levels of a column in the order that they have of themselves, or None."""
+        return self.columns[j].natural_order()
+
+    def _check_width(self, given, name) -> None:
+        if given != len(self):
+            raise ValueError(
+                f"{name} has {given} features, but the ensemble was fitted on {len(self)}. Pass "
+                "the columns it was fitted on."
+            )
+
+    # ------------------------------------------------------------------ other orders, other rows
+
+    def reordered(self, orders) -> Self:
+        """The table with the codes of some columns in another order.
+
+        `orders` has, for each column, the places that its levels have now in their new order, or
+        None for a column that stays. Rows of codes are carried over by `recoded`.
+        """
+        pairs = zip(self.columns, orders, strict=True)
+        return self._with_columns(
+            column if order is None else column.reordered(order) for column, order in pairs
         )
 
-    def codes_of(self, other):
+    def orders_like(self, other: Table) -> list:
+        """For `reordered`, the order in which another table has the levels; its lacking ones last.
+
+        None for a column that is in this order, or without levels in either.
+        """
+        return [
+            mine.order_like(theirs) if isinstance(mine, Levels) else None
+            for mine, theirs in zip(self.columns, other.columns, strict=True)
+        ]
+
+    def recoded(self, rows, orders) -> np.ndarray:
+        """Rows of codes of this table, in those of `reordered`."""
+        rows = np.array(rows, dtype=np.float64)
+        for j, order in enumerate(orders):
+            if order is not None:
+                known = ~np.isnan(rows[:, j])
+                rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
+        return rows
+
+    def check_bounds(self, inside) -> None:
+        """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
+
+        Their codes are not those of the model, and say nothing to a user.
+        """
+        for j, column in enumerate(self.columns if inside is not None else ()):
+            if not isinstance(column, Levels) or not column.is_reordered:
+                continue
+            last, name = len(column.levels) - 1, j if self.names is None else self.names[j]
+            if inside.low[j] > 0 or inside.high[j] < last:
+                raise ValueError(
+                    f"domain bounds the codes of the column {name!r} of levels, which are numbered "
+                    "in an order that suits the model. Leave the bounds out, or give "
+                    f"(0, {last}), which holds all known levels."
+                )
+
+    def named_by(self, X) -> Self:
+        """The table with the names that levels which it knows by their hashes have in some rows.
+
+        Levels that only the rows, or another table, have come after its own.
+        """
+        told = X.levels if isinstance(X, Table) else _columns_of(X)
+        self._check_width(len(told), "X")
+        return self._with_columns(
+            column.named(() if entries is None else entries)
+            if isinstance(column, Hashed)
+            else column
+            for column, entries in zip(self.columns, told, strict=True)
+        )
+
+    def like(self, X) -> Self:
+        """The same columns in the dtypes, and the kind of frame, in which some rows come.
+
+        `X` can be a table that knows them, too.
+        """
+        if isinstance(X, Table):
+            self._check_width(len(X), "X")
+            pairs = zip(self.columns, X.columns, strict=True)
+            columns = self._with_columns(mine.as_in(theirs) for mine, theirs in pairs)
+            return replace(columns, frame=X.frame)
+        dtypes = _dtypes_of(X, len(self))
+        self._check_width(len(dtypes), "X")
+        pairs = list(zip(self.columns, dtypes, strict=True))
+        narrow = narrow_floats([dtype for column, dtype in pairs if column.levels is None])
+        like = self._with_columns(column.in_dtype(dtype, narrow) for column, dtype in pairs)
+        like = replace(like, frame=type(X)) if hasattr(X, "columns") else like
+        return like.scaled_like(X)
+
+    def scaled_like(self, X) -> Self:
+        """The same columns, with the orders of their levels that the dtypes of some rows give."""
+        if not hasattr(X, "columns"):
+            return self
+        dtypes = _dtypes_of(X, len(self))
+        self._check_width(len(dtypes), "X")
+        return self._with_columns(
+            replace(column, scale=scale_of(dtype)) if isinstance(column, Levels) else column
+            for column, dtype in zip(self.columns, dtypes, strict=True)
+        )
+
+    def as_whole(self, X) -> Self:
+        """The same columns, in which integers and booleans come as such, as they do in a frame."""
+        if not hasattr(X, "columns"):
+            return self
+        return self._with_columns(
+            column
+            if column.levels is not None
+            else replace(column, whole=dtype if is_whole(dtype) else None)
+            for column, dtype in zip(self.columns, _dtypes_of(X, len(self)), strict=True)
+        )
+
+    def same_dtypes(self, X) -> bool:
+        """Whether rows come in the dtypes of this table, where the model minds."""
+        return not self.by_dtype or all(
+            mine.levels is not None or mine.dtype == theirs.dtype
+            for mine, theirs in zip(self.columns, self.like(X).columns, strict=True)
+        )
+
+    def _with_columns(self, columns: Iterable[Column]) -> Self:
+        return replace(self, columns=tuple(columns))
+
+    # ------------------------------------------------------------------ two tables
+
+    def knows_kinds_of(self, other: Table) -> bool:
+        """Whether columns in which another table has text have levels here, too."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        return all(mine.knows_kind_of(theirs) for mine, theirs in pairs)
+
+    def codes_of(self, other: Table) -> dict:
         """What the columns of another table are to this one, where it is another thing; by column.
 
         Each is a pair: own codes, or numbers, of all codes of the other table; or, of a column that
         holds numbers there, of the intervals between some ends; and these ends, or None. A level
         that this table lacks is unknown to it, and has the code after its last one.
         """
-        found = {}
-        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
-            if own is None and levels is None:
-                continue
-            if own is None:
-                values = levels.astype(np.float64)
-                found[j] = np.append(values, number_outside(values)), None
-                continue
-            key_of = self._key_of(j)
-            place = {key_of(level): code for code, level in enumerate(own.tolist())}
-            if levels is None:
-                points = np.array(own, dtype=np.float32)
-                ends = np.unique([np.nextafter(points, np.float32(-np.inf)), points])
-                ends = ends.astype(np.float64)
-                codes = [place.get(end, len(own)) for end in ends.tolist()]
-                found[j] = np.array([*codes, len(own)], dtype=np.float64), ends
-                continue
-            found_at = [place.get(key_of(level), len(own)) for level in levels.tolist()]
-            codes = np.array(found_at, dtype=np.float64)
-            if other.unknown[j] == "code":
-                codes = np.append(codes, len(own))
-            as_they_are = np.array_equal(codes, np.arange(len(codes)))
-            if not as_they_are or (
-                self.unknown[j] == "missing" and codes.max(initial=0) == len(own)
-            ):
-                found[j] = codes, None
-        return found
-
-    def translated(self, j, values, codes, ends):
-        """Own codes of entries of a column of another table; see `codes_of`."""
-        if ends is None:
-            return codes[values.astype(np.intp)]
-        place = {level: code for code, level in enumerate(self.levels[j].tolist())}
-        distinct, inverse = np.unique(values, return_inverse=True)
-        own = [place.get(value, len(place)) for value in distinct.tolist()]
-        return np.array(own, dtype=np.float64)[inverse]
-
-    def __len__(self):
-        return len(self.levels)
-
-    @property
-    def is_plain(self):
-        """Whether it holds numbers alone."""
-        return not self.as_objects and all(own is None for own in self.levels)
-
-    @property
-    def is_uniform(self):
-        """Whether it holds numbers of one type alone, so that an array can stand for it."""
-        return self.is_plain and len(set(self.dtypes or ())) < 2
-
-    @property
-    def narrow(self):
-        """Which columns hold numbers in a dtype that is narrower than float64, as a bool array."""
-        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
-        return np.array([own is None and kind is not None for own, kind in kinds], dtype=bool)
-
-    @property
-    def row_dtype(self):
-        """The type of the columns of numbers, in words, where the model minds; else None."""
-        if not self.by_dtype:
-            return None
-        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
-        found = {np.dtype(kind or np.float64).name for own, kind in kinds if own is None}
-        return " and ".join(sorted(found))
-
-    @property
-    def highest(self):
-        """Highest code of each column, as a float array; infinity where there are no levels."""
-        return np.array(
-            [
-                np.inf if own is None else len(own) - 1.0 + (unknown == "code")
-                for own, unknown in zip(self.levels, self.unknown, strict=True)
-            ]
-        )
-
-    @property
-    def categorical(self):
-        """Which columns hold codes of categories, as a bool array."""
-        return self.coded if self.codes is None else self.coded | self.codes
-
-    @property
-    def coded(self):
-        """Which columns have levels, as a bool array."""
-        return np.array([own is not None for own in self.levels], dtype=bool)
-
-    @property
-    def highest_code(self):
-        """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
-        categorical = self.categorical
-        return np.where(categorical, self.highest, -1.0) if categorical.any() else None
-
-    def may_miss(self, rows=None):
-        """Columns that may be missing where no domain says otherwise, as a bool array.
-
-        They are those that lack something in rows of numbers, and those with levels where the model
-        takes every level that it never saw for a missing value: nobody can rule these out.
-        """
-        pairs = zip(self.levels, self.unknown, strict=True)
-        found = [own is not None and unknown == "missing" for own, unknown in pairs]
-        found = np.array(found, dtype=bool)
-        return found if rows is None else found | np.isnan(rows).any(axis=0)
+        pairs = enumerate(zip(self.columns, other.columns, strict=True))
+        codes = {j: mine.codes_of(theirs) for j, (mine, theirs) in pairs}
+        return {j: known for j, known in codes.items() if known is not None}
 
     # ------------------------------------------------------------------ rows to numbers
 
-    def encode(self, X):
+    def encode(self, X: Any) -> Any:
         """Numbers for a table, a frame of the same type or an array; one of numbers alone stays.
 
         Columns with levels become codes, all are float64. ValueError if the number of columns is
@@ -561,20 +442,21 @@ class Table:
         named = hasattr(X, "columns")
         if not self.coded.any() and (is_plain(X) or (self.is_plain and not named)):
             return X
-        table = X if named else np.asarray(X, dtype=object)
-        if table.ndim != 2 if not named else False:
-            raise ValueError(f"X has {table.ndim} dimensions instead of 2. Give rows.")
-        given = list(X.columns) if named else list(range(table.shape[1]))
-        self._check_width(len(given), "X")
-        columns = {}
-        for j, name in enumerate(given):
-            values = X[name] if named else table[:, j]
-            columns[name] = self.numbers_of(j, values, name)
+        frame_type: Any = type(X)
+        X = X if named else np.asarray(X, dtype=object)
+        if not named and X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+        names = list(X.columns) if named else list(range(X.shape[1]))
+        self._check_width(len(names), "X")
+        columns = {
+            name: column.numbers(X[name] if named else X[:, name], name)
+            for column, name in zip(self.columns, names, strict=True)
+        }
         if named:
-            return type(X)(columns)
-        return np.column_stack(list(columns.values())) if columns else np.empty(table.shape)
+            return frame_type(columns)
+        return np.column_stack(list(columns.values())) if columns else np.empty(X.shape)
 
-    def read(self, X, dtype=np.float64, name="X"):
+    def read(self, X, dtype: Any = np.float64, name="X") -> np.ndarray:
         """A checked array of numbers for rows of the table, NaN where they lack one.
 
         `dtype` is that of `check_array`, a list too; errors call the rows by `name`.
@@ -583,127 +465,69 @@ class Table:
         self._check_width(X.shape[1], name)
         return X
 
-    def _check_width(self, given, name):
-        if given != len(self):
-            raise ValueError(
-                f"{name} has {given} features, but the ensemble was fitted on {len(self)}. Pass "
-                "the columns it was fitted on."
-            )
-
-    def numbers_of(self, j, values, name):
-        """Numbers for entries of column j, which errors call by `name`."""
-        levels = self.levels[j]
-        values = np.asarray(values, dtype=None if levels is None else object)
-        if levels is None:
-            try:
-                return with_nan(values).astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"The column {name!r} of X holds {values.dtype} where the ensemble was "
-                    f"fitted on numbers ({error})."
-                ) from error
-        key_of = self._key_of(j)
-        place = {key_of(level): float(code) for code, level in enumerate(levels.tolist())}
-        rest = {"code": float(len(levels)), "missing": np.nan, "refused": -1.0}[self.unknown[j]]
-
-        def code(value):
-            if is_missing(value) and self._means_missing(j, value):
-                return np.nan
-            return place.get(key_of(value), rest)
-
-        entries = values.tolist()
-        # each distinct entry is looked at once
-        code_of = {value: code(value) for value in dict.fromkeys(entries)}
-        codes = np.array([code_of[value] for value in entries], dtype=np.float64)
-        if (wrong := np.flatnonzero(codes < 0)).size:
-            raise ValueError(
-                f"X[{wrong[0]}] has {values[wrong[0]]!r} in the column {name!r}, a level that the "
-                f"ensemble has never seen and refuses. It knows {some_of(levels)}."
-            )
-        return codes
-
-    def _means_missing(self, j, value):
-        """Whether None or NaN is what the model knows as a missing value of a column."""
-        if value is None:
-            return j not in self.as_nan
-        return j not in self.as_none
-
     # ------------------------------------------------------------------ numbers to rows
 
-    def decode(self, rows):
+    def decode(self, rows) -> Any:
         """Rows of the table for rows of numbers and codes: a frame where there are names."""
         rows = np.asarray(rows)
         if self.is_plain and (self.names is None or not self._builds_frames()):
-            kinds = set(self.dtypes or (None,))
-            return rows if len(kinds) > 1 else rows.astype(kinds.pop() or rows.dtype, copy=False)
-        if self.is_plain and not (self.dtypes or self.whole) and self._builds_pandas():
+            dtypes = {column.dtype for column in self.columns} or {None}
+            return rows if len(dtypes) > 1 else rows.astype(dtypes.pop() or rows.dtype, copy=False)
+        is_float64 = all(column.dtype is column.whole is None for column in self.columns)
+        if self.is_plain and is_float64 and self._builds_pandas():
             return self._frame()(rows, columns=self.names)
-        kinds = self.dtypes or (None,) * len(self)
-        values = [self._entries(j, rows[:, j]) for j in range(len(self))]
-        values = [
-            column.astype(kind) if own is None and kind is not None else column
-            for column, own, kind in zip(values, self.levels, kinds, strict=True)
-        ]
+        entries = [column.entries(rows[:, j]) for j, column in enumerate(self.columns)]
         if self.names is None:
             table = np.empty(rows.shape, dtype=object)
-            for j, column in enumerate(values):
-                table[:, j] = column
+            for j, values in enumerate(entries):
+                table[:, j] = values
             return table
-        whole = self._whole_columns(rows)
-        if not self._builds_pandas():
-            # a list: other frames make columns of text of it, with gaps where there is None
-            values = [
-                column
-                if own is None and j not in whole
-                else [None if is_missing(entry) else entry for entry in column.tolist()]
-                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
-            ]
-            frame = self._frame()(dict(zip(self.names, values, strict=True)))
-            known = {
-                j: kind
-                for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
-                if own is not None and kind is not None
-            }
-            return frame.cast({self.names[j]: k for j, k in (known | whole).items()}, strict=False)
+        # what the frame is to make of them, once it holds them
+        dtypes = [column.frame_dtype(rows[:, j]) for j, column in enumerate(self.columns)]
+        if self._builds_pandas():
+            return self._in_pandas(entries, dtypes)
+        return self._in_others(entries, dtypes)
+
+    def _in_pandas(self, entries, dtypes) -> Any:
+        """A frame with the methods of pandas'."""
         import pandas
 
-        if self.as_category:
-            values = [
-                column
-                if own is None
-                else pandas.Categorical(
-                    column, self._categories(j), ordered=getattr(kinds[j], "ordered", False)
-                )
-                for j, (column, own) in enumerate(zip(values, self.levels, strict=True))
-            ]
-        # text stays as it is, whatever pandas would make of it
-        values = [
-            pandas.Series(column, dtype=object) if column.dtype == object else column
-            for column in values
-        ]
-        frame = self._frame()(dict(enumerate(values)))
-        given = {
-            j: with_room(kind, values[j])
-            for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
-            if own is not None and kind is not None and not self.as_category
-        }
-        given |= whole
-        frame = frame.astype(given) if given else frame
+        columns: dict[int, Any] = {}
+        for j, (column, values) in enumerate(zip(self.columns, entries, strict=True)):
+            if self.as_category and isinstance(column, Levels):
+                ordered = getattr(column.dtype, "ordered", False)
+                values = pandas.Categorical(values, column.wanted_categories(), ordered=ordered)
+                dtypes[j] = None
+            elif values.dtype == object:
+                # text stays as it is, whatever pandas would make of it
+                values = pandas.Series(values, dtype=object)
+            columns[j] = values
+        # by number: two columns may have one name
+        frame = self._frame()(columns)
+        given = [(j, dtype) for j, dtype in enumerate(dtypes) if dtype is not None]
+        if given:
+            frame = frame.astype({j: with_room(dtype, columns[j]) for j, dtype in given})
         frame.columns = self.names
         return frame
 
-    def _whole_columns(self, rows):
-        """Dtypes of the columns of which rows can be integers or booleans, by column."""
-        kinds = enumerate(self.whole or ())
-        return {j: kind for j, kind in kinds if kind is not None and fits(rows[:, j], kind)}
+    def _in_others(self, entries, dtypes) -> Any:
+        """A frame with the methods of polars'."""
+        columns: dict[str, Any] = {}
+        kinds = {self.names[j]: dtype for j, dtype in enumerate(dtypes) if dtype is not None}
+        for j, (values, dtype) in enumerate(zip(entries, dtypes, strict=True)):
+            if self.levels[j] is not None or dtype is not None:
+                # such frames make columns of text of lists, with gaps where there is None
+                values = [None if is_missing(entry) else entry for entry in values.tolist()]
+            columns[self.names[j]] = values
+        return self._frame()(columns).cast(kinds, strict=False)
 
-    def shown(self, rows):
+    def shown(self, rows) -> Any:
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
         if not self.is_uniform:
             return self.decode(rows)
         return rows if self.dtypes is None else rows.astype(self.dtypes[0])
 
-    def rounded(self, rows):
+    def rounded(self, rows) -> np.ndarray:
         """Rows with the codes that drawn numbers are next to, in columns with levels."""
         if self.is_plain:
             return rows
@@ -712,35 +536,10 @@ class Table:
         rows[:, coded] = np.clip(np.rint(rows[:, coded]), 0.0, self.highest[coded])
         return rows
 
-    def level(self, j, code):
-        """The level of a code of column j, as text."""
-        own = self.levels[j]
-        return str(own[code]) if code < len(own) else UNKNOWN
-
-    def _entries(self, j, codes):
-        levels = self.levels[j]
-        if levels is None:
-            return codes
-        text = levels.dtype.kind in "OSU"
-        other = UNKNOWN if text else number_outside(levels)
-        absent = None if j in self.as_none else np.nan
-        table = np.empty(len(levels) + 2, dtype=object)
-        table[:] = [*levels.tolist(), other, absent]
-        place = np.where(np.isnan(codes), len(levels) + 1, np.nan_to_num(codes)).astype(np.intp)
-        return table[place] if text else table[place].astype(np.float64)
-
-    def _categories(self, j):
-        """Levels of a column in the order that the model wants, then others that are known."""
-        own = self.levels[j]
-        wanted = own if self.categories is None else self.categories[j]
-        if len(wanted) == len(own):
-            return wanted
-        return list(dict.fromkeys([*wanted.tolist(), *own.tolist()]))
-
-    def _builds_pandas(self):
+    def _builds_pandas(self) -> bool:
         return self.frame is None or hasattr(self.frame, "iloc")
 
-    def _builds_frames(self):
+    def _builds_frames(self) -> bool:
         """Whether frames can be had: a model that was fitted on one may be used without pandas."""
         if self.frame is not None:
             return True
@@ -750,7 +549,7 @@ class Table:
             return False
         return True
 
-    def _frame(self):
+    def _frame(self) -> type:
         if self.frame is not None:
             return self.frame
         import pandas
@@ -758,7 +557,7 @@ class Table:
         return pandas.DataFrame
 
 
-def is_plain(X):
+def is_plain(X) -> bool:
     """Whether a table holds numbers alone, as far as its types tell."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         kinds: list = [getattr(kind, "kind", None) for kind in list(X.dtypes)]
@@ -770,7 +569,7 @@ def is_plain(X):
     return True
 
 
-def column_index(key, parameter, n_features, names=None):
+def column_index(key, parameter, n_features, names=None) -> int:
     """Index of a column that a user gave by name or index; errors call it `parameter`."""
     if isinstance(key, str):
         if names is None:
@@ -778,23 +577,22 @@ def column_index(key, parameter, n_features, names=None):
                 f"{parameter} names the column {key!r}, but X has no column names. "
                 "Pass a DataFrame, or use column indices."
             )
-        found = np.flatnonzero(names == key)
-        if not found.size:
+        places = np.flatnonzero(names == key)
+        if not places.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
                 f"are {some_of(names)}."
             )
-        return int(found[0])
+        return int(places[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
-        given = key.item() if isinstance(key, np.generic) else key
         raise ValueError(
-            f"{parameter} has the column {given!r}. Columns are names, or indices from 0 to "
+            f"{parameter} has the column {plain(key)!r}. Columns are names, or indices from 0 to "
             f"{n_features - 1}."
         )
     return int(key)
 
 
-def column_indices(columns, parameter, n_features, names=None):
+def column_indices(columns, parameter, n_features, names=None) -> np.ndarray:
     """Distinct indices of columns that a user gave by names, indices or a mask, ascending."""
     columns = np.atleast_1d(np.asarray(columns))
     if columns.size == 0:
@@ -811,6 +609,18 @@ def column_indices(columns, parameter, n_features, names=None):
     return np.unique(np.array(numbers, dtype=np.intp))
 
 
-def _doubles(rows):
+def _doubles(rows) -> np.ndarray:
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _columns_of(X) -> list:
+    """The columns of some rows, one by one."""
+    if hasattr(X, "columns"):
+        return [X[name] for name in X.columns]
+    return list((X if hasattr(X, "shape") else np.asarray(X, dtype=object)).T)
+
+
+def _dtypes_of(X, n_columns) -> list:
+    """The dtype of each column of some rows; None where they have none."""
+    return list(X.dtypes) if hasattr(X, "columns") else [getattr(X, "dtype", None)] * n_columns

@@ -326,8 +326,7 @@ class LearnsFromPredictor:
         unordered = [
             own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
         ]
-        kinds = table.whole or (None,) * len(table)
-        boolean = [str(kind).lower().startswith("bool") for kind in kinds]
+        boolean = [str(column.whole).lower().startswith("bool") for column in table.columns]
         return replace(
             columns,
             discrete=table.coded | np.array(boolean, dtype=bool),

@@ -182,7 +182,7 @@ class NamedCard(NamedColumns):
     def _groups_of_numbers(self, j, edges, points):
         ends = np.concatenate([[-np.inf], edges, [np.inf]])
         starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
-        is_whole = self.table.whole is not None and self.table.whole[j] is not None
+        is_whole = self.table.columns[j].whole is not None
         if is_whole:
             ends = np.floor(ends)  # of whole numbers, 30.5 parts what 30 does
         found, name = [], self.shown(j)

@@ -2,7 +2,7 @@
 
 `sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
 `leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
-under other weights, with `boosters` for those of LightGBM and XGBoost, and `catboost`.
+under other weights, as its family in `reading` says.
 `named_columns` says columns in their user's words, and `named_tree` a tree. `languages` writes
 trees, `in_sql`, `in_c`, `in_python` and `in_json` in one language each, with the `literals` that
 all share. Of an ensemble, `named_ensemble` is what `named_tree` is of a tree, `program` says what

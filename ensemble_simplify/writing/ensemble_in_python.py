@@ -124,9 +124,9 @@ class _Writer(StepWriter):
         if ensemble.levels(j) is None:
             return [*lines, f'    x[{j}] = float("nan") if entry is None else float(entry)']
         absent = "entry is None or entry != entry"
-        if j in ensemble.table.as_none:
+        if ensemble.table.columns[j].lacks_none:
             absent = "entry is None"
-        elif j in ensemble.table.as_nan:
+        elif ensemble.table.columns[j].knows_nan:
             absent = "entry != entry"
         levels, of_text = ensemble.literals(j)
         codes, own = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"

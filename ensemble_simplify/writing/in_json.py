@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ensemble_simplify.grid import preorder
-from ensemble_simplify.reading import Table
+from ensemble_simplify.reading import Column, Levels, Table
 from ensemble_simplify.writing.literals import literal_kind
 from ensemble_simplify.writing.sklearn_tree import write_tree
 from ensemble_simplify.writing.words import as_json
@@ -141,10 +141,15 @@ def table_of_columns(columns):
                 f"is one of {', '.join(_UNKNOWN)}."
             )
     return Table(
+        tuple(map(_column, columns)),
         None if None in names else np.array(names, dtype=object),
-        tuple(
-            None if column["levels"] is None else _as_array(column["levels"]) for column in columns
-        ),
-        tuple(column["unknown"] or "refused" for column in columns),
-        as_text=tuple(j for j, column in enumerate(columns) if column.get("of_text")),
     )
+
+
+def _column(written) -> Column:
+    """A column that was written."""
+    unknown = written["unknown"] or "refused"
+    if written["levels"] is None:
+        return Column(unknown=unknown)
+    levels, by_text = _as_array(written["levels"]), bool(written.get("of_text"))
+    return Levels(levels=levels, unknown=unknown, by_text=by_text)

@@ -58,9 +58,9 @@ def tree_in_python(tree, probabilities, name):
             continue
         lines.append(f"    x{j} = row[{key!r}]")
         absent = f"x{j} is None or x{j} != x{j}"
-        if j in tree.table.as_none:
+        if tree.table.columns[j].lacks_none:
             absent = f"x{j} is None"
-        elif j in tree.table.as_nan:
+        elif tree.table.columns[j].knows_nan:
             absent = f"x{j} != x{j}"
         levels, of_text = tree.literals(j)
         known, entry = python_set(levels), f"str(x{j})" if of_text else f"x{j}"

@@ -70,7 +70,7 @@ class NamedColumns:
         if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
             mixed or all(are_texts) or not any(are_texts)
         ):
-            return levels, j in self.table.as_text
+            return levels, self.table.columns[j].by_text
         texts = [str(level) for level in levels]
         known = {"None", "nan", "NaT", "<NA>"}
         for level, text in zip(levels, texts, strict=True):

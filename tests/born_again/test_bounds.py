@@ -88,8 +88,8 @@ def test_moves_shorten_runs():
     ).trees
     rng = np.random.default_rng(0)
     cells = rng.integers(0, trees.shape, size=(300, len(trees.shape)), dtype=np.int32)
-    still = fooling._moved(trees, cells.copy(), 0, rng, np.inf)
-    moved = fooling._moved(trees, cells.copy(), 20, rng, np.inf)
+    still = fooling._moved(trees, cells.copy(), 0, rng)
+    moved = fooling._moved(trees, cells.copy(), 20, rng)
     np.testing.assert_array_equal(still[1], moved[1])
     np.testing.assert_array_equal(trees.labels_of(moved[0]), moved[1])
     lengths = [np.log(last - first + 1.0).sum(axis=1) for _, _, first, last in (still, moved)]
@@ -150,7 +150,7 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
     last = cells + rng.integers(0, 250, size=cells.shape)
     offsets = np.array([0, 25, 25, n])
     pairs, n_done = unfooled_pairs(
-        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 10**6, np.inf, np.inf
+        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 10**6, np.inf
     )
 
     def told_apart(i, j):
@@ -163,7 +163,7 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
     assert n_done == 35
     assert sorted(map(tuple, pairs.tolist())) == sorted(expected)
     some, n_done = unfooled_pairs(
-        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 3, np.inf, np.inf
+        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 3, np.inf
     )
     begins = np.where(np.arange(n) < 25, 0, 25)
     compared = np.arange(n) - begins < n_done
@@ -187,8 +187,8 @@ def test_independent_sets(seed):
         return not joined[np.ix_(chosen, chosen)].any()
 
     order = rng.permutation(n).astype(np.int32)
-    first = Packing(n, pairs).improve(order, 1, 0, np.inf, np.inf)
-    chosen = Packing(n, pairs).improve(order, 1, 2000, np.inf, np.inf)
+    first = Packing(n, pairs).improve(order, 1, 0, np.inf)
+    chosen = Packing(n, pairs).improve(order, 1, 2000, np.inf)
     largest = max(
         k for k in range(n + 1) if any(independent(list(c)) for c in combinations(range(n), k))
     )

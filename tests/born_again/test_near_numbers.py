@@ -50,7 +50,7 @@ class GridNumbers(NumberLines):
         self.outside = (np.empty((0, grid.ndim), dtype=np.int32),) * 2
         self.last_alike = lambda kinds: last_alike(kinds, Tolerance(atol))
 
-    def labels(self, cells, deadline=np.inf, from_axis=None):
+    def labels(self, cells, from_axis=None):
         parts = []
         for a in range(self.grid.ndim):
             walked = np.repeat(cells[:, None], self.grid.shape[a], axis=1)
@@ -59,7 +59,7 @@ class GridNumbers(NumberLines):
             parts.append(flat.reshape(len(cells), -1))
         return np.concatenate(parts, axis=1)
 
-    def answers_of(self, cells, deadline=np.inf):
+    def answers_of(self, cells, to_end=False):
         return self.grid[tuple(cells.T)][:, None]
 
 
@@ -168,7 +168,7 @@ def test_trees_bounds_and_proofs(seed, max_changes, atol):
     assert forced.sum() + 1 <= best
     assert n_windows(near.alike) <= best
     points = fooling_points(
-        near.cells, near.labels, near.own_first, near.own_last, near.runs, seed, 1e5, np.inf,
+        near.cells, near.labels, near.own_first, near.own_last, near.runs, seed, 1e5,
         near.alike,
     )  # fmt: skip
     assert len(points) <= leaves_beside_cuts(points, np.cumsum(forced), first) <= best

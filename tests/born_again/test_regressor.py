@@ -513,9 +513,7 @@ def test_forecast_of_leaves_is_of_their_size(kind, monkeypatch):
     monkeypatch.setattr(heuristic, "NUMBER_CELLS", 20)
     problem = planner.read_problem(Model.of(model).forest, tolerance=Tolerance(0.1))
     found = heuristic.forecast_leaves(problem.trees, np.random.default_rng(0), 1e9)
-    draft = heuristic.Draft(
-        problem.trees, "leaves", max_bytes=1e9, deadline=np.inf, rng=np.random.default_rng(0)
-    )
+    draft = heuristic.Draft(problem.trees, "leaves", max_bytes=1e9, rng=np.random.default_rng(0))
     draft.build()
     assert 0.5 * draft.n_leaves < found < 2 * draft.n_leaves
 

@@ -5,7 +5,6 @@ from math import ceil, log2
 import numpy as np
 import pytest
 from cell_grids import columns_of, forest_grid, labelled, labels_of_tree, random_grid, tree_grid
-from ensemble_simplify.grid._cells import Stopped
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import min_depth, min_leaves, min_leaves_at_min_depth, pareto_front
@@ -19,6 +18,7 @@ from ensemble_simplify.born_again.everywhere._search import (
     n_regions,
     solve,
 )
+from ensemble_simplify.grid import Stopped, limits
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 
@@ -128,8 +128,8 @@ def test_too_large(objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_out_of_time(objective):
     labels = np.random.default_rng(0).integers(0, 2, (12, 12, 12, 5)).astype(np.uint16)
-    with pytest.raises(Stopped):
-        solve(labelled(labels), objective, max_bytes=1e10, seconds=0.01)
+    with limits(0.01), pytest.raises(Stopped):
+        solve(labelled(labels), objective, max_bytes=1e10)
 
 
 @pytest.mark.parametrize("n_classes", [100, 126, 127, 128, 200, 253, 254, 255, 256, 257, 300])

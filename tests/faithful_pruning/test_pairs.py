@@ -22,6 +22,7 @@ from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._pairs import least_price, telling_trees
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
+from ensemble_simplify.grid import limits
 from ensemble_simplify.grid.axes import Axes, CodedTrees
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.reading.forest import read_forest
@@ -161,6 +162,7 @@ def test_no_time_means_no_sets():
     forest = read_forest(RandomForestClassifier(20, random_state=0).fit(X, y))
     axes = Axes.of(forest)
     promise = NearRows(Votes(forest), axes, None, axes.encode_rows(X.astype(np.float32)).T, 1)
-    assert len(promise.telling_trees(-np.inf)) == 0
+    with limits(0.0):
+        assert len(promise.telling_trees()) == 0
     assert len(promise.telling_trees()) > 0
     assert len(telling_trees(promise.votes, promise.whole, promise.cells, 0)) == 0

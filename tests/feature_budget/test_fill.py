@@ -28,8 +28,8 @@ from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
 from ensemble_simplify.feature_budget.pruning._fill import fill_step
 from ensemble_simplify.grid import limits
+from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import tree_estimators
-from ensemble_simplify.reading.sklearn import keep_members
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:budget=.* lies between two optimal prunings:UserWarning"
@@ -303,7 +303,7 @@ def test_some_members_of_an_ensemble(model):
     samples = getattr(fitted, "estimators_samples_", None)
     kept = np.array([1, 4, 5])
     answers = [trees[i][0].predict(X if trees[i][1] is None else X[:, trees[i][1]]) for i in kept]
-    keep_members(fitted, kept)
+    family_of(fitted).keep_members(kept)
     assert fitted.n_estimators == len(fitted.estimators_) == 3
     np.testing.assert_allclose(fitted.predict(X), np.round(np.mean(answers, axis=0), 12), atol=0.5)
     if hasattr(fitted, "predict_proba"):

@@ -13,9 +13,10 @@ from threadpoolctl import threadpool_limits
 from ensemble_simplify import BornAgainClassifier, Domain, verify
 from ensemble_simplify.grid import Axes
 from ensemble_simplify.reading import forest as _forest
-from ensemble_simplify.reading.boosting import read_lightgbm, read_xgboost
+from ensemble_simplify.reading.families.lightgbm import LightGBM
+from ensemble_simplify.reading.families.xgboost import XGBoost
+from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import _assemble, read_forest
-from ensemble_simplify.reading.sklearn import read
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -254,7 +255,7 @@ def test_codes_that_are_no_codes():
     X, y = table(8)
     X[X[:, 0] == 0, 0] = 1 << 22
     model = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
-    columns = read(model).table
+    columns = family_of(model).read().table
     assert columns.levels[0].max() == 1 << 22
 
 
@@ -290,7 +291,7 @@ def frame(seed, n_classes=2):
 
 
 def assert_same_frame(model, X, categorical=(1, 3)):
-    reading = read(model)
+    reading = family_of(model).read()
     forest, columns = read_forest(model), reading.table
     np.testing.assert_array_equal(columns.categorical, np.isin(np.arange(4), categorical))
     assert columns.names.tolist() == list(X.columns)
@@ -404,9 +405,9 @@ class Saved:
 def test_saved_models(name):
     """Models with categories and missing values, and what the packages answered for some rows."""
     saved = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    family = read_lightgbm if name.startswith("light") else read_xgboost
+    family = LightGBM if name.startswith("light") else XGBoost
     model = Saved(saved)
-    reading = family(model, None)
+    reading = family(model).trees()
     reading.put_in_order(reading.table)  # rows are in the codes of the model
     np.testing.assert_array_equal(reading.table.categorical, [True, False, True, False, True])
     forest = _assemble(reading, 5, model)

@@ -47,7 +47,7 @@ def pipeline(encoder, X, y, seed, last=None):
 def coded_tree(colors, shapes, unknown, X, y):
     """A tree on codes in some order of the levels."""
     levels = np.array(colors, dtype=object), None, np.array(shapes, dtype=object)
-    table = Table(NAMES, levels, (unknown, "refused", unknown))
+    table = Table.of_levels(NAMES, levels, (unknown, "refused", unknown))
     tree = DecisionTreeClassifier(random_state=0)
     tree.fit(np.asarray(table.encode(X), dtype=np.float32), y)
     tree._table = table
@@ -82,7 +82,7 @@ def every_row(colors=(*COLORS, "zzz"), shapes=(*SHAPES, "yyy"), step=0.25, gap=(
 
 def rows_that_count(models, X, missing):
     """Rows that no model refuses, and, unless they are all told to be missing, may be missing."""
-    table = common_table([Model.of(model) for model in models])
+    table, _ = common_table([Model.of(model) for model in models])
     may = np.ones(3, dtype=bool) if missing else table.may_miss()
     counts = np.ones(len(X), dtype=bool)
     for j, name in enumerate(NAMES):
@@ -210,7 +210,7 @@ def test_levels_of_one_model_that_are_numbers_to_the_other(handle, with_text, se
             assert found.predictions[0] != found.predictions[1]
         assert agreement(*models, every, time_limit=0.01).n_different == apart.sum()
         read = [Model.of(one) for one in models]
-        table = common_table(read)
+        table, read = common_table(read)
         rows = np.asarray(table.encode(every), dtype=float)
         for one in read:
             labels_read = one.forest.classes[one.forest.predict_index(rows)]

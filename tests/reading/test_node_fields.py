@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.reading import Model, node_fields, table_of
+from ensemble_simplify.reading import Model, table_of
+from ensemble_simplify.reading.families import forests as node_fields
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
-from ensemble_simplify.reading.stands_for import is_known_by_its_trees
+from ensemble_simplify.reading.sample import is_known_by_its_trees
 
 # A tree with native categories that scikit-learn 1.10 (development) was fitted to, and its answers.
 RECORDED = Path(__file__).parent.parent / "data" / "categorical_tree.json"

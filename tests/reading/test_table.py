@@ -34,10 +34,10 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
-from ensemble_simplify.reading import sklearn as _readers
+from ensemble_simplify.reading import UNKNOWN, Table, is_plain
+from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.model import Model
-from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
 
 
 def rows_of(forest, n=4000, seed=0, missing=("age", "port")):
@@ -251,7 +251,7 @@ def test_text_that_is_encoded_after_another_step_is_refused():
 
 def test_columns():
     levels = (np.array(["a", "b"], dtype=object), None, np.array([2, 5]))
-    columns = Table(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
+    columns = Table.of_levels(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
     table = pd.DataFrame({"x": ["b", "q", None], "y": [1, pd.NA, 3], "z": [5, 4, 2]})
     codes = np.asarray(columns.encode(table), dtype=float)
     np.testing.assert_array_equal(codes, [[1, 1, 1], [2, np.nan, np.nan], [np.nan, 3, 0]])
@@ -342,12 +342,12 @@ def test_a_model_is_read_once(monkeypatch):
     model = boosted("hist").fit(table, y)
     readings = []
 
-    def family_of(estimator):
-        readings.append(estimator)
-        return known(estimator)
+    def noted(family, *args, **kwargs):
+        readings.append(family.estimator)
+        return known(family, *args, **kwargs)
 
-    known = _readers._family_of
-    monkeypatch.setattr(_readers, "_family_of", family_of)
+    known = Family.read
+    monkeypatch.setattr(Family, "read", noted)
     estimate(model, table, time_limit=0.1)
     assert readings == [model]
     verify(model, model, X=table, max_changes=0)

@@ -27,12 +27,14 @@ class Held(ShowsCard, BaseEstimator):
         self.card, self.jobs, self.X, self.gaps = card, jobs, X, gaps
         n_columns = 4
         seen = np.zeros(n_columns, dtype=bool) if gaps is None else np.array(gaps)
-        self._table = Table(
+        self._table = Table.of_levels(
             np.array(list("abcd"), dtype=object),
             tuple(JOBS if j in jobs else None for j in range(n_columns)),
-            ("missing",) * n_columns,
-            gaps=Gaps(seen, np.zeros(n_columns), np.zeros(n_columns, dtype=np.float32)),
+            "missing",
         )
+        nothing = np.zeros(n_columns)
+        gaps = Gaps(seen, nothing, nothing.astype(np.float32))
+        self._table = replace(self._table, gaps=gaps)
         self._may_miss = np.ones(n_columns, dtype=bool)
         self.n_features_in_ = n_columns
         self.feature_names_in_ = self._table.names
@@ -194,7 +196,9 @@ def test_what_cannot_be_missing_is_not_told():
 def test_whole_numbers_are_told_by_whole_ends():
     term = Term((0,), (np.array([30.5, 45.25, 46.0]),), np.arange(5.0)[:, None])
     held = Held(Card([term], np.zeros(1), "identity"))
-    held._table = replace(held._table, whole=(np.dtype(int), None, None, None))
+    first, *others = held._table.columns
+    first = replace(first, whole=np.dtype(int))
+    held._table = replace(held._table, columns=(first, *others))
     words = ["a <= 30", "30 < a <= 45", "a = 46", "a > 46"]
     assert held.to_frame()["bin"].tolist()[1:5] == words
 

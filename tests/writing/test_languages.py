@@ -479,7 +479,7 @@ def test_levels_and_labels_of_all_kinds(kind, labels, unknown, tmp_path):
     levels = np.empty(len(LEVELS[kind]), dtype=object)
     levels[:] = LEVELS[kind]
     names = np.array(["lev\"'el", "num"], dtype=object)
-    table = Table(names, (levels, None), (unknown, "refused"))
+    table = Table.of_levels(names, (levels, None), (unknown, "refused"))
     codes = np.column_stack([rng.integers(0, len(levels), 500), rng.normal(size=500)])
     codes[rng.random(codes.shape) < 0.2] = np.nan
     known = LABELS[labels]
@@ -539,7 +539,8 @@ def test_levels_whose_texts_are_alike_are_refused():
     for levels in ([stamp, str(stamp), "x"], [stamp, "None", "x"]):
         own = np.empty(3, dtype=object)
         own[:] = levels
-        tree._table = replace(tree._table, levels=(own, *tree._table.levels[1:]))
+        first, *others = tree._table.columns
+        tree._table = replace(tree._table, columns=(replace(first, levels=own), *others))
         for language in ("sql", "c", "python", "json"):
             with pytest.raises(TypeError, match="stands for another level or a missing value"):
                 export_tree(tree, language)
@@ -629,9 +630,9 @@ def test_none_and_nan_of_levels():
     # a model that knows None as missing takes NaN for a level it never saw, and the other way round
     tree = table_tree("code", np.random.RandomState(3))
     assert 0 in tree.tree_.feature
-    for kept in ({"as_none": frozenset({0})}, {"as_nan": frozenset({0})}):
+    for kept in ({"lacks_none": True}, {"knows_nan": True}):
         known = tree._table
-        table = Table(known.names, known.levels, known.unknown, **kept)
+        table = Table.of_levels(known.names, known.levels, known.unknown, **kept)
         holder = GenesimClassifier()
         holder.decision_tree_, holder._table = tree, table
         function = python_function(export_tree(holder, "python"))
@@ -765,7 +766,7 @@ def test_boxes_of_pictures_do_not_overlap(n_leaves, own_axes):
     y = np.array(["certainly not", "perhaps some other time", "yes"])[rng.integers(0, 3, 800)]
     tree = DecisionTreeClassifier(max_leaf_nodes=max(n_leaves, 2), random_state=0)
     tree.fit(X if n_leaves > 1 else X[:5], y if n_leaves > 1 else y[:1].repeat(5))
-    tree._table = Table(names.astype(object), (levels, None), ("missing", "refused"))
+    tree._table = Table.of_levels(names.astype(object), (levels, None), ("missing", "refused"))
     plt.close("all")
     ax = plt.subplots()[1] if own_axes else None
     notes = NamedTree.of(tree).draw(ax)

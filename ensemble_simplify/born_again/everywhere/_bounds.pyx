@@ -5,8 +5,9 @@ import numpy as np
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    int32_t, int64_t, intp_t, random_below, should_stop, uint8_t, uint16_t, uint64_t,
+    int32_t, int64_t, intp_t, random_below, uint8_t, uint16_t, uint64_t,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 cdef enum:
     # Cells compared with one at a time.
@@ -22,7 +23,6 @@ def unfooled_pairs(
     const intp_t[::1] offsets,
     intp_t max_pairs,
     double max_work,
-    double deadline,
 ):
     """Pairs of cells of one class that their lines do not show to fool each other.
 
@@ -32,8 +32,7 @@ def unfooled_pairs(
 
     The arrays are of shape (n_axes, n_cells): cells grouped by class, which begins at `offsets`;
     the first cell, and the number of cells without one, of the run of the cell's class around it.
-    `max_work` is in comparisons of two cells on an axis; the deadline is on the clock of
-    ``time.monotonic()``.
+    `max_work` is in comparisons of two cells on an axis.
 
     Returns the pairs, int32 of shape (n_pairs, 2), the smaller number first; and how many cells of
     each class, the first of them, were compared with each other: all, if no limit came first.
@@ -85,7 +84,7 @@ def unfooled_pairs(
                     work += width_
                 if work > (1 << 22):
                     work = 0
-                    if should_stop(deadline):
+                    if should_stop():
                         full = True
                 total += <double> ((i - offsets[c]) * n_axes)
                 if total > max_work:
@@ -212,7 +211,6 @@ cdef class Packing:
         uint64_t seed,
         intp_t max_steps,
         double max_work,
-        double deadline,
     ):
         """Fill the set up in an order, then search; returns the largest set found, sorted.
 
@@ -248,6 +246,6 @@ cdef class Packing:
                 if self.size > best_size:
                     best_size = self.size
                     best = self.inside
-                if n_steps % 4096 == 0 and should_stop(deadline):
+                if n_steps % 4096 == 0 and should_stop():
                     break
         return np.flatnonzero([best[i] for i in range(self.n)])

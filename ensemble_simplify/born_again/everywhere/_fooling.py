@@ -19,13 +19,12 @@ is compared as if it were one more axis, its numbers in order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
-from ensemble_simplify.grid import FREE, Stopped
+from ensemble_simplify.grid import FREE, Stopped, check_time, is_late, time_left, until
 
 # Positions on an axis that the comparison tells apart: cells are compared as 16-bit numbers.
 POSITIONS = 1 << 16
@@ -60,29 +59,26 @@ class Effort:
 EFFORT = Effort()
 
 
-def leaves_bound(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
+def leaves_bound(grid, starts, work, rng, enough=np.inf):
     """A number of leaves that every faithful tree has.
 
     Classes are looked up by ``labels_of`` and ``labels_along`` of a Grid or CellTrees.
     ``starts(n)`` draws about `n` cells, an int32 array of shape (n, n_axes); best a few in every
     leaf of a faithful tree. `work` is in nanoseconds, by forecast: what is found does not depend on
-    the machine's speed. No better bound is wanted than `enough`; it ends at the deadline.
+    the machine's speed. No better bound is wanted than `enough`.
     """
-    return max(1, len(fooling_set(grid, starts, work, rng, enough, deadline)))
+    return max(1, len(fooling_set(grid, starts, work, rng, enough)))
 
 
-def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
+def fooling_set(grid, starts, work, rng, enough=np.inf):
     """Cells of which any two fool each other, as an int32 array of shape (n, n_axes).
 
     Parameters are those of `leaves_bound`.
     """
     # of what time is left, too, collecting and comparing have their shares
-    now = monotonic()
-    collect_until, compare_until = (
-        now + share * (deadline - now) if deadline < np.inf else np.inf
-        for share in (EFFORT.collect_share, 0.9)
-    )
-    cells, labels, first, last, done = _collected(grid, starts, work, rng, enough, collect_until)
+    seconds = time_left()
+    with until(EFFORT.collect_share, seconds):
+        cells, labels, first, last, done = _collected(grid, starts, work, rng, enough)
     if len(labels) <= 1 or (grid.tolerance is None and len(np.unique(labels)) <= 1):
         return cells[:1]
     order = rng.random(len(labels)).argsort()
@@ -97,15 +93,15 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
         ranks = _as_ranks(labels, grid.tolerance)
         here, low, high = (np.vstack(pair) for pair in zip((here, low, high), ranks, strict=True))
         begins = np.zeros(1, dtype=np.intp)
-    pairs, n_done = unfooled_pairs(
-        here,
-        low,
-        high - low,
-        np.append(begins, len(labels)),
-        EFFORT.max_pairs,
-        max(EFFORT.compare_share * work, 0.9 * work - done) / EFFORT.compare,
-        compare_until,
-    )
+    with until(0.9, seconds):
+        pairs, n_done = unfooled_pairs(
+            here,
+            low,
+            high - low,
+            np.append(begins, len(labels)),
+            EFFORT.max_pairs,
+            max(EFFORT.compare_share * work, 0.9 * work - done) / EFFORT.compare,
+        )
     # where a limit came first, only some cells of each class were compared
     sizes = np.diff(np.append(begins, len(labels)))
     kept = np.flatnonzero(np.arange(len(labels)) - np.repeat(begins, sizes) < n_done)
@@ -118,12 +114,11 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
         int(rng.integers(1 << 62)),
         EFFORT.max_steps,
         max(work - done - compared, 0.0) / EFFORT.neighbour,
-        deadline,
     )
     return cells[kept[chosen]]
 
 
-def _collected(grid, starts, work, rng, enough, deadline):
+def _collected(grid, starts, work, rng, enough):
     """Different cells of known class with short runs: (cells, labels, first, last, work done)."""
     n_axes, longest = len(grid.shape), max(grid.shape, default=1)
     if n_cells(grid.shape) <= EFFORT.all_cells:
@@ -144,11 +139,11 @@ def _collected(grid, starts, work, rng, enough, deadline):
     most = int(max(min(most, EFFORT.small_batch), min(most, could / (1 + moves))))
     largest = max(EFFORT.small_batch, min(EFFORT.large_batch, EFFORT.batch // longest))
     found, n_found, batch = [], 0, EFFORT.small_batch
-    while n_found < most and not (found and monotonic() >= deadline):
+    while n_found < most and not (found and is_late()):
         n = min(batch, most - n_found)
         cells = starts(n) if every is None else every[n_found : n_found + n]
         try:
-            found.append(_moved(grid, cells, moves, rng, deadline))
+            found.append(_moved(grid, cells, moves, rng))
         except Stopped:
             break
         n_found += n
@@ -188,23 +183,22 @@ def _work_of_lines(grid):
     return EFFORT.line_cell * sum(grid.shape) + a_line * len(grid.shape)
 
 
-def _moved(grid, cells, moves, rng, deadline):
+def _moved(grid, cells, moves, rng):
     """Cells after so many moves to shorter runs: (cells, labels, first, last), free ones left out.
 
     `first` and `last` are the ends of the runs, int32 arrays of shape (n, n_axes). Raises `Stopped`
-    when the deadline has passed before these are known.
+    where time is over before these are known.
     """
     labels, known = _labels_of(grid, cells)
     cells, labels = np.ascontiguousarray(cells[known], dtype=np.int32), labels[known]
     n, n_axes = cells.shape
     first, last = np.zeros((2, n, n_axes), dtype=np.int32)
     for a in range(n_axes):
-        if monotonic() >= deadline:
-            raise Stopped
+        check_time()
         first[:, a], last[:, a] = _runs(grid, cells, labels, a)
     lengths = np.log(last - first + 1.0)
     for _ in range(moves if n else 0):
-        if monotonic() >= deadline:
+        if is_late():
             break
         axis = int(rng.integers(n_axes))
         low, high = first[:, axis], last[:, axis]

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.born_again.everywhere._tolerance import Kinds, Tolerance
 from ensemble_simplify.grid import (
     FREE,
-    Stopped,
     changes_across,
+    check_time,
     leaves_of_cells,
     paint,
     paint_lines,
@@ -353,11 +352,11 @@ class CellTrees:
             high = np.maximum(high, here.max(axis=0, initial=-np.inf))
         return np.array([low, high])
 
-    def table(self, features, cuts, deadline=np.inf):
+    def table(self, features, cuts):
         """The grid of all cells, its axes and cuts under other names."""
         if self.tolerance is None:
-            return Grid(features, cuts, self.labels(deadline))
-        answers = self.answers(deadline)
+            return Grid(features, cuts, self.labels())
+        answers = self.answers()
         known = ~np.isnan(answers[:, 0])
         place = np.zeros(int(known.sum()), dtype=np.intp)
         for column in answers[known].T:
@@ -375,33 +374,32 @@ class CellTrees:
         kinds = Kinds(self.tolerance, kinds)
         return Grid(features, cuts, labels.reshape(self.shape), kinds)
 
-    def labels(self, deadline=np.inf):
+    def labels(self):
         """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
 
-        Raises `Stopped` when ``time.monotonic()`` passes `deadline`.
+        Raises `Stopped` where time is over.
 
         Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the
         labels (2 bytes a cell) and one slab of scores.
         """
         labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
-        self._decide_all(labels, deadline)
+        self._decide_all(labels)
         labels = labels.reshape(self.shape)
         self._free(labels, FREE)
         return labels
 
-    def answers(self, deadline=np.inf):
+    def answers(self):
         """The same for numbers: an array of shape (n_cells, n_numbers), NaN outside the domain."""
         answers = np.empty((int(np.prod(self.shape, dtype=np.int64)), self.n_numbers))
-        self._decide_all(answers, deadline)
+        self._decide_all(answers)
         self._free(answers.reshape(*self.shape, self.n_numbers), np.nan)
         return answers
 
-    def _decide_all(self, found, deadline):  # found: OUT
+    def _decide_all(self, found):  # found: OUT
         """What the forest says in every cell."""
         position = 0
         for first, last in _slabs(self.shape):
-            if monotonic() >= deadline:
-                raise Stopped
+            check_time()
             first, last = np.array(first, dtype=np.int32), np.array(last, dtype=np.int32)
             n = int(np.prod(last - first + 1, dtype=np.int64))
 

@@ -19,7 +19,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     n_cells,
 )
 from ensemble_simplify.born_again.everywhere._search import CellTree, n_regions, solve
-from ensemble_simplify.grid import FREE, Stopped, class_counts, with_sizes
+from ensemble_simplify.grid import FREE, Stopped, check_time, class_counts, is_late, with_sizes
 
 # Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
 TABLE_CELLS = 1 << 17
@@ -52,9 +52,9 @@ class Box:
         """Cells on each axis that is left."""
         return tuple(len(cuts) + 1 for cuts in self.numbers)
 
-    def tabulate(self, deadline):
+    def tabulate(self):
         """Replace the trees by a table of classes, without the cuts that do not matter."""
-        self.grid = self.trees.table(self.axes, self.numbers, deadline).simplified()
+        self.grid = self.trees.table(self.axes, self.numbers).simplified()
         self.axes, self.numbers, self.trees = self.grid.features, self.grid.cuts, None
 
     def divide(self, axis, cut):
@@ -85,10 +85,9 @@ class Draft:
     boxes are divided; `report` is called with a message from time to time.
     """
 
-    def __init__(self, trees, objective, *, max_bytes, deadline, rng, report=None):
+    def __init__(self, trees, objective, *, max_bytes, rng, report=None):
         self.objective = objective
         self.max_bytes = max_bytes
-        self.deadline = deadline
         self.rng = rng
         self.report = report
         self.trees = trees
@@ -118,8 +117,7 @@ class Draft:
         while stack:
             # deep first, so that memory holds one path
             box = stack.pop()
-            if monotonic() >= self.deadline:
-                raise Stopped
+            check_time()
             only = None if box.trees is None else box.trees.only_class()
             if only is not None:
                 box.tree, box.trees = CellTree.leaf(only), None
@@ -127,7 +125,7 @@ class Draft:
                 self.share += self._share_of(box)
                 continue
             if box.grid is None and n_cells(box.shape) <= self.table_cells:
-                box.tabulate(self.deadline)
+                box.tabulate()
             if box.grid is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
                 self.n_leaves += box.tree.n_leaves
                 self.share += self._share_of(box)
@@ -147,12 +145,7 @@ class Draft:
     def _solve(self, box):
         """Solve a box exactly; False if that takes more memory than allowed."""
         try:
-            solution = solve(
-                box.grid,
-                self.objective,
-                max_bytes=self.max_bytes,
-                seconds=self.deadline - monotonic(),
-            )
+            solution = solve(box.grid, self.objective, max_bytes=self.max_bytes)
         except TooLarge:
             return False
         tree = solution.tree
@@ -196,12 +189,12 @@ class Draft:
         return CellTree(with_sizes(np.concatenate(nodes))).without_free()
 
 
-def forecast_leaves(trees, rng, max_bytes, deadline=np.inf):
+def forecast_leaves(trees, rng, max_bytes):
     """Leaves that a draft over these trees would have, estimated; for numbers.
 
     Of some random ways down the boxes that it would divide, each ends in a small box that is
     drafted, and counts for two to the number of divisions: the mean is the number of leaves on
-    average [1]_. NaN where none ended before the deadline.
+    average [1]_. NaN where none ended in time.
 
     References
     ----------
@@ -212,14 +205,14 @@ def forecast_leaves(trees, rng, max_bytes, deadline=np.inf):
     for _ in range(WAYS):
         here, factor = trees, 1.0
         while (only := here.only_class()) is None and n_cells(here.shape) > WAY_CELLS:
-            if monotonic() >= deadline:
+            if is_late():
                 break
             here = here.halves(*sampled_cuts(here, rng, 1)[0])[int(rng.integers(2))]
             factor *= 2.0
         if only is not None:
             found.append(factor * (only != FREE))
             continue
-        draft = Draft(here, "leaves", max_bytes=max_bytes, deadline=deadline, rng=rng)
+        draft = Draft(here, "leaves", max_bytes=max_bytes, rng=rng)
         try:
             draft.build()
         except Stopped:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,12 @@ from ensemble_simplify.born_again.everywhere._search import (
 from ensemble_simplify.grid import (
     Axes,
     Stopped,
+    at_least,
     children,
     leaf_boxes,
     limits,
     merged_thresholds,
+    time_left,
     with_sizes,
 )
 from ensemble_simplify.proof import Space
@@ -158,10 +159,10 @@ class Problem:
         )
 
 
-def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf, tolerance=None):
+def read_problem(forest, domain=None, merge_rows=None, tolerance=None):
     """The problem of a forest as it was read, thresholds merged as far as `merge_rows` allow.
 
-    Trees that are not reached before the deadline keep their thresholds.
+    Trees that are not reached in time keep their thresholds.
     """
     forest = forest.on_thresholds
     if domain is not None:
@@ -216,14 +217,14 @@ class TooManyLeaves(Exception):
         self.n_leaves = n_leaves
 
 
-def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=None, warn=None):
+def find_tree(problem, objective, *, method, max_bytes, rng, report=None, warn=None):
     """A faithful tree of a forest: smallest if possible, else as small as time allows.
 
-    The limit `seconds` is inf for none; `report` is called with messages on progress, `warn` with
-    one before a long search without a limit. Raises `TooLarge` (``method="exact"``, if memory does
+    `report` is called with messages on progress, `warn` with one before a long search without a
+    limit of time. Raises `TooLarge` (``method="exact"``, if memory does
     not suffice), `OutOfTime`, or `TooManyLeaves` (``method="auto"``).
     """
-    search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    search = _TreeSearch(problem, objective, method, max_bytes, rng, report, warn)
     result = _find(search, objective)
     if problem.trees.tolerance is not None:
         result.tree, result.ends = with_ends(result.tree, problem.trees)
@@ -247,19 +248,18 @@ def _find(search, objective):
 class _TreeSearch:
     """One search: what was asked for, what was found so far, and a method for each phase."""
 
-    def __init__(self, problem, objective, method, max_bytes, seconds, rng, report, warn):
+    def __init__(self, problem, objective, method, max_bytes, rng, report, warn):
         self.problem = problem
         self.trees = problem.trees
         self.objective = objective
         self.method = method
         self.max_bytes = max_bytes
-        self.seconds = seconds
-        self.deadline = monotonic() + seconds
+        self.seconds = time_left()
         # shares of an infinite limit are infinite: only what is counted in work asks for this
-        self.limited = np.isfinite(seconds)
+        self.limited = np.isfinite(self.seconds)
         self.bound_seconds = EFFORT.bound_seconds
         if self.limited:
-            self.bound_seconds = min(EFFORT.bound_share * seconds, EFFORT.most_bound_seconds)
+            self.bound_seconds = min(EFFORT.bound_share * self.seconds, EFFORT.most_bound_seconds)
         self.leaf_seconds = EFFORT.leaf_seconds
         if problem.trees.tolerance is not None:
             self.leaf_seconds = EFFORT.answer_seconds
@@ -286,7 +286,7 @@ class _TreeSearch:
 
     def label_all_cells(self):
         """Look at every cell."""
-        self.grid = _labelled(self.problem, self.max_bytes, self.deadline)
+        self.grid = _labelled(self.problem, self.max_bytes)
         regions = n_regions(self.grid.labels.shape)
         self.report(f"{self.grid.n_cells} cells, {regions:.3g} regions")
 
@@ -300,11 +300,7 @@ class _TreeSearch:
             return False
         try:
             solution = solve(
-                self.grid,
-                self.objective,
-                max_bytes=self.max_bytes,
-                seconds=self.deadline - monotonic(),
-                begin=self.announce,
+                self.grid, self.objective, max_bytes=self.max_bytes, begin=self.announce
             )
         except TooLarge:
             if self.method == "exact":
@@ -345,17 +341,14 @@ class _TreeSearch:
         # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
         may_refuse = self.method == "auto" and self.grid is None and not tied
         space, n_leaves = self.problem.space, np.nan
-        left = self.deadline - monotonic()
         if may_refuse:
-            with limits(EFFORT.forecast_share * left):
+            with limits(EFFORT.forecast_share * time_left()):
                 n_leaves = space.forecast_leaves(self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
-        left = self.deadline - monotonic()
-        in_time = EFFORT.unmerged * (left + EFFORT.late_seconds) / EFFORT.leaf_seconds
+        in_time = EFFORT.unmerged * (time_left() + EFFORT.late_seconds) / EFFORT.leaf_seconds
         most = max(1, int(min(MAX_LEAVES, in_time)))
-        share = EFFORT.first_tree_share if tied else 1.0
-        with limits(share * left):
+        with limits((EFFORT.first_tree_share if tied else 1.0) * time_left()):
             grown = space.grow(most)
         if grown is not None:
             self.tree = CellTree(grown)
@@ -368,21 +361,21 @@ class _TreeSearch:
     def choose_upper_splits(self):
         """Choose the upper splits of the first tree anew, where there is time."""
         n_grown = EFFORT.upper_factor * self.tree.n_leaves
-        if n_grown * EFFORT.grow_seconds > EFFORT.upper_share * (self.end - monotonic()):
+        if n_grown * EFFORT.grow_seconds > EFFORT.upper_share * self.seconds_for_tree:
             return
         if not self.limited:
             n_grown = min(n_grown, EFFORT.grown_leaves)
-        trees, limits = (self.trees, self.tree), (n_grown, self.end)
-        self.tree = choose_upper_splits(
-            self.problem.space, *trees, self.objective, self.rng, *limits
-        )
+        with limits(self.seconds_for_tree):
+            self.tree = choose_upper_splits(
+                self.problem.space, self.trees, self.tree, self.objective, self.rng, n_grown
+            )
         self.report(f"upper splits: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
 
     def divide_greedily(self):
         """A faithful tree without the help of a proof."""
         if self.trees.tolerance is not None and self.method == "auto":
-            left = EFFORT.forecast_share * (self.deadline - monotonic())
-            n_leaves = forecast_leaves(self.trees, self.rng, self.max_bytes, monotonic() + left)
+            with limits(EFFORT.forecast_share * time_left()):
+                n_leaves = forecast_leaves(self.trees, self.rng, self.max_bytes)
             # a draft of numbers takes longer than what a proof grows
             if n_leaves > (REFUSED_LEAVES if self.limited else MAX_LEAVES):
                 raise TooManyLeaves(n_leaves)
@@ -397,22 +390,22 @@ class _TreeSearch:
             self.trees,
             self.objective,
             max_bytes=self.max_bytes,
-            deadline=self.end,
             rng=self.rng,
             report=self.report,
         )
         try:
-            draft.build()
+            with limits(self.seconds_for_tree):
+                draft.build()
         except Stopped:
             raise OutOfTime(draft.n_leaves, draft.share) from None
         self.tree = draft.tree()
         return draft
 
     @property
-    def end(self):
-        """When the search for a tree has to end: the rest is for bounds and for writing it."""
+    def seconds_for_tree(self):
+        """Time left for the search for a tree: the rest is for bounds and for writing it."""
         n_leaves = 0 if self.tree is None else self.tree.n_leaves
-        return self.deadline - self.bound_seconds - self.leaf_seconds * n_leaves
+        return time_left() - self.bound_seconds - self.leaf_seconds * n_leaves
 
     @property
     def shape(self):
@@ -426,21 +419,21 @@ class _TreeSearch:
             self.tree,
             self.objective,
             max_bytes=self.max_bytes,
-            deadline=self.end,
             max_work=np.inf if self.limited else EFFORT.refine_work,
             report=self.report,
         )
-        refinement.step()
-        if self.limited and self.method == "auto" and not refinement.is_over:
-            self.solve_whole(refinement)
-        while not refinement.is_over:
+        with limits(self.seconds_for_tree):
             refinement.step()
+            if self.limited and self.method == "auto" and not refinement.is_over:
+                self.solve_whole(refinement)
+            while not refinement.is_over:
+                refinement.step()
         self.tree = refinement.finished()
         return refinement
 
     def solve_whole(self, refinement):
         """The exact search beside a tree at hand, unless it would not end in time."""
-        seconds = EFFORT.exact_share * (refinement.deadline - monotonic())
+        seconds = EFFORT.exact_share * time_left()
         passes, _ = PASSES[self.objective]
         most_regions = MOST_SAVED * 1e9 * seconds / passes
         shape = self.trees.shape
@@ -463,7 +456,6 @@ class _TreeSearch:
 
     def lower_bound(self, seconds):
         """Leaves that every faithful tree has at least."""
-        deadline = monotonic() + seconds if self.limited else np.inf
         if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
             # lines of a table are read in less time than they are labelled one by one
             with suppress(OutOfTime, TooManyAnswers):
@@ -472,12 +464,15 @@ class _TreeSearch:
         starts = _starts_anywhere(self.trees, self.rng)
         if EFFORT.box_seconds * self.tree.n_leaves < seconds / 2:
             starts = _starts_in(self.tree, self.trees, self.rng)
-        limits = 1e9 * seconds, self.rng, self.tree.n_leaves, deadline
-        return _bound_on(self.grid or self.trees, starts, *limits)
+        within = 1e9 * seconds, self.rng, self.tree.n_leaves
+        # without a limit, only work counts; with one, a little time is spent even where it is over
+        exactly = seconds if self.limited else None
+        with at_least(exactly or 0.0), limits(exactly):
+            return _bound_on(self.grid or self.trees, starts, *within)
 
     def bounded(self, parts):
         """The tree, and lower bounds: of its cells, and of the parts that were solved."""
-        left = self.deadline - self.leaf_seconds * self.tree.n_leaves - monotonic()
+        left = time_left() - self.leaf_seconds * self.tree.n_leaves
         leaves = self.lower_bound(max(min(self.bound_seconds, left), 0.1 * self.bound_seconds))
         depth = max(part.depth_bound for part in parts)
         leaves = max([leaves, depth + 1, *(part.leaves_bound for part in parts)])
@@ -511,13 +506,13 @@ def _starts_anywhere(trees, rng):
     return lambda n: rng.integers(0, trees.shape, size=(n, len(trees.shape)), dtype=np.int32)
 
 
-def _bound_on(grid, starts, *limits):
+def _bound_on(grid, starts, *within):
     """`leaves_bound` on CellTrees or a labelled Grid; `starts` draws from that of all cuts."""
     if isinstance(grid, CellTrees):
-        return leaves_bound(grid, starts, *limits)
+        return leaves_bound(grid, starts, *within)
     if grid.is_leaf:
         return 1
-    bound = leaves_bound(grid, lambda n: grid.cells_here(starts(n)), *limits)
+    bound = leaves_bound(grid, lambda n: grid.cells_here(starts(n)), *within)
     return max(forced_cuts(grid) + 1, bound)
 
 
@@ -577,12 +572,11 @@ def with_ends(tree, trees):
     return CellTree(with_sizes(new)), np.stack(ends, axis=1)
 
 
-def find_front(problem, *, max_bytes, seconds):
+def find_front(problem, *, max_bytes):
     """The front of depth and leaves, see `pareto_front`; raises like ``find_tree``."""
-    deadline = monotonic() + seconds
-    grid = _labelled(problem, max_bytes, deadline)
+    grid = _labelled(problem, max_bytes)
     try:
-        return pareto_front(grid, max_bytes=max_bytes, seconds=deadline - monotonic())
+        return pareto_front(grid, max_bytes=max_bytes)
     except Stopped:
         raise OutOfTime from None
 
@@ -599,26 +593,25 @@ class Forecast:
     leaves_bound: int  # no faithful tree has fewer
 
 
-def forecast(problem, objective, *, max_bytes, seconds, rng):
-    """Look at a forest for a moment, and extrapolate; `seconds` is inf for no limit."""
-    deadline, limit = monotonic() + seconds, seconds
+def forecast(problem, objective, *, max_bytes, rng):
+    """Look at a forest for a moment, and extrapolate."""
+    limit = time_left()
     seconds = EFFORT.forecast_seconds if np.isinf(limit) else limit
     grid, labels, shape = None, None, problem.trees.shape
     if problem.can_label_all(max_bytes, seconds):
         with suppress(OutOfTime, TooManyAnswers):
-            grid = _labelled(problem, max_bytes, deadline)
+            grid = _labelled(problem, max_bytes)
             labels = grid.labels
             shape = labels.shape
     n_states = work = regions_forecast(shape)
     if labels is not None and labels.size > 1:
         with suppress(Stopped, TooLarge):
-            layout = lay_out(labels, deadline, 1e9 * seconds / work)
+            layout = lay_out(labels, 1e9 * seconds / work)
             n_states, work = float(layout.n_states), layout.cost
     passes, width = PASSES[objective]
-    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, limit, rng)
+    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, rng)
     starts = _starts_anywhere(problem.trees, rng)
-    limits = 1e9 * EFFORT.bound_share * seconds, rng, np.inf, deadline
-    bound = _bound_on(grid or problem.trees, starts, *limits)
+    bound = _bound_on(grid or problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
     return Forecast(
         shape,
         n_states,
@@ -629,32 +622,33 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     )
 
 
-def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
+def _forecast_leaves(problem, objective, labels, max_bytes, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
-    deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
-    if problem.trees.tolerance is not None:
-        return forecast_leaves(problem.trees, rng, max_bytes, deadline)
-    if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
-        with limits(deadline - monotonic()):
+    seconds = time_left()
+    limited = np.isfinite(seconds)
+    with limits(0.5 * seconds):
+        if problem.trees.tolerance is not None:
+            return forecast_leaves(problem.trees, rng, max_bytes)
+        if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
             grown = problem.space.grow(MAX_LEAVES if limited else EFFORT.forecast_grown)
-        if grown is not None:
-            return CellTree(grown).n_leaves
-    else:
-        draft = Draft(problem.trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
-        with suppress(Stopped):
-            draft.build()
-            return draft.n_leaves
+            if grown is not None:
+                return CellTree(grown).n_leaves
+        else:
+            draft = Draft(problem.trees, objective, max_bytes=max_bytes, rng=rng)
+            with suppress(Stopped):
+                draft.build()
+                return draft.n_leaves
     with limits(EFFORT.bound_share * seconds):
         return problem.space.forecast_leaves(rng)
 
 
-def _labelled(problem, max_bytes, deadline):
+def _labelled(problem, max_bytes):
     """The simplified grid of all cells, with its axes and cuts numbered."""
     if problem.table_bytes > max_bytes:
         raise TooLarge(problem.table_bytes)
     numbers = [np.arange(n - 1) for n in problem.trees.shape]
     try:
-        grid = problem.trees.table(np.arange(len(numbers)), numbers, deadline)
+        grid = problem.trees.table(np.arange(len(numbers)), numbers)
     except Stopped:
         raise OutOfTime from None
     return grid.simplified()

@@ -9,6 +9,7 @@ better.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from heapq import heappop, heappush
 from time import monotonic
 
@@ -28,7 +29,7 @@ from ensemble_simplify.born_again.everywhere._search import (
     n_regions,
     solve,
 )
-from ensemble_simplify.grid import Stopped, depths, limits, with_sizes
+from ensemble_simplify.grid import Stopped, depths, is_late, limits, time_left, with_sizes
 
 # Work of a part of the tree that is solved in the first sweep, in nanoseconds by forecast.
 FIRST_WORK = 3e6
@@ -47,15 +48,15 @@ SMALL_PART = 32  # and the leaves up to which a part is left as it is.
 PROGRESS_SECONDS = 1.0
 
 
-def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline):
+def choose_upper_splits(space, trees, tree, objective, rng, max_grown):
     """A faithful tree whose upper splits were chosen by the size of what is grown below them.
 
     The largest part of the tree is divided first: at the cut, among those of least entropy and
     the present one, that has the smallest sum of n log n over the leaves n of the trees of both
     sides (for the objective ``"depth"``: of n^2). So of cuts that leave about as many leaves, the
     one that parts them evenly is taken, which makes the tree less deep. It ends when `max_grown`
-    leaves were grown in all, or at the deadline. With the objectives ``"leaves"`` and ``"depth"``
-    the tree is not larger in the objective than `tree`, which `space` has grown.
+    leaves were grown in all, or time is over. With the objectives ``"leaves"`` and ``"depth"`` the
+    tree is not larger in the objective than `tree`, which `space` has grown.
     """
     certifier = space.certifier
 
@@ -82,9 +83,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
                 continue
             sides = []
             for first, last in _halves(lo, hi, axis, cut):
-                if monotonic() < deadline:
-                    with limits(deadline - monotonic()):
-                        sides.append(certifier.grow(first, last, -4 * n_leaves))
+                if not is_late():
+                    sides.append(certifier.grow(first, last, -4 * n_leaves))
                 if not sides or sides[-1] is None:
                     break
                 grown += len(sides[-1]) // 2
@@ -98,7 +98,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
             part[place] = [*half, side, None, None, None]
             count += 1
             heappush(heap, (-((len(side) + 1) // 2), count, part[place]))
-        if monotonic() >= deadline:
+        if is_late():
             break
     pieces: list = []
     stack: list = [whole]
@@ -129,18 +129,17 @@ class _TooDeep(Exception):
 class Refinement:
     """A faithful tree whose parts are solved exactly, one after the other.
 
-    It ends at the deadline, or after `max_work` nanoseconds by forecast: what it finds then does
+    It ends where time is over, or after `max_work` nanoseconds by forecast: what it finds then does
     not depend on the speed of the machine. `is_optimal` says whether it was solved as a whole.
     `depth_bound` and `leaves_bound` hold for every faithful tree: no tree of a part is larger than
     one of the whole.
     """
 
-    def __init__(self, trees, tree, objective, *, max_bytes, deadline, max_work, report):
+    def __init__(self, trees, tree, objective, *, max_bytes, max_work, report):
         self.trees = trees
         self.tree = tree
         self.objective = objective
         self.max_bytes = max_bytes
-        self.deadline = deadline
         self.work_left = max_work
         self.report = report
         self.is_optimal = False
@@ -159,7 +158,7 @@ class Refinement:
     @property
     def most_work(self):
         """Forecast work for which there still is time."""
-        return min(self.work_left, 1e9 * (self.deadline - monotonic()))
+        return min(self.work_left, 1e9 * time_left())
 
     def step(self):
         """One sweep, and what it allows to save in depth; then the limit rises."""
@@ -232,12 +231,10 @@ class Refinement:
     def solve_whole(self, grid, seconds):
         """Solve the whole grid, which is given, if that is forecast to take so many seconds."""
         self.limit, limit = 1e9 * seconds / (self.pace * PASSES[self.objective]), self.limit
-        self.deadline, deadline = min(self.deadline, monotonic() + LATE * seconds), self.deadline
-        try:
+        solution = None
+        with suppress(Stopped), limits(LATE * seconds):
             solution = self._solved(grid, self.objective)
-        except Stopped:
-            solution = None
-        self.limit, self.deadline = limit, deadline
+        self.limit = limit
         if solution is not None:
             self.tree, self.is_optimal = solution.tree.on_grid(grid), True
 
@@ -275,7 +272,7 @@ class Refinement:
         if grid_bytes(trees.shape, trees.n_numbers) > self.max_bytes:
             return None
         try:
-            return trees.table(axes, cuts, self.deadline).simplified()
+            return trees.table(axes, cuts).simplified()
         except TooManyAnswers:
             return None
 
@@ -308,7 +305,6 @@ class Refinement:
                 grid,
                 objective,
                 max_bytes=self.max_bytes,
-                seconds=self.deadline - monotonic(),
                 max_work=min(self.limit, self.most_work / passes),
                 max_depth=max_depth,
                 layout_share=LAYOUT_SHARE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from time import monotonic
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from ensemble_simplify._dp_layout import Layout
 from ensemble_simplify.born_again.everywhere._grid import UNNAMED, Grid, TooLarge
 from ensemble_simplify.grid import (
     FREE,
-    Stopped,
     change_masks,
+    check_time,
     children,
     depths,
     leaves_of_cells,
@@ -135,7 +134,7 @@ def regions_forecast(shape):
     return prod(0.5 * n * (n + 1.0) for n in map(float, shape))
 
 
-def lay_out(labels, deadline=np.inf, share=np.inf):
+def lay_out(labels, share=np.inf):
     """The cheapest `Layout` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
@@ -151,8 +150,7 @@ def lay_out(labels, deadline=np.inf, share=np.inf):
     intervals = [n * (n + 1) // 2 for n in shape]
 
     def layout(outer):
-        if monotonic() >= deadline:
-            raise Stopped
+        check_time()
         inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
         if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
             return None
@@ -224,7 +222,6 @@ def solve(
     objective,
     *,
     max_bytes,
-    seconds=np.inf,
     max_work=np.inf,
     max_depth=None,
     begin=None,
@@ -236,14 +233,11 @@ def solve(
     pass. With ``"depth_then_leaves"`` and `max_depth`, the tree has the fewest leaves of all of at
     most this depth, of which there must be one. `begin` is called with the forecast seconds before
     the tables are filled; `layout_share` is as `share` of `lay_out`. Raises `TooLarge` before
-    anything large is allocated or long is begun, and `Stopped` when the time is up.
+    anything large is allocated or long is begun, and `Stopped` where time is over.
     """
     if grid.is_leaf:
         return SmallestTree(_only_leaf(grid))
-    deadline = monotonic() + seconds
-    solution = _solve(
-        grid, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
-    )
+    solution = _solve(grid, objective, max_depth, max_bytes, max_work, begin, layout_share)
     solution.tree = solution.tree.without_free()
     return solution
 
@@ -268,7 +262,7 @@ def _depth_type(grid):
     return np.uint8 if _largest_class(grid) < 254 else np.uint16
 
 
-def _solver(layout, kinds, max_bytes, deadline):
+def _solver(layout, kinds, max_bytes):
     """A solver that knows which regions can be leaves, and the bytes that it holds."""
     solver = Solver(layout)
     if kinds is None:
@@ -278,11 +272,10 @@ def _solver(layout, kinds, max_bytes, deadline):
     codes = kinds.codes(FREE + 1)
     largest = np.empty((kinds.n_codes, n_states), dtype=np.uint16)
     for code, table in zip(codes, largest, strict=True):
-        solver.largest_code(code, deadline - monotonic(), table)
+        solver.largest_code(code, table)
     leaves = np.empty(n_states, dtype=np.uint8)
     for i in range(0, n_states, LEAVES_AT_ONCE):
-        if monotonic() >= deadline:
-            raise Stopped
+        check_time()
         part = slice(i, i + LEAVES_AT_ONCE)
         leaves[part] = kinds.meet(largest[:, part])
     solver.leaves = leaves
@@ -302,7 +295,6 @@ def _solve(
     objective,
     depth,
     max_bytes,
-    deadline,
     max_work=np.inf,
     begin=None,
     layout_share=np.inf,
@@ -311,7 +303,7 @@ def _solve(
     labels = grid.labels
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    layout = lay_out(labels, deadline, layout_share)
+    layout = lay_out(labels, layout_share)
     n_states = layout.n_states
     if layout.cost > max_work:
         raise TooLarge(n_states)
@@ -324,7 +316,7 @@ def _solve(
     if begin is not None:
         passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
         begin(1e-9 * passes * layout.cost)
-    solver, held = _solver(layout, grid.kinds, max_bytes, deadline)
+    solver, held = _solver(layout, grid.kinds, max_bytes)
     for dtype in dtypes:
         if dtype == np.int16 and _largest_class(grid) >= INT16_SPLITS:
             # the number type must tell classes from mixed regions, too
@@ -332,10 +324,10 @@ def _solve(
         _reserve(np.dtype(dtype).itemsize * n_states + held, max_bytes)
         if objective == "depth_then_leaves":
             if depth is None:
-                depth = _smallest_depth(solver, grid, deadline)
-            tree = _layered(solver, grid, dtype, depth, max_bytes - held, deadline)
+                depth = _smallest_depth(solver, grid)
+            tree = _layered(solver, grid, dtype, depth, max_bytes - held)
         else:
-            values = solver.solve(np.empty(n_states, dtype=dtype), deadline - monotonic())
+            values = solver.solve(np.empty(n_states, dtype=dtype))
             # None: too many splits for the number type
             tree = _read_out(grid, [values], 1) if values.solved() else None
         if tree is not None:
@@ -348,16 +340,16 @@ def _reserve(n_bytes, max_bytes):
         raise TooLarge(n_bytes)
 
 
-def pareto_front(grid, *, max_bytes, seconds=np.inf):
+def pareto_front(grid, *, max_bytes):
     """Pairs, from the least depth: each depth that makes fewer leaves possible, and how few."""
     if grid.is_leaf:
         return [(0, 1)]
-    labels, deadline = grid.labels, monotonic() + seconds
-    solver, held = _solver(lay_out(labels, deadline), grid.kinds, max_bytes, deadline)
+    labels = grid.labels
+    solver, held = _solver(lay_out(labels), grid.kinds, max_bytes)
     n_states, room = solver.layout.n_states, solver.layout.largest_block()
     dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
     _reserve(np.dtype(dtype).itemsize * (n_states + room) + held, max_bytes)
-    layer = solver.first_layer(np.empty(n_states, dtype), deadline - monotonic())
+    layer = solver.first_layer(np.empty(n_states, dtype))
     block = np.empty(room, dtype)
     whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
     front, depth = [], 0
@@ -369,16 +361,16 @@ def pareto_front(grid, *, max_bytes, seconds=np.inf):
         update, entries = solver.blocks_to_update(layer, EVERYWHERE)
         if entries == 0:
             return front
-        layer = solver.next_layer(layer, update, EVERYWHERE, block, True, deadline - monotonic())
+        layer = solver.next_layer(layer, update, EVERYWHERE, block, True)
 
 
-def _smallest_depth(solver, grid, deadline):
+def _smallest_depth(solver, grid):
     table = np.empty(solver.layout.n_states, dtype=_depth_type(grid))
-    values = solver.solve(table, deadline - monotonic())
+    values = solver.solve(table)
     return values.value([0] * len(grid.shape), [n - 1 for n in grid.shape])
 
 
-def _layered(solver, grid, dtype, limit, max_bytes, deadline):
+def _layered(solver, grid, dtype, limit, max_bytes):
     """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
     Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
@@ -389,7 +381,7 @@ def _layered(solver, grid, dtype, limit, max_bytes, deadline):
     """
     labels = grid.labels
     table = np.empty(solver.layout.n_states, dtype=dtype)
-    layers = [solver.first_layer(table, deadline - monotonic())]
+    layers = [solver.first_layer(table)]
     used = table.nbytes
     depth = 1
     while depth < limit:
@@ -407,7 +399,6 @@ def _layered(solver, grid, dtype, limit, max_bytes, deadline):
             splits_above,
             np.empty(room, dtype=table.dtype),
             in_place,
-            deadline - monotonic(),
         )
         if in_place:
             layers = [layer]
@@ -434,6 +425,6 @@ def _layered(solver, grid, dtype, limit, max_bytes, deadline):
         if here.is_leaf:
             parts.append(_only_leaf(here))
             continue
-        tree = _solve(here, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
+        tree = _solve(here, "depth_then_leaves", depth - 1, max_bytes).tree
         parts.append(tree.on_grid(here))
     return CellTree.joined(axis, cut, *parts)

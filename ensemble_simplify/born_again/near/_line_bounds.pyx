@@ -15,9 +15,9 @@ from ensemble_simplify._typedefs cimport (
     intp_t,
     random_below,
     random_unit,
-    should_stop,
     uint64_t,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 cdef enum:
     # Points tried between two looks at the clock.
@@ -143,16 +143,14 @@ def fooling_points(
     const int32_t[:, ::1] runs,
     uint64_t seed,
     double looks,
-    double deadline,
     alike=None,
 ):
     """A fooling set, found by trying random points: cells, and their classes in the last column.
 
     A point that needs a leaf of its own beside all of the set joins it; one that could share a
     leaf with a single member may take its place. The arrays are those of `Neighbourhood` (`alike`
-    None: a leaf is right for one class); `looks`
-    limits the rows and runs to hold against the boxes of two points, each some nanoseconds. The
-    deadline is on the clock of ``time.monotonic()``.
+    None: a leaf is right for one class); `looks` limits the rows and runs to hold against the boxes
+    of two points, each some nanoseconds.
     """
     cdef:
         Points p
@@ -177,7 +175,7 @@ def fooling_points(
     with nogil:
         p.looks = 0.0
         while p.looks < looks:
-            if done % POLL == 0 and should_stop(deadline):
+            if done % POLL == 0 and should_stop():
                 break
             done += 1
             # so that it ends where no point needs a look

@@ -71,7 +71,7 @@ cdef class LineCounts:
         uint64_t random
         double noise
         int criterion
-        double work, work_limit, next_poll, deadline
+        double work, work_limit, next_poll
         bint stopped
         # whether no point may be wrong, so that errors need not be told
         bint quick
@@ -80,7 +80,7 @@ cdef class LineCounts:
         ScoredCut stump
         double stump_error
 
-    cdef void set_limits(self, double work, double deadline) noexcept
+    cdef void set_limit(self, double work) noexcept
 
     @cython.final
     cdef Subset *room(self, intp_t i) noexcept nogil

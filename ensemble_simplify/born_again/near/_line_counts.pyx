@@ -29,8 +29,7 @@ cdef class LineCounts:
     """A neighbourhood, whose arrays are those of `Neighbourhood`, and what is in its regions.
 
     Stars of class -1 count with their runs only. `star_weight` is the weight of each row, a whole
-    number; every other point weighs 1. Deadlines are on the clock of ``time.monotonic()``, work is
-    in units of about a nanosecond.
+    number; every other point weighs 1. Work is in units of about a nanosecond.
 
     `alike` and `numbers` are for `NumberTrees`: a leaf is right for all labels from its own to the
     last one that is alike, and the numbers are what labels stand for.
@@ -80,15 +79,14 @@ cdef class LineCounts:
         self.reach.resize(self.n_axes)
         self.random = seed
         self.work = self.next_poll = 0.0
-        self.set_limits(1e300, 1e300)
+        self.set_limit(1e300)
 
     def __dealloc__(self):
         for i in range(<intp_t> self.pool.size()):
             del self.pool[i]
 
-    cdef void set_limits(self, double work, double deadline) noexcept:
+    cdef void set_limit(self, double work) noexcept:
         self.work_limit = self.work + work
-        self.deadline = deadline
         self.stopped = False
 
     # ------------------------------------------------------------- subsets

@@ -9,7 +9,6 @@ where they differ, until they do not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from ensemble_simplify.born_again.near._leaf_answers import (
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.born_again.near._number_trees import NumberTrees
-from ensemble_simplify.grid import FREE, Stopped, distinct_rows, limits
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows, is_late, limits, time_left, until
 from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
@@ -157,8 +156,8 @@ class LineSearch:
     """The search for a tree that keeps a promise near some rows.
 
     `cells` is an int32 array of shape (n_rows, n_axes), with the positive `weights` of its rows;
-    `row_share`, from 0 to 1, is the share that rows have in the weight of all points. The limit
-    `seconds` is inf for none, and `max_bytes` is for what the points take.
+    `row_share`, from 0 to 1, is the share that rows have in the weight of all points. `max_bytes`
+    is for what the points take. The limit of time in force when it is made holds for all it does.
 
     `closeness` (a `Tolerance`) says what leaves may answer where the lines are of numbers.
 
@@ -179,7 +178,6 @@ class LineSearch:
         max_changes,
         *,
         row_share,
-        seconds,
         max_bytes,
         rng,
         report,
@@ -189,24 +187,24 @@ class LineSearch:
         self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
         self.closeness = closeness
         self.max_changes, self.row_share = max_changes, row_share
-        self.begin, self.max_bytes = monotonic(), max_bytes
-        self.seconds = seconds
+        self.max_bytes, self.seconds = max_bytes, time_left()
+        self.limited = np.isfinite(self.seconds)
         self.rng, self.report = rng, report
         self.nodes: Any = None
         self.leaves_bound = 1
         self.fronts, self.finer = None, finer
-        if seconds <= 0:
+        if self.seconds <= 0:
             # what was found would have to be written, too
             raise NoTreeInTime
         first, place = distinct_rows(cells)
         self.counts = np.bincount(place)
         self.n_points = n_near(len(first), shape, max_changes)
         self.check_memory(cells[first])
-        if self.n_points > EFFORT.max_points and not np.isfinite(seconds):
+        if self.n_points > EFFORT.max_points and not self.limited:
             raise TooManyPoints(self.n_points)
-        partly = max_changes == 1 and np.isfinite(seconds)
+        partly = max_changes == 1 and self.limited
         try:
-            with limits(self.at(EFFORT.label_share if partly else 1.0) - monotonic()):
+            with self.until(EFFORT.label_share if partly else 1.0):
                 self.near = Neighbourhood.of(
                     lines, cells, min(max_changes, 1), weights, rng if partly else None
                 )
@@ -227,9 +225,9 @@ class LineSearch:
         if cells.size * POINT_BYTES > self.max_bytes:
             raise TooLarge(cells.size * POINT_BYTES)
 
-    def at(self, share):
-        """The moment at which a share of the time is over."""
-        return self.begin + share * self.seconds
+    def until(self, share):
+        """A limit that ends when a share of the whole time is over."""
+        return until(share, self.seconds)
 
     def trees(self, near=None, *, counted=True):
         """The kernel for the points of a neighbourhood.
@@ -255,8 +253,8 @@ class LineSearch:
         if self.nodes is None and self.max_changes <= 1:
             self.nodes = self.first_tree()
             # without a limit, it gets all of them right
-            if np.isinf(self.seconds) or self.wrong_weight(self.nodes) < 1.0:
-                self.nodes = self.improved_tree(self.nodes, self.at(EFFORT.tree_share))
+            if not self.limited or self.wrong_weight(self.nodes) < 1.0:
+                self.nodes = self.improved_tree(self.nodes)
         elif self.nodes is None:
             self.find_beyond()
         self.report(f"{n_leaves(self.nodes)} leaves")
@@ -267,21 +265,19 @@ class LineSearch:
         Cells that are not promised are free. Where that takes too long, nothing is found.
         """
         numbers = [np.arange(n - 1) for n in self.shape]
-        deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
             kinds = None if self.closeness is None else Kinds(self.closeness, self.near.kinds)
             if kinds is not None and len(kinds.answers) >= UNNAMED:
                 raise TooManyAnswers(0)
-            with limits(deadline - monotonic()):
+            with self.until(EFFORT.tree_share):
                 labels = self.labelled_grid()
-            grid = Grid(np.arange(len(self.shape)), numbers, labels, kinds).simplified()
-            solution = solve(
-                grid,
-                "leaves",
-                max_bytes=self.max_bytes,
-                seconds=deadline - monotonic(),
-                max_work=np.inf if limited else EFFORT.grid_work,
-            )
+                grid = Grid(np.arange(len(self.shape)), numbers, labels, kinds).simplified()
+                solution = solve(
+                    grid,
+                    "leaves",
+                    max_bytes=self.max_bytes,
+                    max_work=np.inf if self.limited else EFFORT.grid_work,
+                )
         except (TooLarge, Stopped):
             return
         self.nodes = solution.tree.on_grid(grid).nodes
@@ -299,9 +295,8 @@ class LineSearch:
         """A table of all cells: classes, or kinds of answers, of promised points, others free."""
         strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
         labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
-        labels[self.rows @ strides] = self.lines.in_order(
-            self.lines.classes_of(self.rows, to_end=True)
-        )
+        known = self.lines.classes_of(self.rows, to_end=True)
+        labels[self.rows @ strides] = self.lines.in_order(known)
         first = self.lines.first
         if self.max_changes == 0:
             return labels.reshape(self.shape)
@@ -326,35 +321,29 @@ class LineSearch:
         Where the time does not suffice, and exceptions can be counted, it gets some wrong.
         """
         trees, counted = self.trees(counted=False), self.max_changes <= 1
-        cost, nodes = trees.find(NO_ERRORS, deadline=self.at(EFFORT.tree_share if counted else 1.0))
+        with self.until(EFFORT.tree_share if counted else 1.0):
+            cost, nodes = trees.find(NO_ERRORS)
         if cost >= 1.0 and counted:
             return nodes
         if cost >= 1.0:
             raise NoTreeInTime
-        better, found = trees.find(
-            NO_ERRORS,
-            EFFORT.first_width,
-            1,
-            deadline=self.at(EFFORT.tree_share / 5),
-            work=EFFORT.first_work,
-        )
-        return found if better < cost else nodes
+        with self.until(EFFORT.tree_share / 5):
+            better, wider = trees.find(NO_ERRORS, EFFORT.first_width, 1, work=EFFORT.first_work)
+        return wider if better < cost else nodes
 
-    def improved_tree(self, nodes, deadline):
+    def improved_tree(self, nodes):
         """A tree no larger that gets all points at hand right."""
         self.report(f"first tree: {n_leaves(nodes)} leaves")
-        trees, limited = self.trees(counted=False), np.isfinite(deadline)
-        middle = (monotonic() + deadline) / 2
-        work = np.inf if limited else EFFORT.look_work
-        _, found = trees.find(NO_ERRORS, EFFORT.width, EFFORT.an_axis, deadline=middle, work=work)
-        if n_leaves(found) < n_leaves(nodes) and trees.wrong_weight(found) < 1.0:
-            nodes = found
-        work = (
-            np.inf
-            if limited
-            else np.clip(EFFORT.improve_times * trees.work_done, *EFFORT.improve_work)
-        )
-        return trees.improve(nodes, NO_ERRORS, EFFORT.width, EFFORT.an_axis, work, deadline)
+        trees, splits = self.trees(counted=False), (EFFORT.width, EFFORT.an_axis)
+        with self.until(EFFORT.tree_share):
+            with limits(0.5 * time_left()):
+                work = np.inf if self.limited else EFFORT.look_work
+                _, other = trees.find(NO_ERRORS, *splits, work=work)
+            if n_leaves(other) < n_leaves(nodes) and trees.wrong_weight(other) < 1.0:
+                nodes = other
+            if not self.limited:
+                work = np.clip(EFFORT.improve_times * trees.work_done, *EFFORT.improve_work)
+            return trees.improve(nodes, NO_ERRORS, *splits, work)
 
     def find_beyond(self):
         """`find` for two changes or more: cells on which the tree is wrong are added.
@@ -371,8 +360,9 @@ class LineSearch:
                 if self.nodes is not None:
                     done = tries > 0 and len(wrong) == 0
                     tries += 1
-                    if done or tries > EFFORT.max_tries or monotonic() > self.at(EFFORT.tree_share):
-                        return
+                    with self.until(EFFORT.tree_share):
+                        if done or tries > EFFORT.max_tries or is_late():
+                            return
                 if len(wrong):
                     self.check_memory(np.concatenate([self.near.cells, wrong]))
                     self.near = self.near.joined_with(
@@ -381,7 +371,7 @@ class LineSearch:
                     self.report(f"{n_leaves(nodes)} leaves, wrong near {len(wrong)} cells or more")
                 nodes = self.first_tree()
                 if self.nodes is not None:
-                    nodes = self.improved_tree(nodes, self.at(EFFORT.tree_share))
+                    nodes = self.improved_tree(nodes)
         except Stopped:
             if self.nodes is None:
                 raise NoTreeInTime from None
@@ -416,6 +406,11 @@ class LineSearch:
         """
         if self.is_optimal:
             return
+        with self.until(1.0 if self.fronts is None else 1.0 - EFFORT.count_share):
+            self._bound(prove)
+        self.report(f"at least {self.leaves_bound} leaves")
+
+    def _bound(self, prove):
         near, found = self.near, n_leaves(self.nodes)
         trees = self.trees(counted=False)
         if near.kinds is None:
@@ -424,22 +419,18 @@ class LineSearch:
             classes = n_windows(near.alike)
         before = np.cumsum(trees.forced_cuts())
         self.leaves_bound = max(classes, int(before[-1]) + 1)
-        limited = np.isfinite(self.seconds)
-        now = monotonic()
-        end = self.at(1.0 if self.fronts is None else 1.0 - EFFORT.count_share)
-        half = now + (end - now) / 2 if limited else np.inf
         if self.leaves_bound < found:
-            points = fooling_points(
-                near.cells,
-                near.labels,
-                near.own_first,
-                near.own_last,
-                near.runs,
-                int(self.rng.integers(1 << 63)),
-                np.inf if limited and not prove else EFFORT.bound_looks,
-                half,
-                near.alike,
-            )
+            with limits(0.5 * time_left()):
+                points = fooling_points(
+                    near.cells,
+                    near.labels,
+                    near.own_first,
+                    near.own_last,
+                    near.runs,
+                    int(self.rng.integers(1 << 63)),
+                    np.inf if self.limited and not prove else EFFORT.bound_looks,
+                    near.alike,
+                )
             self.leaves_bound = max(self.leaves_bound, len(points))
             if 0 < len(points) <= EFFORT.few_points:
                 beside = leaves_beside_cuts(points, before, np.cumsum([0, *self.shape[:-1]]))
@@ -447,8 +438,8 @@ class LineSearch:
         budget = trees.work_done + EFFORT.proof_work
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
-            work = np.inf if limited else budget - trees.work_done
-            fits, nodes = trees.prove(self.leaves_bound, work, end)
+            work = np.inf if self.limited else budget - trees.work_done
+            fits, nodes = trees.prove(self.leaves_bound, work)
             if fits is None:
                 break
             if fits:
@@ -456,7 +447,6 @@ class LineSearch:
                     self.nodes = nodes
                 break
             self.leaves_bound += 1
-        self.report(f"at least {self.leaves_bound} leaves")
 
     @property
     def is_optimal(self):
@@ -473,15 +463,11 @@ class LineSearch:
         if front.errors[-1] == 0.0 and fewest < n_leaves(self.nodes):
             self.nodes = front.tree(fewest)
         self.split_rows()
-        near, limited = self.near.of_rows(self.kept), np.isfinite(self.seconds)
-        self.near_kept = near
-        _, nodes = self.trees(near, counted=False).find(
-            NO_ERRORS,
-            EFFORT.width // 2,
-            2,
-            deadline=self.at(share + EFFORT.aside_share / 2) if limited else np.inf,
-            work=np.inf if limited else EFFORT.path_work,
-        )
+        near = self.near_kept = self.near.of_rows(self.kept)
+        work = np.inf if self.limited else EFFORT.path_work
+        with self.until(share + EFFORT.aside_share / 2):
+            trees = self.trees(near, counted=False)
+            _, nodes = trees.find(NO_ERRORS, EFFORT.width // 2, 2, work=work)
         self.fronts = front, self.front(near, share + EFFORT.aside_share, nodes)
 
     def path(self):
@@ -541,22 +527,28 @@ class LineSearch:
         part = 1.0 if near.kinds is None else EFFORT.of_numbers
         front = Front()
         front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
-        limited = np.isfinite(self.seconds)
-        end, now = self.at(share), monotonic()
-        for k, price in enumerate(total * np.geomspace(*EFFORT.prices, EFFORT.n_prices)):
-            if price < 0.5 or monotonic() > end:
-                break
-            limit = now + (end - now) * (k + 1) / EFFORT.n_prices if limited else np.inf
-            work = np.inf if limited else part * EFFORT.path_work
-            half = monotonic() + (limit - monotonic()) / 2 if limited else np.inf
-            before = trees.work_done
-            _, found = trees.find(price, EFFORT.width, EFFORT.an_axis, deadline=half, work=work)
-            if not limited:
-                work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
-                work *= part
-            found = trees.improve(found, price, EFFORT.width, EFFORT.an_axis, work, limit)
-            front.add(Prunings(found, *trees.leaf_errors(found)))
+        prices = total * np.geomspace(*EFFORT.prices, EFFORT.n_prices)
+        with self.until(share):
+            seconds = time_left()
+            for k, price in enumerate(prices[prices >= 0.5]):
+                if is_late():
+                    break
+                # of what time is left, each price has an equal part
+                with until((k + 1) / EFFORT.n_prices, seconds):
+                    nodes = self.tree_of_price(trees, price, part)
+                front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
         return front
+
+    def tree_of_price(self, trees, price, share):
+        """A tree of low cost, at a price of each leaf; a share of the usual work is done for it."""
+        splits, before = (EFFORT.width, EFFORT.an_axis), trees.work_done
+        with limits(0.5 * time_left()):
+            work = np.inf if self.limited else share * EFFORT.path_work
+            _, nodes = trees.find(price, *splits, work=work)
+        if not self.limited:
+            work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
+            work *= share
+        return trees.improve(nodes, price, *splits, work)
 
     def split_rows(self):
         """Choose which distinct rows are kept aside: numbers, in `aside` and `kept`."""
@@ -613,7 +605,7 @@ class LineSearch:
         return np.concatenate(before), float(total)
 
 
-def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=None):
+def forecast_near(lines, shape, cells, max_changes, *, rng, closeness=None):
     """Leaves of a tree that answers as a forest near some rows; None if none is found in time."""
     try:
         search = LineSearch(
@@ -623,7 +615,6 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng, closeness=N
             np.ones(len(cells)),
             max_changes,
             row_share=0.5,
-            seconds=seconds,
             max_bytes=np.inf,
             rng=rng,
             report=lambda message: None,

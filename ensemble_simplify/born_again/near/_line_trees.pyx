@@ -13,6 +13,7 @@ from libcpp.vector cimport vector
 from ensemble_simplify.born_again.near._line_counts cimport (
     TINY, LineCounts, Run, ScoredCut, Subset,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport (
     Node,
     array_to_nodes,
@@ -27,7 +28,6 @@ from ensemble_simplify._typedefs cimport (
     random_below,
     random_unit,
     scramble,
-    should_stop,
     uint64_t,
 )
 
@@ -81,7 +81,7 @@ cdef class LineTrees(LineCounts):
             self.stopped = True
         elif not self.stopped and self.work >= self.next_poll:
             self.next_poll = self.work + POLL
-            if should_stop(self.deadline):
+            if should_stop():
                 self.stopped = True
         return self.stopped
 
@@ -316,7 +316,6 @@ cdef class LineTrees(LineCounts):
         intp_t width,
         intp_t an_axis,
         double work,
-        double deadline=1e300,
         double noise=0.1,
     ):
         """A tree that costs no more: random subtrees are searched again, again and again.
@@ -330,7 +329,7 @@ cdef class LineTrees(LineCounts):
             int32_t at
             intp_t place
             double cost, old
-        self.set_limits(work, deadline)
+        self.set_limit(work)
         self.quick = price < NO_ERRORS
         array_to_nodes(nodes, tree)
         with nogil:
@@ -366,7 +365,7 @@ cdef class LineTrees(LineCounts):
         cdef int outcome
         self.work_limit = min(limit, self.work + SMALL_WORK)
         outcome = self.fits(part, place, n_leaves, out)
-        if self.work < limit and self.stopped and not should_stop(self.deadline):
+        if self.work < limit and self.stopped and not should_stop():
             self.stopped = False
         self.work_limit = limit
         return outcome > 0
@@ -741,14 +740,14 @@ cdef class LineTrees(LineCounts):
             return 0
         return self.fits_below(part, place, axis, best, n_left, n_leaves - n_left, out)
 
-    def prove(self, intp_t n_leaves, double work, double deadline=1e300):
+    def prove(self, intp_t n_leaves, double work):
         """Whether a tree of so many leaves answers right on all points, and that tree, or None.
 
         Where the limit came first, both are None.
         """
         cdef vector[Node] tree
         cdef int outcome
-        self.set_limits(work, deadline)
+        self.set_limit(work)
         with nogil:
             outcome = self.fits(self.everything(), 1, n_leaves, tree)
             set_sizes(tree)
@@ -772,7 +771,6 @@ cdef class LineTrees(LineCounts):
         int criterion=0,
         double noise=0.0,
         double work=1e300,
-        double deadline=1e300,
     ):
         """A tree for all points, after its cost.
 
@@ -784,7 +782,7 @@ cdef class LineTrees(LineCounts):
         cdef vector[Node] tree
         cdef double cost
         cdef Subset *all
-        self.set_limits(work, deadline)
+        self.set_limit(work)
         self.criterion, self.noise, self.quick = criterion, noise, price < NO_ERRORS
         with nogil:
             all = self.everything()

@@ -45,7 +45,7 @@ from ensemble_simplify.feature_budget.refit._feature_sets import (
 )
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import VOTE_SECONDS, tree_estimators, widen_members
+from ensemble_simplify.reading import VOTE_SECONDS, family_of, tree_estimators
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
     part = np.ascontiguousarray(X[:, features])
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     model.fit(part, y, **weights)
-    widen_members(model, features, X.shape[1], names)
+    family_of(model).widen_members(features, X.shape[1], names)
     return model
 
 

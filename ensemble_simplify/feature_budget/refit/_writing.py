@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ensemble_simplify.reading import keep_members, tree_estimators
+from ensemble_simplify.reading import family_of, tree_estimators
 from ensemble_simplify.writing import pruned_copy
 
 
@@ -45,7 +45,7 @@ def write_pruned(estimator, forest, keep, trees, *, own_values):
     # Whatever holds a tree holds the pruned one in the copy.
     ensemble = deepcopy(estimator, pruned)
     if len(trees) < forest.n_trees:
-        keep_members(ensemble, trees)
+        family_of(ensemble).keep_members(trees)
     return ensemble
 
 
@@ -106,7 +106,7 @@ def _fetched(fetch, k, name, rows, entry):
     dtype = object if entry.table.coded[k] else None
     found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
     if found.shape == rows.shape:
-        numbers = entry.table.numbers_of(k, found, name)
+        numbers = entry.table.columns[k].numbers(found, name)
         if not np.isinf(numbers).any():
             return entry.of_column(k, numbers)
     raise ValueError(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, name_of
+from ensemble_simplify.reading.trees import Reading, Tree
 
 
 def tree_of_steps(columns, edges, points, n_features):
@@ -86,48 +89,53 @@ class _Writer:
 # ------------------------------------------------------------------- explainable boosting machines
 
 
-def read_ebm(estimator, within):
+class ExplainableBoosting(Family):
     """ExplainableBoosting* of the package interpret: the intercept, and a term after the other."""
-    classes = getattr(estimator, "classes_", None)
-    wanted = "identity" if classes is None else "logit" if len(classes) == 2 else "mlogit"
-    if estimator.link_ != wanted:
-        raise ValueError(
-            f"{name_of(estimator)} has the link {estimator.link_!r}, which is not supported. Fit "
-            f"it with an objective whose link is {wanted!r}."
-        )
-    n_features = len(estimator.feature_names_in_)
-    levels = [_levels_of_ebm(own[0]) for own in estimator.bins_]
-    trees = []
-    for columns, scores in zip(estimator.term_features_, estimator.term_scores_, strict=True):
-        scores, edges = np.asarray(scores, dtype=np.float64), []
-        if scores.ndim == len(columns):
-            scores = scores[..., None]
-        for axis, j in enumerate(columns):
-            bins = estimator.bins_[j]
-            own = bins[min(len(columns), len(bins)) - 1]
-            if levels[j] is None:
-                # a bin begins at its number; entries are those of gaps, bins, unknown levels
-                edges.append(np.nextafter(np.asarray(own, dtype=np.float64), -np.inf))
-                order = [*range(1, len(own) + 2), 0]
-            else:
-                edges.append(np.arange(len(levels[j])) + 0.5)
-                order = [*(own[level] for level in levels[j]), -1, 0]
-            scores = np.take(scores, order, axis=axis)
-        trees.append(tree_of_steps(tuple(columns), tuple(edges), scores, n_features))
-    init = np.atleast_1d(np.asarray(estimator.intercept_, dtype=np.float64))
-    if not trees:
-        none = np.zeros((2, len(init)))
-        trees.append(tree_of_steps((0,), (np.zeros(0),), none, n_features))
-    link = None if classes is None else link_of(len(init))
-    vote = Vote("additive", 0, len(trees), len(init), init=init, link=link)
-    coded = [own is not None for own in levels]
-    table = Table(
-        names=np.array(list(estimator.feature_names_in_), dtype=object),
-        levels=tuple(levels),
-        unknown=tuple("code" if own else "refused" for own in coded),
-        as_text=tuple(np.flatnonzero(coded).tolist()),
-    )
-    return Reading(trees, vote, classes, table)
+
+    kinds = ("interpret.ExplainableBoostingClassifier", "interpret.ExplainableBoostingRegressor")
+    title = "ExplainableBoosting*"
+
+    def own_levels(self) -> Table | None:
+        return self.read().table
+
+    def trees(self, rows: Any = None) -> Reading:
+        estimator = self.estimator
+        classes = getattr(estimator, "classes_", None)
+        wanted = "identity" if classes is None else "logit" if len(classes) == 2 else "mlogit"
+        if estimator.link_ != wanted:
+            raise ValueError(
+                f"{self.name} has the link {estimator.link_!r}, which is not supported. Fit "
+                f"it with an objective whose link is {wanted!r}."
+            )
+        n_features = len(estimator.feature_names_in_)
+        levels = [_levels_of_ebm(own[0]) for own in estimator.bins_]
+        trees = []
+        for columns, scores in zip(estimator.term_features_, estimator.term_scores_, strict=True):
+            scores, edges = np.asarray(scores, dtype=np.float64), []
+            if scores.ndim == len(columns):
+                scores = scores[..., None]
+            for axis, j in enumerate(columns):
+                bins = estimator.bins_[j]
+                own = bins[min(len(columns), len(bins)) - 1]
+                if levels[j] is None:
+                    # a bin begins at its number; entries are those of gaps, bins, unknown levels
+                    edges.append(np.nextafter(np.asarray(own, dtype=np.float64), -np.inf))
+                    order = [*range(1, len(own) + 2), 0]
+                else:
+                    edges.append(np.arange(len(levels[j])) + 0.5)
+                    order = [*(own[level] for level in levels[j]), -1, 0]
+                scores = np.take(scores, order, axis=axis)
+            trees.append(tree_of_steps(tuple(columns), tuple(edges), scores, n_features))
+        init = np.atleast_1d(np.asarray(estimator.intercept_, dtype=np.float64))
+        if not trees:
+            none = np.zeros((2, len(init)))
+            trees.append(tree_of_steps((0,), (np.zeros(0),), none, n_features))
+        link = None if classes is None else link_of(len(init))
+        vote = Vote("additive", 0, len(trees), len(init), init=init, link=link)
+        names = np.array(list(estimator.feature_names_in_), dtype=object)
+        unknown = ["refused" if known is None else "code" for known in levels]
+        table = Table.of_levels(names, levels, unknown, by_text=True)
+        return Reading(trees, vote, classes, table)
 
 
 def _levels_of_ebm(bins):

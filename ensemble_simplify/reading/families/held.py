@@ -1,6 +1,7 @@
-"""Estimators that hold their `Reading`: arrays of nodes, and the vote over them.
+"""Estimators that come fitted; and the family of those that hold their `Reading`.
 
-So do ensembles that were read back from their written form, and scorecards.
+These hold arrays of nodes and the vote over them: ensembles that were read back from their written
+form, and scorecards.
 """
 
 from __future__ import annotations
@@ -14,14 +15,51 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.reading.decision import has_probabilities
+from ensemble_simplify.reading.family import PACKAGE, Family
 from ensemble_simplify.reading.trees import Reading
+
+
+class ComesFitted(BaseEstimator):
+    """An estimator that was fitted elsewhere: copies are itself, and ``fit`` does nothing."""
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        if hasattr(self, "classes_"):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Do nothing: it was fitted before it came here.
+
+        Parameters
+        ----------
+        X : array-like
+            Not used.
+        y : array-like, default=None
+            Not used.
+
+        Returns
+        -------
+        ComesFitted
+            Itself.
+        """
+        return self
 
 
 def _knows_probabilities(self):
     return self._reading.classes is not None and has_probabilities(self._reading.vote)
 
 
-class ImportedEnsemble(BaseEstimator):
+class ImportedEnsemble(ComesFitted):
     """A fitted ensemble that `import_model` read.
 
     Every function and estimator of this package takes it as it takes a fitted ensemble. ``fit``
@@ -50,35 +88,6 @@ class ImportedEnsemble(BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_reading")
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        if hasattr(self, "classes_"):
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-        return tags
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Do nothing: the ensemble was fitted before it was written.
-
-        Parameters
-        ----------
-        X : array-like
-            Not used.
-        y : array-like, default=None
-            Not used.
-
-        Returns
-        -------
-        ImportedEnsemble
-            Itself.
-        """
-        return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict rows.
@@ -134,12 +143,15 @@ def imported(reading, n_features, kind=ImportedEnsemble):
     return found
 
 
-def holds_reading(estimator):
-    """Whether an estimator of this package says itself what it computes, in a `Reading`."""
-    return isinstance(getattr(estimator, "_reading", None), Reading)
+class Held(Family):
+    """An estimator of this package that says itself what it computes, in a `Reading`."""
 
+    kinds = tuple(
+        f"{PACKAGE}.{name}"
+        for name in ("ImportedEnsemble", "ScorecardClassifier", "ScorecardRegressor")
+    )
 
-def read_held(estimator, within):
-    """The reading that an estimator holds."""
-    own = estimator._reading
-    return Reading(list(own.trees), own.vote, own.classes, own.table)
+    def trees(self, rows: Any = None) -> Reading:
+        held = self.estimator._reading
+        # what is read may be changed by who reads it
+        return Reading(list(held.trees), held.vote, held.classes, held.table)

@@ -5,7 +5,6 @@ Every step is given a share of the time. What was found when time is over is kep
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.faithful_pruning._within import Within
-from ensemble_simplify.grid import Axes, Stopped
+from ensemble_simplify.grid import Axes, Stopped, at_least, is_late, until
 from ensemble_simplify.reading import Forest, Model, Table
 from ensemble_simplify.writing import reweighted
 
@@ -37,14 +36,14 @@ CHECK_SHARE = 0.25
 
 
 @dataclass(eq=False)
-class Search:
+class Pruning:
     """Finds weights of trees that keep a promise.
 
     `estimator` is the whole ensemble, which is written with other weights, `table` what its rows
     stand for, `model` what was read of it, and `forest` its trees inside the `domain` (what
     `read_domain` answers, or None). `cells` are those of the promised rows, `price` is what every
-    tree costs. `proves`: whether a lower bound is of use. `deadline`, on the clock of
-    ``time.monotonic()``, is `time_limit` seconds after the begin. `tell` takes a line of text.
+    tree costs. `proves`: whether a lower bound is of use. `time_limit` seconds were left of the
+    limit in force when it began. `tell` takes a line of text.
 
     Attributes
     ----------
@@ -68,7 +67,6 @@ class Search:
     method: str
     proves: bool
     rng: np.random.Generator
-    deadline: float
     time_limit: float | None
     tell: Callable
     n_points: Any = field(default=np.inf, init=False)
@@ -79,42 +77,47 @@ class Search:
     def _outside(self):
         return None if self.domain is None else self.domain.outside(self.axes)
 
-    def for_classes(self, own, asked):
+    def for_classes(self, out_of_bag, asked):
         """Proven weights, and those of smaller ensembles with counted exceptions, as `Step`.
 
-        `own` are the cells of the rows that the ensemble was fitted on, and which trees were grown
-        without each; None if these are not known. `asked` tells which finer rows weights change.
+        `out_of_bag` are the cells of the rows that the ensemble was fitted on, and which trees were
+        grown without each; None if these are not known. `asked` tells which finer rows weights
+        change.
         """
-        forest, deadline = self.forest, self.deadline
+        forest = self.forest
         where = Votes(forest), self.axes, self._outside, self.cells
         try:
             if self.max_changes is None:
-                promise = Everywhere(*where, deadline)
+                promise = Everywhere(*where)
             else:
-                promise = NearRows(*where, self.max_changes, deadline)
+                promise = NearRows(*where, self.max_changes)
                 self.n_points = promise.n_points
-                if own is not None:
-                    promise.follow_out_of_bag(*own)
+                if out_of_bag is not None:
+                    promise.follow_out_of_bag(*out_of_bag)
         except Stopped:
             return self._unpruned()
         self.tell(f"{forest.n_trees} trees, {self.n_points:,} promised points")
         counts = self.max_changes is not None and self.n_points <= PATH_POINTS
-        search = WeightSearch(promise, self.price, self.rng, deadline, self.tell)
+        search = WeightSearch(promise, self.price, self.rng, self.tell)
         self._run(search, WITH_PATH if counts else WITHOUT_PATH)
         if self.max_changes == 0:
-            few = search.weights
+            fewest = search.weights
             with suppress(Stopped):
                 search.follow()
-            if asked(search.weights).sum() > asked(few).sum():
-                search.weights = few
-        weights = self._proven(search, promise)
+            # rows that are finer than cells are no demands: following must not cost any of them
+            if asked(search.weights).sum() > asked(fewest).sum():
+                search.weights = fewest
+        # without a check nothing is known, and it mostly takes moments; not so with many changes
+        is_quick = self.max_changes is None or self.max_changes < 2
+        with at_least(CHECK_SHARE * (self.time_limit or 0.0) * is_quick):
+            weights = self._proven(search, promise)
         # trees that were taken by their votes can have fewer leaves than guides allow
         self.bound = min(search.bound, search.cost)
         steps = [Step(weights, 0)]
-        if counts and time.monotonic() < deadline:
-            path = find_path(promise, search.weights, search.demands.leads, self.rng, deadline)
+        if counts and not is_late():
+            path = find_path(promise, search.weights, search.demands.leads, self.rng)
             steps = [*self._counted(path[:-1], promise), Step(weights, 0)]
-            self.is_complete &= time.monotonic() < deadline
+            self.is_complete &= not is_late()
         return steps
 
     def for_numbers(self, atol, asks):
@@ -135,16 +138,16 @@ class Search:
             tell=self.tell,
         )
         try:
-            search = within.begin(self.price, self.rng, self.deadline)
+            search = within.begin(self.price, self.rng)
         except Stopped:
             return self._unpruned(0.0, 0.0)
         self.n_points = within.promise.n_points
         self.tell(f"{self.forest.n_trees} trees, {self.n_points:,} promised points")
         counts = within.has_path and self.n_points <= PATH_POINTS
         self._run(search, WITH_PATH if counts else WITHOUT_PATH)
-        steps = within.steps(self.rng, self.deadline)
+        steps = within.steps()
         self.bound = min(search.bound, search.cost)
-        self.is_complete &= time.monotonic() < self.deadline
+        self.is_complete &= not is_late()
         return steps
 
     def _unpruned(self, *numbers):
@@ -156,15 +159,13 @@ class Search:
         """Search and prove, each within its share of the time."""
         starts, rounds = EFFORT[self.method]
         prove = partial(search.prove, rounds if self.proves else 0)
-        parts = [search.run, partial(search.again, starts), prove]
-        for part, share in zip(parts, shares, strict=True):
-            if self.time_limit is not None:
-                search.deadline = self.deadline - (1.0 - share) * self.time_limit
+        stages = [search.run, partial(search.again, starts), prove]
+        for stage, share in zip(stages, shares, strict=True):
             try:
-                part()
+                with until(share, self.time_limit):
+                    stage()
             except Stopped:
                 self.is_complete = False
-        search.deadline = self.deadline
 
     def _model_of(self, weights, offset=0.0):
         """The ensemble that is written with some weights, read anew."""
@@ -178,11 +179,6 @@ class Search:
 
     def _proven(self, search, promise):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
-        deadline = self.deadline
-        if self.max_changes is None or self.max_changes < 2:
-            # the check mostly takes moments, and without it nothing is known
-            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
-            deadline = max(deadline, time.monotonic() + more)
         while True:
             weights = search.weights
             if (weights == 1).all():
@@ -198,7 +194,7 @@ class Search:
                 search.weights = np.ones(len(weights))
                 continue
             try:
-                broken = promise.refuted(self._forest_of(weights), deadline)
+                broken = promise.refuted(self._forest_of(weights))
             except Stopped:
                 search.weights = np.ones(len(weights))
                 continue
@@ -213,18 +209,16 @@ class Search:
 
     def _counted(self, steps, promise):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
-        counted = []
-        try:
+        counted: list[Step] = []
+        with suppress(Stopped):
             for step in reversed(steps):
                 weights = scaled(step.weights, promise.votes)
                 if not promise.votes.can_be_written(weights):
                     continue
-                found = promise.differences(self._forest_of(weights), self.deadline)
-                n = sum(len(row) for row, _ in found)
+                apart = promise.differences(self._forest_of(weights))
+                n = sum(len(row) for row, _ in apart)
                 if n > (counted[-1].n_exceptions if counted else 0):
                     counted.append(Step(weights, n))
-        except Stopped:
-            pass
         return counted[::-1]
 
 

@@ -1,0 +1,317 @@
+"""Single trees of scikit-learn, of 1.10 with categories, too, and forests of them.
+
+scikit-learn's versions add fields to the records in which it keeps nodes. They are read, copied and
+written by their names: a field that is not known is carried where it holds nothing, and refused
+where it does, since it can change where rows go. What is said of a version that is not known stands
+here alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.utils.fixes import parse_version
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.reading.columns import plain_levels
+from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.family import Family, family_of, unwrap
+from ensemble_simplify.reading.sums import tree_shares
+from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, sides_of
+
+OLDEST, NEWEST, FIRST_UNTESTED = "1.6", "1.9", "1.10"
+
+# Of trees and forests. From 1.10 on, `split_kind` says what a node tests: 0 a threshold, 1 a set of
+# categories, 2 a hash of the category, and -1 is a leaf; 1.10 began without it. `left_cat_bitset`
+# has a bit for each category, counted from 0, that goes left, or begins with the seed of the hash.
+TREE_FIELDS = frozenset(
+    {
+        "left_child",
+        "right_child",
+        "feature",
+        "threshold",
+        "impurity",
+        "n_node_samples",
+        "weighted_n_node_samples",
+        "missing_go_to_left",
+        "left_cat_bitset",
+        "split_kind",
+    }
+)
+
+LEAF, OF_THRESHOLD, OF_SET, OF_HASH = -1, 0, 1, 2
+
+
+def is_untested():
+    """Whether the installed scikit-learn is newer than the versions that this package knows."""
+    # its development versions count as what they will be
+    return parse_version(sklearn.__version__).release >= parse_version(FIRST_UNTESTED).release
+
+
+def not_known(what):
+    """The text for what an installed scikit-learn has and this version of the package lacks."""
+    return (
+        f"{what} (scikit-learn {sklearn.__version__} is installed). This version of "
+        f"ensemble_simplify is tested with scikit-learn from {OLDEST} to {NEWEST}. Upgrade "
+        f"ensemble_simplify, or install scikit-learn>={OLDEST},<{FIRST_UNTESTED} and fit again."
+    )
+
+
+def unknown_fields(nodes, known):
+    """Names of fields that are not known and hold something other than zeros, sorted."""
+    others = sorted(set(nodes.dtype.names) - known)
+    return [name for name in others if nodes[name].tobytes().strip(b"\0")]
+
+
+if is_untested():
+    warnings.warn(
+        not_known(
+            "scikit-learn is newer than this package knows: trees with fields that are not known "
+            "are refused, and models are asked about a few rows before they are read"
+        ),
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+# ------------------------------------------------------------------- the families
+
+
+class SingleTree(Family):
+    """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
+
+    kinds = ("sklearn.DecisionTreeClassifier", "sklearn.DecisionTreeRegressor")
+    title = "DecisionTree*"
+    is_of_numbers = True
+    names_classes = True
+
+    def trees(self, rows: Any = None) -> Reading:
+        check_one_output(self)
+        if is_categorical(self.estimator).any():
+            trees, table = tree_of_categories(self.estimator)
+        else:
+            trees, table = [sklearn_tree(self.estimator)], None
+        classes, n_values = getattr(self.estimator, "classes_", None), trees[0].value.shape[1]
+        if classes is not None and n_values != len(classes):
+            raise ValueError(
+                f"{self.name} has {len(classes)} classes_, but its tree_ holds {n_values} values a "
+                "node. Fit it again."
+            )
+        return Reading(trees, Vote("mean", 0, 1, n_values), classes, table)
+
+    def own_levels(self) -> Table | None:
+        return self.read().table if is_categorical(self.estimator).any() else None
+
+
+class OfMembers(Family):
+    """What ensembles share that keep their fitted members in ``estimators_``."""
+
+    is_of_numbers = True
+
+    @property
+    def members(self) -> list:
+        members = list(self.estimator.estimators_)
+        if not members:
+            raise ValueError(f"{self.name} has an empty estimators_: fit it first.")
+        return [unwrap(member) for member in members]
+
+    def samples(self, n_rows: int) -> list | None:
+        if getattr(self.estimator, "_n_samples", -1) != n_rows:
+            return None
+        return getattr(self.estimator, "estimators_samples_", None)
+
+    def keep_members(self, kept: list) -> None:
+        self.estimator.estimators_ = [self.estimator.estimators_[i] for i in kept]
+        self.estimator.set_params(n_estimators=len(kept))
+
+
+class RandomForest(OfMembers):
+    """RandomForest and ExtraTrees: the mean of the trees."""
+
+    kinds = (
+        "sklearn.RandomForestClassifier",
+        "sklearn.ExtraTreesClassifier",
+        "sklearn.RandomForestRegressor",
+        "sklearn.ExtraTreesRegressor",
+    )
+    title = "RandomForest*, ExtraTrees*"
+    names_classes = True
+
+    def trees(self, rows: Any = None) -> Reading:
+        check_one_output(self)
+        classes = getattr(self.estimator, "classes_", None)
+        n_scores = 1 if classes is None else len(classes)
+        trees = [sklearn_tree(member, self.n_features) for member in self.members]
+        if any(tree.value.shape[1] != n_scores for tree in trees):
+            raise ValueError(
+                f"{self.name} holds trees that do not share its classes_. Fit the ensemble instead "
+                "of assembling it from fitted parts."
+            )
+        return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
+
+    def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
+        kept = np.flatnonzero(weights)
+        if not hasattr(self.estimator, "classes_"):
+            members, _ = scaled_members(self, weights, offset, scaled)
+        elif (weights[kept] == weights[kept[0]]).all():
+            members = [copy.deepcopy(self.estimator.estimators_[t]) for t in kept]
+        else:  # probabilities have no place for weights
+            return None
+        return self.copy_with(estimators_=members, n_estimators=len(kept))
+
+
+def scaled_members(family: Family, weights: np.ndarray, offset: float, scaled: Any) -> tuple:
+    """Trees whose mean is the weighted sum of those of a model, and the columns of each.
+
+    The `offset` goes into the leaves of the first.
+    """
+    reading, kept = family.read(), np.flatnonzero(weights)
+    # what a tree is divided by now, and was before: members may be forests themselves
+    shares = [len(kept) * share for share, _ in tree_shares(reading.vote, 1, 1.0)]
+    offsets = np.where(np.arange(len(kept)) == 0, offset * len(kept), 0.0)
+    members = [
+        scaled(reading.trees[t].estimator, weights[t] * shares[t], more)
+        for t, more in zip(kept, offsets, strict=True)
+    ]
+    return members, [reading.trees[t].columns for t in kept]
+
+
+def tree_of(estimator, nodes):
+    """A scikit-learn tree with one output, from the fields of its nodes."""
+    if unknown := unknown_fields(nodes, TREE_FIELDS):
+        found = f"{name_of(estimator)} has nodes with fields that are not known"
+        raise ValueError(not_known(f"{found}: {', '.join(unknown)}"))
+    return Tree(
+        name=name_of(estimator),
+        left=nodes["left_child"],
+        right=nodes["right_child"],
+        feature=nodes["feature"],
+        threshold=nodes["threshold"],
+        value=np.array(estimator.tree_.value[:, 0, :], dtype=np.float64, order="C"),
+        n_features=estimator.n_features_in_,
+        estimator=estimator,
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+    )
+
+
+def is_categorical(estimator):
+    """Which features a tree of scikit-learn 1.10 or later takes as categories."""
+    found = getattr(estimator, "is_categorical_", None)
+    return np.zeros(0, dtype=bool) if found is None else np.asarray(found, dtype=bool)
+
+
+def tree_of_categories(estimator):
+    """One scikit-learn tree with splits of categories, and its table.
+
+    Its encoder counts the categories of each column; one that it does not know is missing.
+    """
+    nodes = estimator.tree_.__getstate__()["nodes"]
+    tree = tree_of(estimator, nodes)
+    tree.estimator = None  # whose nodes are others
+    categorical = is_categorical(estimator)
+    columns = np.flatnonzero(categorical)
+    categories = estimator._categorical_encoder.categories_
+    if (most := max(map(len, categories))) >= MAX_CODE:
+        raise ValueError(
+            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
+            "are supported. Put rare ones together."
+        )
+    seen = np.concatenate([columns, np.flatnonzero(~categorical)])
+    codes, table = codes_and_table(estimator, seen, categories)
+    splits = np.flatnonzero(tree.left != -1)
+    of_category = splits[np.isin(tree.feature[splits], columns)]
+    kinds = np.full(len(nodes), OF_THRESHOLD)
+    if "split_kind" in nodes.dtype.names:
+        kinds = nodes["split_kind"].astype(np.int64)
+    else:
+        kinds[of_category] = OF_SET
+    tests_set = np.isin(kinds[splits], (OF_SET, OF_HASH))
+    if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
+        found = f"{name_of(estimator)} has kinds of splits that are not known"
+        raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
+    place, sets = {column: i for i, column in enumerate(columns.tolist())}, {}
+    for node in of_category.tolist():
+        known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
+        inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
+        sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
+    trees = Trees()
+    trees.add(tree, sets)
+    return trees, table
+
+
+def _hash(seed, n_categories):
+    """Whether a hash sends each category left: "lowbias32" of Chris Wellons, its lowest bit."""
+    x = np.arange(n_categories, dtype=np.uint32) ^ np.uint32(seed)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
+    return (x & np.uint32(1)).astype(bool)
+
+
+def codes_and_table(estimator, seen, categories):
+    """What stands for the categories of encoders, and the table: see `Reading`.
+
+    `categories` are those of the first columns that the trees see. Codes, an array of int64 for
+    each, are the categories themselves if all are whole numbers, else their positions.
+    """
+    if seen is None:
+        return [], None
+    plain = [plain_levels(own) for own in categories]
+    if any(has_none for _, has_none, _ in plain):
+        raise ValueError(
+            f"{name_of(estimator)} knows None as a category, and NaN as what is missing. Write "
+            "both as NaN, with X.fillna(numpy.nan), and fit it again."
+        )
+    categories, names = [own for own, *_ in plain], getattr(estimator, "feature_names_in_", None)
+    categorical = np.zeros(len(seen), dtype=bool)
+    categorical[seen[: len(categories)]] = True
+    if all(_are_codes(own) for own in categories):
+        return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
+    levels = [None] * len(seen)
+    for column, own in zip(seen, categories, strict=False):
+        levels[column] = own
+    table = Table.of_levels(names, levels, "missing", codes=categorical)
+    return [np.arange(len(own)) for own in categories], table
+
+
+def _are_codes(categories):
+    """Whether categories are whole numbers from 0 that float32 tells apart with all between."""
+    if categories.dtype.kind not in "iufb":
+        return False
+    number = categories.astype(np.float64)
+    return bool(((number == np.floor(number)) & (number >= 0) & (number < MAX_CODE)).all())
+
+
+def bits_of(words):
+    """The bits of some 32-bit words, the lowest first."""
+    return np.unpackbits(
+        np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little"
+    ).astype(bool)
+
+
+def sklearn_tree(estimator: Any, within: int | None = None) -> Tree:
+    """One scikit-learn tree, all of whose splits are thresholds, in an ensemble or alone."""
+    check_is_fitted(estimator)
+    family = family_of(estimator)
+    family.check_width(within)
+    check_one_output(family)
+    if is_categorical(estimator).any():
+        raise ValueError(
+            f"{name_of(estimator)} has categorical splits, which are not supported. Encode the "
+            "categories as numbers or one-hot columns."
+        )
+    return tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
+
+
+def check_one_output(family: Family) -> None:
+    """Refuse a model of several targets."""
+    n_outputs = getattr(family.estimator, "n_outputs_", 1)
+    if n_outputs != 1:
+        raise ValueError(
+            f"{family.name} was fitted on y with {n_outputs} outputs; only one output is "
+            "supported. Fit one ensemble for each column of y."
+        )

@@ -1,0 +1,198 @@
+"""What changes rows before a model, or its answers after it: pipelines, thresholds, calibrations.
+
+Each holds another model, is read as that model is, and changes what was read.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.reading import cut_offs
+from ensemble_simplify.reading.family import Family, family_of, has_categories
+from ensemble_simplify.reading.pipelines import Transformers
+from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.trees import Reading, Trees
+
+
+class Threshold(Family):
+    """A decision threshold on what a classifier of two classes answers."""
+
+    kinds = ("sklearn.FixedThresholdClassifier", "sklearn.TunedThresholdClassifierCV")
+    title = "FixedThresholdClassifier and TunedThresholdClassifierCV over these"
+    methods = ("predict", "predict_proba", "decision_function")
+
+    @cached_property
+    def inside(self) -> list:
+        return cut_offs.insides(self.estimator)
+
+    @property
+    def n_features(self) -> int:
+        return family_of(self.inside[0]).n_features if self.inside else super().n_features
+
+    def trees(self, rows: Any = None) -> Reading:
+        reading = family_of(self.inside[0]).read(rows, within=self.n_features)
+        return cut_offs.with_threshold(self.estimator, reading)
+
+    def around(self, model: Any) -> Any:
+        inner = self.inside[0]
+        if isinstance(inner, FrozenEstimator):
+            model = FrozenEstimator(model)
+        # whatever holds the model holds the other one in the copy
+        return copy.deepcopy(self.estimator, {id(inner): model})
+
+
+class Calibrated(Threshold):
+    """Calibrated probabilities: of one model, or the mean of those of several folds."""
+
+    kinds = ("sklearn.CalibratedClassifierCV",)
+    title = "CalibratedClassifierCV over these"
+    methods = ("predict", "predict_proba")
+
+    def trees(self, rows: Any = None) -> Reading:
+        readings = [family_of(model).read(rows, within=self.n_features) for model in self.inside]
+        reading = cut_offs.calibrated(self.estimator, readings)
+        if reading is not None:
+            return reading
+        trees, votes, filled = self.joined(readings)
+        vote = cut_offs.folds_vote(readings, votes, len(trees))
+        return Reading(trees, vote, self.estimator.classes_, filled=filled)
+
+
+class Steps(Family):
+    """Pipeline: the tests of its last step, in terms of the rows it is given."""
+
+    kinds = ("sklearn.Pipeline",)
+    title = "a Pipeline of scalers, encoders and imputers that ends in one of these"
+    names_classes = True
+
+    @property
+    def n_features(self) -> int:
+        return self.transformers().n_features
+
+    @property
+    def last(self) -> Any:
+        return self.estimator.steps[-1][1]
+
+    @property
+    def parts(self) -> list:
+        return [step for _, step in self.estimator.steps]
+
+    def transformers(self, rows: Any = None) -> Transformers:
+        """Its transformers, those of pipelines in it among them; `rows` are as of `read`.
+
+        TypeError if one is not known.
+        """
+        steps, family = [], self
+        while isinstance(family, Steps):
+            family.check_supported()
+            steps += family.estimator.steps[:-1]
+            family = family_of(family.last)
+        check_is_fitted(family.estimator)
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return Transformers(steps, family.estimator.n_features_in_, names, rows)
+
+    def end(self) -> Family:
+        """The family of what stands at the end, also of pipelines in it."""
+        last = family_of(self.last)
+        return last.end() if isinstance(last, Steps) else last
+
+    def own_levels(self) -> Table | None:
+        try:
+            return self.transformers().table
+        except TypeError:  # it can be asked, though not read
+            return None
+
+    def around(self, model: Any) -> Any:
+        written = copy.copy(self.estimator)
+        name = self.estimator.steps[-1][0]
+        written.steps = [*copy.deepcopy(self.estimator.steps[:-1]), (name, model)]
+        return written
+
+    def trees(self, rows: Any = None) -> Reading:
+        transformers, end = self.transformers(rows), self.end()
+        # The last step stands alone if the pipeline does: its classes may be mere names.
+        reading = end.read()
+        end.check_width(len(transformers.source))
+        trees = reading.trees
+        if any(tree.folded for tree in trees):
+            raise TypeError(
+                f"{self.name} is not supported: it ends in an ensemble that holds pipelines. Give "
+                "the transformed rows to that ensemble."
+            )
+        if has_categories(reading):
+            raise TypeError(
+                f"{self.name} is not supported: its last step has categorical splits of "
+                "transformed columns. Leave the categories to the last step, without the pipeline."
+            )
+        tests = [_tests_of(tree) for tree in trees]
+        features = [
+            tree.feature[nodes] if tree.columns is None else tree.columns[tree.feature[nodes]]
+            for tree, nodes in zip(trees, tests, strict=True)
+        ]
+        ends = np.cumsum([len(nodes) for nodes in tests])
+        pairs = list(zip(trees, tests, strict=True))
+        folded = transformers.fold(
+            np.concatenate(features),
+            np.concatenate([tree.threshold[nodes] for tree, nodes in pairs]),
+            np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
+        )
+        rescaled = transformers.rescaled[np.concatenate(features)]
+        sets = []
+        for tree, nodes, end in zip(trees, tests, ends, strict=True):
+            tree.rescaled = bool(rescaled[end - len(nodes) : end].any())
+            columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
+            tree.columns = transformers.source[columns]
+            sets.append(_fold_tests(tree, nodes, folded, end - len(nodes)))
+        if any(sets):
+            reading.trees = Trees()
+            for tree, own in zip(trees, sets, strict=True):
+                reading.trees.add(tree, own)
+        reading.table = transformers.table
+        reading.filled = transformers.filled if transformers.filled.any() else None
+        return reading
+
+
+def transformers_of(pipeline: Pipeline, rows: Any = None) -> tuple[Transformers, Any]:
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+    steps = Steps(pipeline)
+    return steps.transformers(rows), steps.end().estimator
+
+
+def _fold_tests(tree, nodes, folded, begin):
+    """Let the tests of a tree ask for the columns that go into a pipeline, in place.
+
+    Returns the tests of sets of codes, see `Trees.add`.
+    """
+    part = slice(begin, begin + len(nodes))
+    n_nodes = len(tree.left)
+    to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
+    threshold, goes_left = tree.threshold.copy(), to_left.copy()
+    threshold[nodes] = folded.threshold[part]
+    stays = folded.missing_stays[part]
+    goes_left[nodes] = np.where(stays, to_left[nodes], folded.missing_passes[part])
+    turned = np.zeros(n_nodes, dtype=bool)
+    turned[nodes] = folded.falls[part]
+    left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
+    tree.left, tree.right, tree.threshold = left, right, threshold
+    tree.missing_left = goes_left != turned
+    tree.folded, tree.by_dtype = True, folded.by_dtype
+    sets = {}
+    set_of = folded.set_of[part]
+    coded = np.flatnonzero(set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+        passes, absent = folded.sets[place]
+        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
+    return sets
+
+
+def _tests_of(tree):
+    """Nodes with a test that makes sense; the others are complained about later."""
+    known = (tree.left != -1) & (tree.feature >= 0) & (tree.feature < tree.n_features)
+    return np.flatnonzero(known & ~np.isnan(tree.threshold))
