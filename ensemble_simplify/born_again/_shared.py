@@ -26,10 +26,9 @@ from ensemble_simplify.base import (
     check_atol,
     check_readable,
     check_weights,
-    checked_table,
+    checked_rows,
     encoded,
     fit_or_unwrap,
-    named_rows,
     promised_domain,
     promised_rows,
     report,
@@ -193,7 +192,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         """Targets as the tree is written with them."""
         raise NotImplementedError
 
-    def _read_tolerance(self, model, rows, X, weight):
+    def _read_tolerance(self, model, rows, weight):
         """What leaves may answer; None: the class of the ensemble."""
         raise NotImplementedError
 
@@ -218,30 +217,29 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         is_regressor = isinstance(self, RegressorMixin)
         check_readable(self.estimator)
         self._check()
-        given = X
-        X, y = checked_table(self, X, y, regression=is_regressor)
-        weight = check_weights(sample_weight, X)
+        rows, y = checked_rows(self, X, y, regression=is_regressor)
+        weight = check_weights(sample_weight, rows.given)
         rng = check_random_state(self.random_state)
-        rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            rows,
+            rows.given,
             y,
             None if sample_weight is None else weight,
             default=self._default(rng),
         )
         begin = monotonic()
         model = Model.of(
-            self.estimator_, voting=self.voting, classifier=not is_regressor, rows=rows
+            self.estimator_, voting=self.voting, classifier=not is_regressor, rows=rows.given
         )
         forest = model.forest
-        X = encoded(self, model, rows, X)
+        rows = encoded(self, model, rows)
+        X = rows.numbers
         targets = self._read_targets(y, forest)
         domain = promised_domain(self, model, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
-        self._tolerance = tolerance = self._read_tolerance(model, rows, X, weight)
-        answers = answers_to_finer_rows(model, rows, X, counted, probabilities=self._is_labelled)
+        self._tolerance = tolerance = self._read_tolerance(model, rows, weight)
+        answers = answers_to_finer_rows(model, rows, counted, probabilities=self._is_labelled)
 
         whole = problem = read_problem(forest, domain, tolerance=tolerance)
         if self.merge_thresholds:

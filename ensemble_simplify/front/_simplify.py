@@ -26,9 +26,8 @@ from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
 from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
-from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification, simplified
-from ensemble_simplify.front._trials import FAVOURITE, Search, Trial, try_method
+from ensemble_simplify.front._trials import FAVOURITE, Progress, Search, Trial, try_method
 from ensemble_simplify.front._verdict import judge, notes
 from ensemble_simplify.reading import unwrap
 

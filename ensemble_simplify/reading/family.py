@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.program import Program, count_of_trees
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, name_of
 
@@ -243,12 +243,12 @@ class Family:
                 f"{self.name} has classes_={classes.tolist()}, which are not "
                 f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
             )
-        expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
+        expected = 2 if vote.has_one_score else vote.n_scores
         if len(classes) == 1 and expected == 2 and _never_above_zero(reading):
             # boosting that was fitted on one class
             dtypes = [tree.dtype for tree in reading.trees]
             reading.trees = [constant_tree(self.estimator, [1.0], dtype) for dtype in dtypes]
-            reading.vote = Vote("majority", 0, len(dtypes), 1)
+            reading.vote = count_of_trees(len(dtypes), 1)
         elif len(classes) != expected:
             raise ValueError(
                 f"{self.name} has {len(classes)} classes_, but its trees vote for {expected}. "
@@ -258,7 +258,7 @@ class Family:
 
     # ------------------------------------------------------------------ parts of families
 
-    def joined(self, readings: list[Reading]) -> tuple[list[Tree], list[Vote], Any]:
+    def joined(self, readings: list[Reading]) -> tuple[list[Tree], list[Program], Any]:
         """The trees of several readings in one list, their votes over it, and what they fill in."""
         if any(map(has_categories, readings)):
             raise TypeError(

@@ -14,6 +14,8 @@ from ensemble_simplify.proof import verify
 from ensemble_simplify.reading import (
     ImportedEnsemble,
     Model,
+    TreeSum,
+    TreeVotes,
     has_probabilities,
     imported,
     says_it_takes_gaps,
@@ -206,12 +208,12 @@ def _sums_of(model):
         if sums is None:
             _refuse(model, "does not add up its trees")
         return sums.value, sums.start, {"link": "identity"}
-    is_sum = vote.rule in ("additive", "samme") and not vote.members
+    is_sum = isinstance(vote.numbers, TreeSum | TreeVotes)
     if not is_sum or not has_probabilities(vote) or vote.temperature is not None:
         _refuse(model, "does not add up its trees behind a sigmoid or softmax")
     options = {"slope": vote.slope, "shift": vote.shift}
-    if vote.rule == "samme":
-        value, base = forest.value[:, : vote.n_scores] / vote.scale, np.zeros(vote.n_scores)
+    if vote.is_of_votes:
+        value, base = forest.value[:, : vote.n_scores] / vote.divisor, np.zeros(vote.n_scores)
         if vote.n_scores > 2:
             options["slope"] = 1.0 / (vote.n_scores - 1)
             return value, base, {"link": "softmax", **options}

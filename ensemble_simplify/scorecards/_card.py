@@ -12,8 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from ensemble_simplify.reading import (
+    Above,
+    Largest,
+    Link,
+    Program,
     Reading,
-    Vote,
+    boosted,
     labels_of_scores,
     probabilities_of,
     tree_of_steps,
@@ -160,20 +164,16 @@ class Card:
         return probabilities_of(self.vote, scores)
 
     @cached_property
-    def vote(self):
+    def vote(self) -> Program:
         """What makes classes and probabilities of the sums."""
-        links = {"logistic": "sigmoid", "softmax": "softmax", "identity": None}
-        return Vote(
-            "additive",
-            0,
-            max(1, len(self.terms)),
-            self.n_scores,
-            init=self.base,
-            tie_upper=self.tie_upper,
-            link=links[self.link],
-            slope=self.slope,
-            shift=self.shift,
-        )
+        link, choice = None, Largest(last=self.tie_upper)
+        if self.link != "identity":
+            kind = "sigmoid" if self.link == "logistic" else "softmax"
+            link = Link(kind, self.slope, self.shift)
+        if self.n_scores == 1:
+            choice = Above(inclusive=self.tie_upper)
+        n_trees = max(1, len(self.terms))
+        return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 
     def reading(self, classes, table):
         """The card as an ensemble of one tree a term, over the columns of a table.

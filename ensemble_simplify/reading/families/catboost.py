@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify.reading.columns import Column, Hashed
-from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.level_hash import stand_in
+from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
 
@@ -108,19 +108,14 @@ class CatBoost(Family):
             trees.add(tree, sets)
         if not trees:
             raise ValueError(f"{self.name} holds no trees. Fit it with iterations=1 or more.")
-        link = None if classes is None else link_of(n_scores)
-        threshold = None if classes is None else self._threshold()
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=np.zeros(n_scores),
-            offset=bias if bias.any() else None,
-            # each class has a sigmoid of its own
-            link="unknown" if loss == "MultiClassOneVsAll" else link,
-            above=threshold if n_scores == 1 and threshold is not None else 0.0,
-        )
+        link, choice, init = None, None, np.zeros(n_scores)
+        if classes is not None:
+            threshold = self._threshold()
+            choice = Above(threshold) if n_scores == 1 else None
+            # of "one against all", each class has a sigmoid of its own
+            link = Link("unknown" if loss == "MultiClassOneVsAll" else link_of(n_scores))
+        offset = bias if bias.any() else None
+        vote = boosted(len(trees), n_scores, init=init, offset=offset, link=link, choice=choice)
         return Reading(trees, vote, classes, table)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.families.boosters import stages_of
 from ensemble_simplify.reading.families.forests import (
     OfMembers,
@@ -19,6 +18,7 @@ from ensemble_simplify.reading.families.forests import (
     unknown_fields,
 )
 from ensemble_simplify.reading.family import Family
+from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, sides_of, spread
 
@@ -74,17 +74,14 @@ class GradientBoosting(OfMembers):
             trees.append(tree)
         row = np.zeros((1, width), dtype=np.float32)
         classes = getattr(estimator, "classes_", None)
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=estimator._raw_predict_init(row)[0],
-            tie_upper=n_scores == 1,
-            link=None if classes is None else link_of(n_scores),
+        link = None
+        if classes is not None:
             # the loss that it was fitted with, whatever its parameter says now
-            slope=2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0,
-        )
+            slope = 2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0
+            link = Link(link_of(n_scores), slope)
+        choice = Above(inclusive=True) if n_scores == 1 else None
+        init = estimator._raw_predict_init(row)[0]
+        vote = boosted(len(trees), n_scores, init=init, link=link, choice=choice)
         return Reading(trees, vote, classes)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
@@ -155,8 +152,8 @@ class HistGradientBoosting(Family):
                 tree.value = spread(tree.value, [score], n_scores)
                 tree.columns = seen
                 trees.add(tree, sets)
-        link = None if classes is None else link_of(n_scores)
-        vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
+        link = None if classes is None else Link(link_of(n_scores))
+        vote = boosted(len(trees), n_scores, init=init, link=link)
         return Reading(trees, vote, classes, table)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:

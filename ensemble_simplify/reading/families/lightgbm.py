@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.families.forests import bits_of
 from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, set_of, spread
 
@@ -103,16 +103,12 @@ class LightGBM(Boosted):
                 f"{self.name} holds {len(trees)} trees for {n_scores} scores. Fit it again."
             )
         averaged = re.search(r"^average_output\s*$", head, re.M)
-        vote = Vote(
-            "additive",
-            0,
+        vote = boosted(
             len(trees),
             n_scores,
             init=np.zeros(n_scores),
-            link=link,
-            slope=slope,
-            by_probability=link is not None,
             divisor=len(trees) // n_scores if averaged else 1,
+            link=None if link is None else Link(link, slope, by_library=True),
         )
         return Reading(trees, vote, classes, self._table(categorical))
 

@@ -61,7 +61,7 @@ class Calibrated(Threshold):
         if reading is not None:
             return reading
         trees, votes, filled = self.joined(readings)
-        vote = cut_offs.folds_vote(readings, votes, len(trees))
+        vote = cut_offs.folds_vote(readings, votes)
         return Reading(trees, vote, self.estimator.classes_, filled=filled)
 
 

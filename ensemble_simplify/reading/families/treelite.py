@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.grid import float32_below
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.family import PACKAGE, Family
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
 
@@ -218,17 +218,15 @@ class TreeliteModel(ExchangeModel):
         if header.get_field("average_tree_output")[0]:
             vectors = np.array(header.get_field("class_id"))[0] < 0
             divisor = len(trees) if vectors else len(trees) // n_scores
-        vote = Vote(
-            "additive",
-            0,
+        slope = float(header.get_field("sigmoid_alpha")[0])
+        vote = boosted(
             len(trees),
             n_scores,
             init=np.zeros(n_scores),
             dtype=dtype,
             divisor=divisor,
             offset=base if base.any() else None,
-            link=link if link in ("sigmoid", "softmax") else None,
-            slope=float(header.get_field("sigmoid_alpha")[0]),
+            link=Link(link, slope) if link in ("sigmoid", "softmax") else None,
         )
         return Reading(trees, vote, classes, Table.of_codes(categorical))
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.trees import (
     Reading,
     Tree,
@@ -175,16 +175,8 @@ class XGBoost(Boosted):
             n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
             init = _base_margin(booster, trees, init[0], n_first, self.name)
         init = init.astype(np.float64)
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=init,
-            link=link,
-            by_probability=by_probability,
-            dtype="float32",
-        )
+        link = None if link is None else Link(link, by_library=by_probability)
+        vote = boosted(len(trees), n_scores, init=init, dtype="float32", link=link)
         table = self._table(learner, model, categorical)
         return Reading(trees, vote, classes, table)
 
