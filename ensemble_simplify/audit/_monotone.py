@@ -467,7 +467,8 @@ class _PairSearch(ABC):
 
     def __init__(self, audited, j, increasing):
         self.audited, self.j, self.increasing = audited, j, increasing
-        self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
+        self.forest = audited.forest.on_thresholds
+        self.axes, self.inside = audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
         self.n_cuts = len(self.cuts)

@@ -154,6 +154,7 @@ def _digest(value):
 
 def model_in_json(model, forest):
     """A model as it was read: nodes, and the steps from leaves to answers."""
+    forest = forest.on_thresholds
     steps, program = [], code_of(forest, model.estimator)
     result = _Steps(steps, program).step(program.result)
     outputs = None

@@ -118,6 +118,8 @@ class Votes:
             key += [forest.threshold[part], said]
             if forest.missing_left is not None:
                 key.append(forest.missing_left[part])
+            if forest.sets is not None:
+                key.append(forest.sets.which[part])
             reached = said[leaf & self.reached[part]]
             if (reached == reached[0]).all():
                 # says one thing everywhere, wherever it splits

@@ -158,8 +158,12 @@ class Task:
         forest, inner = self.forest, self.forest.left >= 0
         if np.count_nonzero(~inner) <= MANY_LEAVES:
             return True
-        cuts = np.unique(np.column_stack([forest.feature[inner], forest.threshold[inner]]), axis=0)
-        _, n_cuts = np.unique(cuts[:, 0], return_counts=True)
+        # sets of codes can tell all codes apart
+        is_set = inner & False if forest.sets is None else forest.sets.is_set
+        cuts = np.column_stack([forest.feature, forest.threshold])[inner & ~is_set]
+        _, n_cuts = np.unique(np.unique(cuts, axis=0)[:, 0], return_counts=True)
+        if is_set.any():
+            n_cuts = np.append(n_cuts, forest.highest_code[np.unique(forest.feature[is_set])])
         return bool(np.log(n_cuts + 1.0).sum() <= np.log(MANY_CELLS))
 
     @property

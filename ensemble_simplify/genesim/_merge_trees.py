@@ -445,6 +445,7 @@ class GapColumns:
     def _splits(self, forest):
         if not self.lacking.size:
             return forest
+        forest = forest.splits
         left, right, feature, threshold = (
             a.copy() for a in (forest.left, forest.right, forest.feature, forest.threshold)
         )
@@ -459,9 +460,8 @@ class GapColumns:
             others = turned[threshold[turned] < np.inf]
             feature[others] = twin[feature[others]]
         missing = np.append(self.gaps.seen, np.zeros(len(self.lacking), dtype=bool))
-        return Splits(
-            len(missing), forest.offsets, left, right, feature, threshold, missing=missing
-        )
+        arrays = left, right, feature, threshold
+        return Splits(len(missing), forest.offsets, *arrays, missing=missing, source=forest.source)
 
     def written(self, nodes, n_rows):
         """A tree over the columns of the table; as `with_gaps` answers."""

@@ -52,7 +52,7 @@ from ensemble_simplify.grid.axes import (
     distinct_rows,
     sized_nodes,
 )
-from ensemble_simplify.grid.code_sets import as_thresholds
+from ensemble_simplify.grid.code_sets import CodeSets, as_thresholds
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.linear_programs import LinearProgram
 from ensemble_simplify.grid.thresholds import (

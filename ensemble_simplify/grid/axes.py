@@ -63,7 +63,8 @@ class Splits:
     """The splits of trees, as in a `Forest`, without what the leaves say.
 
     Node arrays are numbered over all trees, whose roots are the first `offsets`; children and
-    features are -1 in leaves, thresholds are float32-exact.
+    features are -1 in leaves, thresholds are float32-exact. `source` has the leaves that trees over
+    axes are to name, by the nodes here; None: these are named themselves.
     """
 
     n_features: int
@@ -75,6 +76,12 @@ class Splits:
     missing_left: np.ndarray | None = None
     missing: np.ndarray | None = None
     row_dtype: str = "float32"
+    source: np.ndarray | None = None
+
+    @property
+    def splits(self) -> Splits:
+        """The same; a `Forest` has its splits by this name."""
+        return self
 
     @classmethod
     def of_tree(cls, nodes, n_features):
@@ -132,8 +139,10 @@ class Axes:
     def of(cls, *forests):
         """Axes of all cut points of some forests (or `Splits`) on the same features.
 
-        Their rows are of one `row_dtype`.
+        Their rows are of one `row_dtype`. Sets of codes have cut points where codes next to one
+        another go different ways.
         """
+        forests = [forest.splits for forest in forests]
         may_miss = [forest.missing for forest in forests if forest.missing is not None]
         row_dtype = forests[0].row_dtype
         return cls(
@@ -230,8 +239,9 @@ class Axes:
 
         Leaves keep their ids as numbers. Splits that send every row one way are left out. A split
         that sends missing values left becomes two: one that tells them apart, and one of the
-        others; so what lies left of it can stand twice.
+        others; so what lies left of it can stand twice, and so can what lies below a test of a set.
         """
+        forest = forest.splits
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
         n_cuts, missing_cells = self.n_cuts, self.missing_cells
         if self._some_miss:
@@ -253,6 +263,9 @@ class Axes:
                 f"{(self.missing_cells >= 0).sum()} features may be missing. Name fewer in "
                 "Domain(missing=...), or use shallower trees."
             )
+        if forest.source is not None:
+            leaves = nodes[:, 0] < 0
+            nodes[leaves, 1] = forest.source[nodes[leaves, 1]]
         return CodedTrees(nodes, offsets)
 
     def decode(self, nodes):

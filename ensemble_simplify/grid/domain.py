@@ -352,6 +352,7 @@ class Inside:
             forest,
             threshold=np.where(forest.feature >= 0, cut, forest.threshold),
             missing=self.missing if self.missing.any() else None,
+            **({} if forest.sets is None else {"sets": forest.sets.within(low[j], high[j])}),
         )
 
     def outside(self, axes):

@@ -78,5 +78,5 @@ from ensemble_simplify.reading.table import (
     column_indices,
     is_plain,
 )
-from ensemble_simplify.reading.trees import Reading, Tree, name_of
+from ensemble_simplify.reading.trees import Reading, Tree, name_of, set_of
 from ensemble_simplify.reading.units import exact_rule, units_of

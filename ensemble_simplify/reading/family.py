@@ -176,14 +176,14 @@ class Family:
         """Read the model as a `Reading`, checked.
 
         `rows` are some rows as it is given them, in whose dtypes a pipeline is read; None: float64.
-        Levels get their codes in the order of a table `like` its own, see `Reading.write`. `within`
-        is the number of features that the ensemble around it gives; None: it stands alone.
+        Levels get their codes in the order of a table `like` its own, see `Reading.put_in_order`.
+        `within` is the number of features that the ensemble around it gives; None: it stands alone.
         """
         self.check_supported()
         self.check_fitted()
         self.check_width(within)
         reading = self.trees(rows)
-        reading.write(like)
+        reading.put_in_order(like)
         if reading.classes is not None:
             # A tree or forest by itself takes classes in any order. In another ensemble, and in
             # other kinds of ensembles, classes are looked up by bisection and must be sorted.
@@ -285,7 +285,7 @@ class Family:
 
         `pairs` are of a tree and these tests, see `Trees.add`. Also which columns such tests ask.
         """
-        trees, asked = Trees(self.estimator), np.zeros(self.n_features, dtype=bool)
+        trees, asked = Trees(), np.zeros(self.n_features, dtype=bool)
         for (tree, sets), score in zip(pairs, scores, strict=True):
             tree.value = spread(tree.value, [score], n_scores)
             trees.add(tree, sets)

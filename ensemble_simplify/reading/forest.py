@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.grid import Stopped, as_thresholds, float32_floor, last_double
+from ensemble_simplify.grid import (
+    CodeSets,
+    Splits,
+    Stopped,
+    as_thresholds,
+    float32_floor,
+    last_double,
+)
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.cut_offs import in_range
 from ensemble_simplify.reading.decision import (
@@ -28,8 +36,10 @@ from ensemble_simplify.reading.family import family_of, unwrap
 from ensemble_simplify.reading.program import Program, boosted, count_of_trees, mean_of_trees
 from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import MAX_NODES, name_of
+from ensemble_simplify.reading.trees import name_of
 
+# Nodes of all trees together, with sets of codes as thresholds.
+MAX_NODES = 1 << 26
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20
 # Forecast of the seconds that the vote of one tree on one row takes.
@@ -52,7 +62,8 @@ class Forest:
     feature : ndarray of intp, shape (n_nodes,)
         Index into all `n_features`; -1 in leaves.
     threshold : ndarray of float64, shape (n_nodes,)
-        Float32-exact: a row goes left iff ``float32(x) <= threshold``. See `in_doubles`.
+        Float32-exact: a row goes left iff ``float32(x) <= threshold``. See `in_doubles`. NaN where
+        a set is tested.
     value : ndarray of float64, shape (n_nodes, n_scores)
         What the tree adds to the scores of a row that ends in the node.
     vote : Program
@@ -73,9 +84,11 @@ class Forest:
     filled : ndarray of bool, shape (n_features,), or None
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
-    origin : ndarray of intp, shape (n_nodes,), or None
-        Which node of the ensemble's own tree each node is; of splits that were written for a set
-        of codes, the one of the set. None: the nodes of each tree are its own, in their order.
+    sets : CodeSets or None
+        The nodes that test a set of codes, of columns that hold such. None: all test thresholds.
+    source : ndarray of intp, shape (n_nodes,), or None
+        Where sets are written `on_thresholds`, the node of the forest with sets that each leaf is,
+        or whose test each split has a part in. None: there were no sets.
     on_numbers : object or None
         The ensemble with its scores for rows, where a calibration or a decision threshold was read;
         None: the vote knows what its probabilities are.
@@ -97,7 +110,8 @@ class Forest:
     missing: np.ndarray | None = None
     table: Table | None = None
     filled: np.ndarray | None = None
-    origin: np.ndarray | None = None
+    sets: CodeSets | None = None
+    source: np.ndarray | None = None
     on_numbers: object = None
 
     @property
@@ -128,9 +142,7 @@ class Forest:
 
     @property
     def own_nodes(self):
-        """Which node of the ensemble's own tree each node is; see `origin`."""
-        if self.origin is not None:
-            return self.origin
+        """Which node of the ensemble's own tree each node is."""
         return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     @property
@@ -187,7 +199,10 @@ class Forest:
         leaves = np.empty((self.n_trees, X.shape[0]), dtype=np.int32)
         missing_left = None if self.missing_left is None else self.missing_left.view(np.uint8)
         nodes = self.offsets, self.left, self.right, self.feature
-        if not route(X, *nodes, self.threshold, missing_left, leaves):
+        sets = (None,) * 3
+        if self.sets is not None:
+            sets = self.sets.which, self.sets.offsets, self.sets.goes_left
+        if not route(X, *nodes, self.threshold, missing_left, *sets, leaves):
             raise Stopped
         return leaves
 
@@ -260,69 +275,110 @@ class Forest:
         """Nodes of the trees of a vote, as a slice."""
         return slice(self.offsets[vote.start], self.offsets[vote.stop])
 
-    def in_codes(self, own_codes, table):
+    def in_codes(self, own_codes, table) -> Forest:
         """The same on rows of another table, whose columns mean other codes; see `Table.codes_of`.
 
         Codes that are NaN are missing.
         """
-        touched = np.zeros(self.n_features, dtype=bool)
-        touched[list(own_codes)] = True
-        to_left = np.zeros(self.n_nodes, dtype=bool)
-        if self.missing_left is not None:
-            to_left = self.missing_left
-        parts, n_nodes = [], 0
-        for tree in range(self.n_trees):
-            nodes = slice(*self.offsets[tree : tree + 2])
-            left, right = (
-                np.where(child[nodes] < 0, -1, child[nodes] - nodes.start)
-                for child in (self.left, self.right)
-            )
-            feature, threshold = self.feature[nodes], self.threshold[nodes]
-            sets = {}
-            for node in np.flatnonzero((left >= 0) & touched[feature]).tolist():
-                own, _ = own_codes[feature[node]]
-                is_left = to_left[nodes.start + node]
-                sets[node] = np.where(np.isnan(own), is_left, own <= threshold[node])
-            arrays = left, right, feature, threshold, to_left[nodes]
-            origin = np.arange(len(left))
-            if sets:
-                *arrays, origin = as_thresholds(*arrays, sets)
-            n_nodes += len(origin)
-            if n_nodes > MAX_NODES:
-                raise ValueError(
-                    f"The trees take more than {MAX_NODES:,} nodes when they are read on the "
-                    "levels of another model, which are in another order. Fit both models on "
-                    "tables with the levels in the same order."
-                )
-            parts.append((*arrays, origin + nodes.start, np.isin(origin, list(sets))))
-        left, right, feature, threshold, to_left, origin, is_set = map(
-            np.concatenate, zip(*parts, strict=True)
-        )
-        sizes = [len(part[0]) for part in parts]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        shift = np.repeat(offsets[:-1], sizes)
-        double, input_dtype = self.double_threshold, self.input_dtype
+        sets, on_numbers = {}, np.zeros(self.n_nodes, dtype=bool)
+        if self.sets is not None:
+            sets = {n: self.sets.sides(n) for n in np.flatnonzero(self.sets.is_set).tolist()}
+        for j, (own, ends) in own_codes.items():
+            known = ~np.isnan(own)
+            codes = np.where(known, own, 0.0)
+            tests = np.flatnonzero((self.left >= 0) & (self.feature == j))
+            for node in tests.tolist():
+                goes_left = codes <= self.threshold[node]
+                if node in sets:
+                    goes_left = sets[node][np.minimum(codes, len(sets[node]) - 1).astype(np.intp)]
+                to_left = self.missing_left is not None and self.missing_left[node]
+                sets[node] = np.where(known, goes_left, to_left)
+            on_numbers[tests] = ends is not None
+        threshold = self.threshold.copy()
+        threshold[list(sets)] = np.nan
+        sets = CodeSets.of(sets, self.n_nodes)
+        found = replace(self, threshold=threshold, sets=sets, table=table)
+        if not on_numbers.any():
+            return found
+        # where the other table holds numbers, the codes are those of intervals between some ends
+        found = found._written(on_numbers)
+        threshold, written = found.threshold.copy(), on_numbers[found.source]
         for j, (_, ends) in own_codes.items():
             if ends is not None:
-                # thresholds between two intervals; levels are looked up among doubles
-                at = is_set & (left >= 0) & (feature == j) & np.isfinite(threshold)
+                at = written & (found.left >= 0) & (found.feature == j) & np.isfinite(threshold)
                 threshold[at] = ends[threshold[at].astype(np.intp)]
-                double, input_dtype = None, "float64"
+        threshold = float32_floor(threshold)
+        # levels are looked up among doubles
+        return replace(
+            found, threshold=threshold, double_threshold=None, input_dtype="float64", source=None
+        )
+
+    @cached_property
+    def on_thresholds(self) -> Forest:
+        """The same with thresholds between codes alone, for what takes no sets; see `source`.
+
+        ValueError if it takes too many nodes: a test of a set becomes several, and what lies below
+        it is copied.
+        """
+        return self if self.sets is None else self._written(self.sets.is_set)
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The splits for grids of cells, whose trees name the leaves of this forest."""
+        written = self.on_thresholds
+        return Splits(
+            *(self.n_features, written.offsets, written.left, written.right, written.feature),
+            *(written.threshold, written.missing_left, self.missing, self.row_dtype),
+            source=None if written is self else written.source,
+        )
+
+    def _written(self, chosen) -> Forest:
+        """The same, where the sets of some nodes are written as thresholds; see `as_thresholds`."""
+        to_left = np.zeros(self.n_nodes, dtype=bool)
+        to_left = to_left if self.missing_left is None else self.missing_left
+        parts, n_nodes = [], 0
+        for first, stop in pairwise(self.offsets.tolist()):
+            here = slice(first, stop)
+            left, right = (
+                np.where(child[here] < 0, -1, child[here] - first)
+                for child in (self.left, self.right)
+            )
+            written = np.flatnonzero(chosen[here]).tolist()
+            sets = {node: self.sets.sides(first + node) for node in written}
+            arrays = left, right, self.feature[here], self.threshold[here], to_left[here]
+            *arrays, source = as_thresholds(*arrays, sets)
+            n_nodes += len(source)
+            if n_nodes > MAX_NODES:
+                raise ValueError(
+                    f"The trees take more than {MAX_NODES:,} nodes when their tests of sets of "
+                    "categories are written as thresholds on codes. Use fewer or shallower trees, "
+                    "or code the categories so that neighbours are alike."
+                )
+            parts.append((*arrays, source + first))
+        sizes = [len(part[0]) for part in parts]
+        left, right, feature, threshold, to_left, source = map(
+            np.concatenate, zip(*parts, strict=True)
+        )
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        shift = np.repeat(offsets[:-1], sizes)
+        is_new = chosen[source] & (left >= 0)
+        threshold = np.where(is_new, float32_floor(threshold), threshold)
+        double, sets = self.double_threshold, self.sets.at(source)
+        sets = replace(sets, which=np.where(chosen[source], -1, sets.which))
         return replace(
             self,
             offsets=offsets,
             left=np.where(left < 0, -1, left + shift),
             right=np.where(right < 0, -1, right + shift),
             feature=feature,
-            threshold=np.where(is_set & (left >= 0), float32_floor(threshold), threshold),
+            threshold=threshold,
             double_threshold=None
             if double is None
-            else np.where(is_set, threshold, double[origin]),
+            else np.where(is_new, threshold, double[source]),
             missing_left=to_left if to_left.any() else None,
-            value=self.value[origin],
-            input_dtype=input_dtype,
-            table=table,
-            origin=self.own_nodes[origin],
+            value=self.value[source],
+            sets=sets if sets.is_set.any() else None,
+            source=source,
         )
 
     def weighted(self, weights, value, start, *, tie_upper=False):
@@ -360,7 +416,7 @@ class Forest:
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
-            origin=None if self.origin is None else self.origin[nodes],
+            sets=None if self.sets is None else self.sets.at(nodes),
             on_numbers=None,
         )
 
@@ -543,6 +599,9 @@ def _assemble(reading, n_features, estimator):
     nodes.check_values(reading.vote)
     offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
     all_float32 = all(tree.dtype == "float32" and not tree.rescaled for tree in reading.trees)
+    sets = _sets_of(reading.trees, nodes)
+    if sets is not None:
+        nodes.threshold[sets.is_set] = np.nan
     return Forest(
         n_features=n_features,
         classes=None if reading.classes is None else np.asarray(reading.classes),
@@ -562,17 +621,21 @@ def _assemble(reading, n_features, estimator):
             by_dtype=any(tree.by_dtype for tree in reading.trees),
         ),
         filled=reading.filled,
-        origin=_origins(reading.trees),
+        sets=sets,
         on_numbers=reading.on_numbers,
     )
 
 
-def _origins(trees):
-    """Which nodes of the ensemble's own trees those of the trees are; None: they are the same."""
-    if all(tree.origin is None for tree in trees):
-        return None
-    return np.concatenate(
-        [np.arange(len(tree.left)) if tree.origin is None else tree.origin for tree in trees]
+def _sets_of(trees, nodes):
+    """The `CodeSets` of some trees, of nodes that rows can reach; None if there are none."""
+    return CodeSets.of(
+        {
+            first + node: sides
+            for first, tree in zip(nodes.offsets.tolist(), trees, strict=False)
+            for node, sides in tree.sets.items()
+            if nodes.inner[first + node]
+        },
+        len(nodes.left),
     )
 
 

@@ -156,17 +156,6 @@ class Model:
         A level that the model lacks is unknown to it.
         """
         table, forest = self.table, self.forest
-        if forest is not None:
-            # sets of levels are written on these codes, rather than thresholds on other ones
-            written = forest.table.coded
-            written[list(table.hashed)] = False  # more levels may be named than are in sets
-            orders = table.orders_like(other)
-            orders = [
-                order if coded else None for order, coded in zip(orders, written, strict=True)
-            ]
-            if any(order is not None for order in orders):
-                table = table.reordered(orders)
-                forest = self._read_again(table, table)
         codes = table.codes_of(other)
         if forest is not None and codes:
             of_trees = dict(codes)

@@ -80,14 +80,17 @@ def check_sample(model):
 def _rows(forest, table):
     """Rows of a table beside tests of the trees, in float32 numbers, some of them with gaps."""
     rng = np.random.default_rng(0)
+    threshold = forest.threshold
+    if forest.sets is not None:
+        threshold = np.where(forest.sets.is_set, forest.sets.drawn_borders(rng), threshold)
     # all numbers are on one side of an infinite threshold
-    tests = np.flatnonzero((forest.feature >= 0) & (np.abs(forest.threshold) < FLOAT32_MAX))
+    tests = np.flatnonzero((forest.feature >= 0) & (np.abs(threshold) < FLOAT32_MAX))
     if len(tests) > N_TESTS:
         tests = tests[rng.integers(len(tests), size=N_TESTS)]
     tests = tests[np.argsort(forest.feature[tests], kind="stable")]
     used, first, count = np.unique(forest.feature[tests], return_index=True, return_counts=True)
     chosen = first + (rng.random((N_ROWS, len(used))) * count).astype(np.intp)
-    cut, is_above = forest.threshold[tests][chosen], rng.random(chosen.shape) < 0.5
+    cut, is_above = threshold[tests][chosen], rng.random(chosen.shape) < 0.5
     after = np.nextafter(cut.astype(np.float32), np.float32(np.inf)).astype(np.float64)
     rows = np.zeros((N_ROWS, forest.n_features))
     rows[:, used] = np.where(is_above, after, cut)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ensemble_simplify.grid import as_thresholds
 from ensemble_simplify.reading.level_order import order_of_sides
 from ensemble_simplify.reading.program import Program
 from ensemble_simplify.reading.table import Table
 
 # Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
 MAX_CODE = 1 << 22
-# Nodes of all trees of an ensemble together, with sets of codes as thresholds.
-MAX_NODES = 1 << 26
 
 
 @dataclass(eq=False)
@@ -24,8 +21,8 @@ class Tree:
     A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
-    `estimator` is the scikit-learn tree, if it is one, and `origin` which of its nodes each node is
-    (None: the same; of splits, the one whose test it has a part in).
+    `estimator` is the scikit-learn tree, if it is one. `sets` are those of nodes that test a set of
+    codes, not their threshold: where each code goes, the last entry also for all codes beyond.
     `folded`: thresholds are float32 numbers that decide for float32 numbers as the tree does;
     `rescaled`: for other numbers, some decide otherwise, even once these are rounded; `by_dtype`:
     for those of the other of float32 and float64, some decide otherwise.
@@ -45,7 +42,7 @@ class Tree:
     rescaled: bool = False
     by_dtype: bool = False
     missing_left: np.ndarray | None = None
-    origin: np.ndarray | None = None
+    sets: dict = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -53,7 +50,7 @@ class Reading:
     """What was read of an ensemble: trees, the vote over them, classes (None for regression).
 
     `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
-    none do). Tests of sets of codes are written as thresholds between codes: see `write`. `filled`:
+    none do). Their codes are put in order by `put_in_order`. `filled`:
     features whose missing values are filled in from other features (None: none are).
     `on_numbers`: the ensemble with its scores for rows, `knots`: scores at which what it answers
     can fall by a rounding, and `within_one`: whether its scores lie between 0 and 1, where a
@@ -69,13 +66,13 @@ class Reading:
     within_one: bool = False
     knots: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    def write(self, like=None):
-        """Write tests of sets of codes as thresholds, the levels of the table in a new order.
+    def put_in_order(self, like=None) -> None:
+        """Number the levels of the table, and the sets of the trees, in a new order.
 
         The order is that of the levels of another table `like` it, if given.
         """
         if isinstance(self.trees, Trees):
-            self.trees, self.table = self.trees.written(self.table, like)
+            self.trees, self.table = self.trees.in_order(self.table, like)
 
 
 def name_of(estimator):
@@ -113,18 +110,6 @@ def spread(value, columns, n_columns):
     return wide
 
 
-def tree_of_thresholds(tree, sets):
-    """A tree with its tests of sets of codes as tests of thresholds; see `as_thresholds`."""
-    if not sets:
-        return tree
-    *arrays, origin = as_thresholds(
-        tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
-    )
-    names = ("left", "right", "feature", "threshold", "missing_left")
-    written = dict(zip(names, arrays, strict=True))
-    return replace(tree, **written, value=tree.value[origin], origin=origin)
-
-
 def check_children(tree):
     """Check that no node has two parents before parts are copied or walked through."""
     inner = np.flatnonzero(tree.left != -1)
@@ -140,59 +125,49 @@ def check_children(tree):
 
 
 class Trees(list):
-    """Trees of an ensemble, and their tests of sets of codes, which are still to be written."""
+    """Trees whose tests of sets are on the codes that their ensemble keeps; see `put_in_order`."""
 
-    def __init__(self, estimator):
-        super().__init__()
-        self.name = name_of(estimator)
-        self.sets = []
-
-    def add(self, tree, sets):
-        """Add a tree, checked, and its tests of sets of codes; see `SetTree`."""
+    def add(self, tree, sets) -> None:
+        """Add a tree, checked, and its tests of sets of codes; see `Tree`."""
         check_children(tree)
+        tree.sets = sets
         self.append(tree)
-        self.sets.append(sets)
 
-    def on_codes(self, n_trees=None):
-        """The first trees (None: all) with thresholds alone, on the codes that their sets hold.
+    def in_order(self, table, like=None):
+        """The trees and the table, the levels of which have codes in another order.
 
-        ValueError if they take too many nodes.
+        It is that of the levels of the table `like` it. Without one, it is an order in which the
+        trees, written with thresholds on codes, take few nodes. Codes that stand for themselves
+        stay.
         """
-        return self._of_thresholds(self.sets[:n_trees])
-
-    def written(self, table, like=None):
-        """The trees with thresholds alone, and the table with the codes that these are on.
-
-        Levels are put in the order in which they are in the table `like` it. Without one, in an
-        order in which the trees take few nodes. Codes that stand for themselves stay.
-        """
+        trees = list(self)
         if table is None or not table.coded.any():
-            return self.on_codes(), table
+            return trees, table
         orders = self._orders(table) if like is None else table.orders_like(like)
-        sets, known = [dict(own) for own in self.sets], {}
-        for own, node, column, _ in self._tests(sets):
+        known = {}
+        for sets, node, column, _ in self._tests():
             if table.levels[column] is None:
                 continue
-            key = column, own[node].tobytes()
+            key = column, sets[node].tobytes()
             if key not in known:
-                sides = _of_codes(own[node], table.highest[column])
+                sides = side_of_codes(sets[node], table.highest[column])
                 order = orders[column]
                 if order is not None:
                     sides[: len(order)] = sides[order]
                 known[key] = sides
-            own[node] = known[key]
-        return self._of_thresholds(sets), table.reordered(orders)
+            sets[node] = known[key]
+        return trees, table.reordered(orders)
 
     def _orders(self, table):
         """For each column the order of its levels that suits the tests; None: as it is."""
         found = {column: {} for column in np.flatnonzero(table.coded).tolist()}
-        for own, node, column, below in self._tests(self.sets):
+        for sets, node, column, below in self._tests():
             if column not in found:
                 continue
-            key = own[node].tobytes()
+            key = sets[node].tobytes()
             if key not in found[column]:
                 found[column][key] = [
-                    _of_codes(own[node], table.highest[column]),
+                    side_of_codes(sets[node], table.highest[column]),
                     0,
                     np.zeros(2, int),
                 ]
@@ -207,29 +182,16 @@ class Trees(list):
             for column, own in enumerate(table.levels)
         ]
 
-    def _tests(self, sets):
+    def _tests(self):
         """Tests of sets: the dict of their tree, the node, the column, the nodes right and left."""
-        for tree, own in zip(self, sets, strict=True):
-            nodes = np.array(sorted(own), dtype=np.intp)
+        for tree in self:
+            nodes = np.array(sorted(tree.sets), dtype=np.intp)
             columns = tree.feature[nodes]
             columns = columns if tree.columns is None else tree.columns[columns]
             below = _nodes_below(tree.left, tree.right)
             below = np.column_stack([below[tree.right[nodes]], below[tree.left[nodes]]])
             for node, column, both in zip(nodes.tolist(), columns.tolist(), below, strict=True):
-                yield own, node, column, both
-
-    def _of_thresholds(self, sets):
-        trees, n_nodes = [], 0
-        for tree, own in zip(self, sets, strict=False):
-            trees.append(tree_of_thresholds(tree, own))
-            n_nodes += len(trees[-1].left)
-            if n_nodes > MAX_NODES:
-                raise ValueError(
-                    f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
-                    "categories are written as thresholds on codes. Use fewer or shallower trees, "
-                    "or code the categories so that neighbours are alike."
-                )
-        return trees
+                yield tree.sets, node, column, both
 
 
 def _order_of(*tests, n_levels, encoded):
@@ -251,17 +213,18 @@ def _nodes_below(left, right):
     return n_nodes
 
 
-def _of_codes(sides, highest):
+def side_of_codes(sides, highest):
     """Where each code up to the highest one goes."""
     return sides[np.minimum(np.arange(int(highest) + 1), len(sides) - 1)]
 
 
-def set_of(codes, goes_left, estimator):
+def set_of(codes, goes_left, estimator=None):
     """Where each code goes, if some go left, or right, and all others to the other side."""
     codes = np.asarray(codes, dtype=np.int64)
     if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CODE:
+        name = "A tree" if estimator is None else name_of(estimator)
         raise ValueError(
-            f"{name_of(estimator)} splits on a category with a code below 0 or from {MAX_CODE:,} "
+            f"{name} splits on a category with a code below 0 or from {MAX_CODE:,} "
             "on. Encode the categories with OrdinalEncoder and fit again."
         )
     sides = np.full(codes.max(initial=-1) + 2, not goes_left)

@@ -203,7 +203,7 @@ def _card_of(model):
 
 def _sums_of(model):
     """What each node of the trees adds, where the sums begin, and the options of the card."""
-    forest, vote = model.finest, model.decision
+    forest, vote = model.finest.on_thresholds, model.decision
     if forest.classes is None:
         sums = forest.number_sums
         if sums is None:
@@ -247,7 +247,7 @@ def _boxes_of(model, value):
     A box has, for each column, the last number that is below it, its last one, and whether gaps
     are in it.
     """
-    forest = model.finest
+    forest = model.finest.on_thresholds
     ends, to_left = forest.ends(model.table), forest.missing_left
     found = {}
     for root in forest.offsets[:-1].tolist():

@@ -193,6 +193,23 @@ class _Trees:
     def _numbers(self):
         return self.ensemble.value.ravel()
 
+    def set_tables(self):
+        """The sets that nodes test, and a function that looks a code up in one."""
+        name, sets = self.name, self.ensemble.forest.sets
+        return [
+            *_table("int", f"{name}_first_code", list(map(str, sets.offsets.tolist()))),
+            *_table("unsigned char", f"{name}_codes", list(map(str, sets.goes_left.tolist()))),
+            "",
+            "/* Whether a code is in a set; codes beyond the last one are where it is. */",
+            f"static int {name}_in(double code, int set)",
+            "{",
+            f"    int first = {name}_first_code[set], last = {name}_first_code[set + 1] - 1;",
+            "    if (isnan(code)) return 0;",
+            f"    return {name}_codes[code > last - first ? last : first + (int)code];",
+            "}",
+            "",
+        ]
+
     def call(self, own):
         """The kind of a sum, and what computes it."""
         kind = "float" if own.single else "double"
@@ -253,10 +270,21 @@ class _Tables(_Trees):
         is_leaf = ensemble.leaf >= 0
         end = [
             "INFINITY" if e == np.inf else "-INFINITY" if e == -np.inf else c_number(e)
-            for e in np.where(is_leaf, 0.0, ensemble.end).tolist()
+            for e in np.where(is_leaf | np.isnan(ensemble.end), 0.0, ensemble.end).tolist()
         ]
         # a column below 0: a leaf, whose number stands in the place of the left child
         column = np.where(is_leaf, -1, forest.feature)
+        sets = []
+        if forest.sets is not None:
+            is_set = forest.sets.is_set
+            column[is_set] += ensemble.n_features
+            for node in np.flatnonzero(is_set).tolist():
+                end[node] = str(forest.sets.which[node])
+            sets = [
+                f"/* From column {ensemble.n_features} on, `end` is the number of a set: a code of",
+                f"   the column less {ensemble.n_features} goes left if the set has a 1 for it. */",
+                *self.set_tables(),
+            ]
         left = np.where(is_leaf, ensemble.leaf, forest.left)
         # missing values go left where the right child is negative
         right = np.where(is_leaf, 0, np.where(ensemble.missing_left, -forest.right, forest.right))
@@ -273,19 +301,26 @@ class _Tables(_Trees):
             *_table("int", f"{name}_roots", [str(i) for i in forest.offsets[:-1].tolist()]),
             *self.values(),
             "",
+            *sets,
         ]
 
     def walk(self):
         """Lines that find the leaf of a row in each tree."""
-        name = self.name
+        name, n = self.name, self.ensemble.n_features
+        has_sets = self.ensemble.forest.sets is not None
+        column = "node->column"
+        is_below = "own <= node->end"
+        if has_sets:
+            column = f"node->column - (node->column >= {n} ? {n} : 0)"
+            is_below = f"(node->column < {n} ? {is_below} : {name}_in(own, (int)node->end))"
         return [
             f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
             f"        int i = {name}_roots[t];",
             f"        while ({name}_nodes[i].column >= 0) {{",
             f"            const struct {name}_node *node = &{name}_nodes[i];",
-            "            double own = x[node->column];",
+            f"            double own = x[{column}];",
             "            int right = node->right < 0 ? -node->right : node->right;",
-            "            int to_left = own <= node->end || (isnan(own) && node->right < 0);",
+            f"            int to_left = {is_below} || (isnan(own) && node->right < 0);",
             "            i = to_left ? node->left : right;",
             "        }",
             f"        leaf[t] = {name}_nodes[i].left;",
@@ -304,6 +339,9 @@ class _Nested(_Trees):
         """The test of a split of the forest."""
         x, end = f"x[{self.ensemble.forest.feature[node]}]", self.ensemble.end[node]
         to_left = bool(self.ensemble.missing_left[node])
+        if self.ensemble.has_set(node):
+            number = self.ensemble.forest.sets.which[node]
+            return f"{self.name}_in({x}, {number})" + (f" || isnan({x})" if to_left else "")
         if np.isinf(end):
             return (
                 ("1" if to_left else f"!isnan({x})")
@@ -314,7 +352,7 @@ class _Nested(_Trees):
 
     def tables(self):
         """A function for each tree, and the values of the leaves."""
-        lines = []
+        lines = [] if self.ensemble.forest.sets is None else self.set_tables()
         for t in range(self.ensemble.n_trees):
             tree, order = self.in_preorder(t)
 

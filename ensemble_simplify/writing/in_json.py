@@ -32,6 +32,7 @@ from ensemble_simplify.reading import (
     TreeSum,
     TreeVotes,
     imported,
+    set_of,
     unknown_step,
 )
 from ensemble_simplify.writing.sklearn_tree import write_tree
@@ -258,7 +259,14 @@ def ensemble_in_json(ensemble):
         trees.append(
             {
                 "column": forest.feature[nodes].tolist(),
-                "end": [None if own == np.inf else own for own in ends.tolist()],
+                "end": [
+                    _set_in_json(ensemble, begin + i)
+                    if ensemble.has_set(begin + i)
+                    else None
+                    if own == np.inf
+                    else own
+                    for i, own in enumerate(ends.tolist())
+                ],
                 "missing_left": (missing_left & inner).astype(int).tolist(),
                 "left": np.where(inner, left - begin, -1).tolist(),
                 "right": np.where(inner, right - begin, -1).tolist(),
@@ -266,6 +274,12 @@ def ensemble_in_json(ensemble):
             }
         )
     return _in_json(ensemble, "model", vote=_vote_in_json(forest.vote), trees=trees)
+
+
+def _set_in_json(ensemble, node):
+    """A test of a set of codes: those that go left, or those that go right."""
+    codes, to_left = ensemble.listed(node)
+    return {"left" if to_left else "right": codes}
 
 
 def _vote_in_json(vote):
@@ -371,7 +385,16 @@ def _read_ensemble(data, classes, table):
     """The ensemble that `ensemble_in_json` wrote."""
     n_features, trees = len(data["columns"]), []
     for i, own in enumerate(data["trees"]):
-        ends = [np.inf if end is None else float(end) for end in own["end"]]
+        sets = {
+            node: set_of(codes, side == "left")
+            for node, end in enumerate(own["end"])
+            if isinstance(end, dict)
+            for side, codes in end.items()
+        }
+        ends = [
+            np.inf if end is None or node in sets else float(end)
+            for node, end in enumerate(own["end"])
+        ]
         trees.append(
             Tree(
                 name=f"tree {i}",
@@ -383,6 +406,7 @@ def _read_ensemble(data, classes, table):
                 n_features=n_features,
                 dtype="float64",
                 missing_left=np.array(own["missing_left"], dtype=bool),
+                sets=sets,
             )
         )
     if classes is not None:

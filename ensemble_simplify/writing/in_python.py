@@ -165,17 +165,31 @@ class _PythonFile(StepWriter):
         lines = [
             "# (end, column, left, right, whether missing values go left): a number goes left if",
             "# it is at most the end. In a leaf, (number of the leaf,).",
-            f"_{self.name}_nodes = [",
         ]
-        for end, j, left, right, to_left, leaf in entries:
-            node = (
-                f"({leaf},)" if leaf >= 0 else f"({_float(end)}, {j}, {left}, {right}, {to_left})"
-            )
+        if forest.sets is not None:
+            lines.append("# In place of an end, (codes, whether these go left, or all others).")
+        lines.append(f"_{self.name}_nodes = [")
+        for i, (end, j, left, right, to_left, leaf) in enumerate(entries):
+            test = ensemble.listed(i) if ensemble.has_set(i) else _float(end)
+            node = f"({leaf},)" if leaf >= 0 else f"({test}, {j}, {left}, {right}, {to_left})"
             lines.append(f"    {node},")
         lines += ["]", f"_{self.name}_roots = {forest.offsets[:-1].tolist()}"]
         lines.append(f"_{self.name}_values = [")
         lines += [f"    {tuple(row)}," for row in ensemble.value.tolist()]
         return [*lines, "]", ""]
+
+    def _test(self):
+        """Lines that say whether a value goes left."""
+        if self.ensemble.forest.sets is None:
+            return ["            to_left = own <= end or (own != own and missing_left)"]
+        return [
+            "            if own != own:",
+            "                to_left = missing_left",
+            "            elif type(end) is tuple:",
+            "                to_left = (own in end[0]) == end[1]",
+            "            else:",
+            "                to_left = own <= end",
+        ]
 
     def levels(self):
         """A mapping from levels to codes for each column that has levels."""
@@ -273,7 +287,7 @@ class _PythonFile(StepWriter):
             "        while len(node) > 1:",
             "            end, column, left, right, missing_left = node",
             "            own = x[column]",
-            "            to_left = own <= end or (own != own and missing_left)",
+            *self._test(),
             f"            node = _{name}_nodes[left if to_left else right]",
             "        leaf.append(node[0])",
             *self.steps,

@@ -22,7 +22,7 @@ from ensemble_simplify.writing.code import (
     Probability,
     StepWriter,
 )
-from ensemble_simplify.writing.named_columns import ALL
+from ensemble_simplify.writing.named_columns import ALL, Span
 from ensemble_simplify.writing.words import checked_text, literal_kind, one_line, used_features
 
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
@@ -201,6 +201,17 @@ class _Query(StepWriter):
         """What a tree says in a column, as nested CASE."""
         return self._case(int(self.ensemble.forest.offsets[t]), 0, column)
 
+    def _test(self, node):
+        """The condition under which a row goes left; None where every row does."""
+        j, missing = int(self.ensemble.forest.feature[node]), bool(self.ensemble.missing_left[node])
+        if not self.ensemble.has_set(node):
+            return _condition(j, self._span(node, ALL))
+        codes, to_left = self.ensemble.listed(node)
+        if not codes:
+            return _condition(j, Span(high=-np.inf if to_left else np.inf, missing=missing))
+        words = f"x{j} {'IN' if to_left else 'NOT IN'} ({', '.join(map(str, codes))})"
+        return f"({words} OR x{j} IS NULL)" if missing else words
+
     def _span(self, node, span):
         return span.below(float(self.ensemble.end[node]), bool(self.ensemble.missing_left[node]))
 
@@ -215,8 +226,7 @@ class _Query(StepWriter):
         )
         if left == right:
             return left
-        j = int(forest.feature[node])
-        condition = _condition(j, self._span(node, ALL)) or "1 = 1"
+        condition = self._test(node) or "1 = 1"
         return f"CASE WHEN {condition} THEN {left} ELSE {right} END"
 
     def _list(self, node, column):
@@ -226,15 +236,20 @@ class _Query(StepWriter):
         while stack:
             node, spans = stack.pop()
             if ensemble.leaf[node] >= 0:
-                terms = [_condition(j, span) for j, span in spans.items()]
+                terms = [_condition(*own) for own in spans.values() if isinstance(own, tuple)]
+                terms += [own for own in spans.values() if isinstance(own, str)]
                 terms = [term for term in terms if term is not None]
                 value = sql_number(forest.value[node, column])
                 whens.append((conjunction(terms) or "1 = 1", value))
                 continue
             j = int(forest.feature[node])
-            below = self._span(node, spans.get(j, ALL))
             stack.append((int(forest.right[node]), spans))
-            stack.append((int(forest.left[node]), {**spans, j: below}))
+            if ensemble.has_set(node):
+                # a condition of its own, beside those of the nodes above it
+                below = {-1 - node: self._test(node) or "1 = 1"}
+            else:
+                below = {j: (j, self._span(node, spans.get(j, (j, ALL))[1]))}
+            stack.append((int(forest.left[node]), {**spans, **below}))
         last = whens.pop()[1]
         while whens and whens[-1][1] == last:  # all that is left has one answer
             whens.pop()
@@ -465,7 +480,7 @@ class _WalkQuery(_Query):
         rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
         parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
         listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
-        names = ["node", "tree", "feature", "gaps", "low", "high"]
+        names = ["node", "tree", "feature", "gaps", "low", "high", *self._sets]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
         typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
         source = self.source
@@ -482,25 +497,34 @@ class _WalkQuery(_Query):
     def _nodes(self, columns):
         """Rows of the table of nodes, with what leaves say in some columns."""
         ensemble, forest = self.ensemble, self.ensemble.forest
-        nothing = ["0E0"] * len(columns)
+        nothing, no_set = ["0E0"] * len(columns), ["''"] * len(self._sets)
         for t, (root, next_root) in enumerate(pairwise(forest.offsets.tolist())):
             for node in range(root, next_root):
                 if ensemble.leaf[node] >= 0:
                     said = [sql_number(forest.value[node, k]) for k in columns]
                     to = str(next_root)
-                    yield [str(node), str(t), "0", "0", to, to, "0E0", *said]
+                    yield [str(node), str(t), "0", "0", to, to, *no_set, "0E0", *said]
                     continue
                 cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
                 low, high = int(forest.left[node]), int(forest.right[node])
-                written = "NULL" if np.isinf(cut) else sql_number(cut)
+                written = sql_number(cut) if np.isfinite(cut) else "NULL"
                 if np.isinf(cut):
                     # no number is at most NULL: all numbers go to `high`, gaps to `low`
                     numbers, missing = low if cut > 0 else high, low if gaps else high
                     low, high, gaps = missing, numbers, True
                 whole = node, t, int(forest.feature[node]), int(gaps), low, high
-                yield [*map(str, whole), written, *nothing]
+                chosen = no_set
+                if ensemble.has_set(node):
+                    sides = forest.sets.sides(node)
+                    chosen = [f"'{''.join(map(str, sides.astype(int)))}'"]
+                yield [*map(str, whole), *chosen, written, *nothing]
         end = str(forest.n_nodes)
-        yield [end, "-1", "0", "0", end, end, "0E0", *nothing]
+        yield [end, "-1", "0", "0", end, end, *no_set, "0E0", *nothing]
+
+    @property
+    def _sets(self):
+        """The column of the nodes' sets, if there are any: for each code, 1 or 0: it goes left."""
+        return [] if self.ensemble.forest.sets is None else ["codes"]
 
     def _walk(self):
         """The recursion: each step passes some nodes, and adds what they say (splits: nothing)."""
@@ -532,7 +556,14 @@ class _WalkQuery(_Query):
         whens = " ".join(f"WHEN {j} THEN x{j}" for j in self.ensemble.used)
         value = f"CASE {node}.feature {whens} END" if whens else "CAST(NULL AS DOUBLE PRECISION)"
         gaps = f" WHEN {node}.gaps = 1 AND {value} IS NULL THEN {node}.low" if self._gaps() else ""
-        return f"CASE WHEN {value} <= {node}.cut THEN {node}.low{gaps} ELSE {node}.high END"
+        in_set = ""
+        if self._sets:
+            # codes beyond the last one go where it goes; of a gap, the place is NULL
+            size = f"LENGTH({node}.codes)"
+            place = f"CAST(CASE WHEN {value} >= {size} THEN {size} ELSE {value} + 1 END AS INTEGER)"
+            in_set = f" WHEN SUBSTR({node}.codes, {place}, 1) = '1' THEN {node}.low"
+        tests = f"WHEN {value} <= {node}.cut THEN {node}.low{gaps}{in_set}"
+        return f"CASE {tests} ELSE {node}.high END"
 
     def _gaps(self):
         """Whether gaps go to the low side of some split, or to a side of their own."""

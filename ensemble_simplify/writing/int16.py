@@ -64,6 +64,7 @@ class Int16:
 
         Thresholds move past as few of some `rows` of numbers as they can.
         """
+        ensemble = ensemble.on_thresholds
         forest, n = ensemble.forest, ensemble.n_features
         if n > LAST:
             raise ValueError(

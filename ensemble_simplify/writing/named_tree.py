@@ -441,7 +441,7 @@ class NamedEnsemble(NamedColumns):
         Labels as Python's own objects; None for regression.
     end : float64 array of shape (n_nodes,)
         A number goes left iff it is at most this; of a column with levels, a code. Infinity: all
-        that is not missing goes left, minus infinity: nothing does.
+        that is not missing goes left, minus infinity: nothing does. NaN where a set is tested.
     missing_left : bool array of shape (n_nodes,)
     leaf : intp array of shape (n_nodes,)
         Number of each leaf among all; -1: a split.
@@ -465,7 +465,6 @@ class NamedEnsemble(NamedColumns):
         """
         model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
-        is_leaf, to_left = forest.left < 0, forest.missing_left
         classes = None if forest.classes is None else [plain(c) for c in forest.classes]
         if class_names is not None:
             classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
@@ -477,7 +476,8 @@ class NamedEnsemble(NamedColumns):
                 raise ValueError(
                     f"feature_names={names!r} holds a name twice. Give each feature its own."
                 )
-        return cls(
+        nodes = np.zeros(0)
+        named = cls(
             n_features=forest.n_features,
             names=names,
             table=None if table.is_plain else table,
@@ -485,11 +485,44 @@ class NamedEnsemble(NamedColumns):
             forest=forest,
             code=code_of(forest, model.estimator),
             classes=classes,
-            end=forest.ends(table),
+            end=nodes,
+            missing_left=nodes,
+            leaf=nodes,
+            value=nodes,
+        )
+        return named._with(forest)
+
+    @property
+    def on_thresholds(self) -> NamedEnsemble:
+        """The same with thresholds between codes in the place of sets."""
+        forest = self.forest.on_thresholds
+        return self if forest is self.forest else self._with(forest)
+
+    def _with(self, forest) -> NamedEnsemble:
+        """The same with nodes of another forest."""
+        is_leaf, to_left = forest.left < 0, forest.missing_left
+        return replace(
+            self,
+            forest=forest,
+            end=forest.ends(self.model.table),
             missing_left=np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,
             leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
             value=forest.value[is_leaf],
         )
+
+    def has_set(self, node) -> bool:
+        """Whether a node tests a set of codes."""
+        return self.forest.sets is not None and bool(self.forest.sets.is_set[node])
+
+    def listed(self, node) -> tuple[list, bool]:
+        """Codes that a test of a set sends one way, and whether it is left: others go right then.
+
+        They are the fewer, but of codes without levels, of which there is no end, the finite ones.
+        """
+        sides = self.forest.sets.sides(node)
+        is_finite = self.levels(self.forest.feature[node]) is not None
+        to_left = 2 * sides.sum() <= len(sides) if is_finite else not sides[-1]
+        return np.flatnonzero(sides == to_left).tolist(), bool(to_left)
 
     @property
     def n_trees(self):

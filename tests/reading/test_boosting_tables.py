@@ -11,7 +11,8 @@ from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify.reading import trees as _reading
+from ensemble_simplify.grid import Axes
+from ensemble_simplify.reading import forest as _forest
 from ensemble_simplify.reading.families.lightgbm import LightGBM
 from ensemble_simplify.reading.families.xgboost import XGBoost
 from ensemble_simplify.reading.family import family_of
@@ -261,10 +262,12 @@ def test_codes_that_are_no_codes():
 def test_limit(monkeypatch):
     X, y = table(8)
     model = HistGradientBoostingClassifier(max_iter=4, categorical_features=[0, 4]).fit(X, y)
-    n_nodes = read_forest(model).n_nodes
-    monkeypatch.setattr(_reading, "MAX_NODES", n_nodes - 1)
-    with pytest.raises(ValueError, match=r"takes more than .* nodes .* Use fewer or shallower"):
-        read_forest(model)
+    n_nodes = read_forest(model).on_thresholds.n_nodes
+    monkeypatch.setattr(_forest, "MAX_NODES", n_nodes - 1)
+    forest = read_forest(model)
+    assert forest.n_nodes < n_nodes
+    with pytest.raises(ValueError, match=r"take more than .* nodes .* Use fewer or shallower"):
+        Axes.of(forest)
 
 
 # ------------------------------------------------------------------- frames with categories
@@ -405,7 +408,7 @@ def test_saved_models(name):
     family = LightGBM if name.startswith("light") else XGBoost
     model = Saved(saved)
     reading = family(model).trees()
-    reading.write(reading.table)  # rows are in the codes of the model
+    reading.put_in_order(reading.table)  # rows are in the codes of the model
     np.testing.assert_array_equal(reading.table.categorical, [True, False, True, False, True])
     forest = _assemble(reading, 5, model)
     rows = np.array(saved["rows"], dtype=float)

@@ -11,8 +11,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+from written_code import by_sqlite
 
-from ensemble_simplify import BornAgainClassifier, FaithfulPruner, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FaithfulPruner,
+    export_model,
+    import_model,
+    verify,
+)
 from ensemble_simplify.reading import Model, common_table
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.level_order import order_of_sides
@@ -151,13 +158,38 @@ def test_fewer_nodes_and_the_same_labels(kind):
     rows = odd_rows(kind, X)
     np.testing.assert_array_equal(codes_labels(read, rows), model.predict(rows))
     plain = in_order_of_the_model(model)
-    assert 1.5 * read.forest.n_nodes < plain.n_nodes
+    assert 1.5 * read.forest.on_thresholds.n_nodes < plain.on_thresholds.n_nodes
+    assert read.forest.n_nodes == plain.n_nodes
     # what is made of numbers is what the model takes: its categories in their order
     np.testing.assert_array_equal(read.answers(read.table.read(rows)), model.predict(rows))
     if kind in ("lightgbm", "xgboost"):
         frame = read.table.decode(read.table.read(rows))
         for name in X.columns[1:]:
             assert list(frame[name].dtype.categories) == sorted(set(X[name].dropna()))
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+def test_a_pipeline_has_its_own_nodes_alone(drop):
+    """Thresholds on codes would be too many for any limit."""
+    X, y = table(n_rows=1500, n_levels=(10,) * 4, gaps=0.02)
+    X["size"] = X["size"].fillna(0.0)
+    handle = "infrequent_if_exist" if drop else "ignore"
+    encoder = OneHotEncoder(handle_unknown=handle, drop=drop, min_frequency=40)
+    prepare = make_column_transformer((encoder, list(X.columns[1:])), remainder="passthrough")
+    model = make_pipeline(prepare, RandomForestClassifier(20, random_state=0)).fit(X, y)
+    read = Model.of(model)
+    own = [member.tree_.node_count for member in model[-1].estimators_]
+    assert np.diff(read.forest.offsets).tolist() == own
+    rows = odd_rows("one_hot", X, 3000)
+    rows = rows.astype(object).where(rows.notna(), None).astype({"size": float})
+    np.testing.assert_array_equal(codes_labels(read, rows), model.predict(rows))
+    np.testing.assert_array_equal(
+        import_model(export_model(model, "json")).predict(rows), model.predict(rows)
+    )
+    query = export_model(model, "sql", table="rows", keys=["id"])
+    assert len(query) < 400 * sum(own)
+    found = by_sqlite(query, rows.iloc[:300])["prediction"]
+    np.testing.assert_array_equal(found, model.predict(rows.iloc[:300]))
 
 
 def test_an_order_in_which_all_is_one_threshold_stays():
@@ -205,7 +237,8 @@ def test_two_models_of_other_orders(kind):
         np.testing.assert_array_equal(labels, model.predict(rows))
         np.testing.assert_array_equal(own.answers(codes), model.predict(rows))
         # no more nodes than in the order of the model, on which both would be without another
-        assert own.forest.n_nodes <= 1.2 * in_order_of_the_model(model).n_nodes
+        n_nodes = in_order_of_the_model(model).on_thresholds.n_nodes
+        assert own.forest.on_thresholds.n_nodes <= 1.2 * n_nodes
     assert verify(models[0], models[0])
     assert not verify(*models)
 

@@ -164,6 +164,7 @@ def read_problem(forest, domain=None, merge_rows=None, tolerance=None):
 
     Trees that are not reached in time keep their thresholds.
     """
+    forest = forest.on_thresholds
     if domain is not None:
         forest = domain.read(forest)
     if merge_rows is not None:

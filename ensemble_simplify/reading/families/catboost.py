@@ -81,7 +81,7 @@ class CatBoost(Family):
         self._check_answers(loss, info, classes, scale)
         kind = _kind_of(saved)
         splits = _Splits(estimator, features)
-        trees = Trees(estimator)
+        trees = Trees()
         for part in saved[kind]:
             grow = _symmetric if kind == "oblivious_trees" else _binary
             *arrays, value = grow(splits, part, n_scores)

@@ -239,7 +239,7 @@ def tree_of_categories(estimator):
         known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
         inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
         sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
-    trees = Trees(estimator)
+    trees = Trees()
     trees.add(tree, sets)
     return trees, table
 

@@ -190,7 +190,7 @@ class OnnxModel(ExchangeModel):
             vote, columns = self._vote_of_regressor(base)
         else:
             vote, columns = self._vote_of_classifier(ids, weights, base)
-        trees, categorical = Trees(self), np.zeros(self.n_features_in_, dtype=bool)
+        trees, categorical = Trees(), np.zeros(self.n_features_in_, dtype=bool)
         numbers = self._array("nodes_treeids")
         begins = np.flatnonzero(np.diff(numbers, prepend=-1) != 0)
         if len(np.unique(numbers)) != len(begins):

@@ -155,7 +155,7 @@ class Steps(Family):
             tree.columns = transformers.source[columns]
             sets.append(_fold_tests(tree, nodes, folded, end - len(nodes)))
         if any(sets):
-            reading.trees = Trees(self.estimator)
+            reading.trees = Trees()
             for tree, own in zip(trees, sets, strict=True):
                 reading.trees.add(tree, own)
         reading.table = transformers.table

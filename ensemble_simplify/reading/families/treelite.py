@@ -207,7 +207,7 @@ class TreeliteModel(ExchangeModel):
             raise self._refused(f"it ends in {link!r}, where {', '.join(allowed)} are known")
         base = np.array(header.get_field("base_scores"), dtype=np.float64)
         n_scores, dtype = len(base), self.model.input_type
-        trees, categorical = Trees(self), np.zeros(self.n_features_in_, dtype=bool)
+        trees, categorical = Trees(), np.zeros(self.n_features_in_, dtype=bool)
         for index, score in enumerate(np.array(header.get_field("class_id")).tolist()):
             tree, sets = self._tree(index, dtype)
             if tree.value.shape[1] == 1 and n_scores > 1:

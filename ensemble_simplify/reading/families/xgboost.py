@@ -15,7 +15,7 @@ from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.family import PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
-from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of
+from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of, side_of_codes
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
 _LINKS = {
@@ -333,11 +333,10 @@ def _weigh(booster, trees, shares, init, name):
     some versions, for some kinds of rows, do not. The start itself may have been rounded when it
     was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
-    written = trees.on_codes()
-    rows = _rows_of_leaves(written[:200])
+    rows = _rows_of_leaves(trees[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in written]
+    leaves = [_leaves_of(tree, rows) for tree in trees]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
 
@@ -348,7 +347,7 @@ def _weigh(booster, trees, shares, init, name):
             return value * share
 
         total = np.tile(start, (len(rows), 1))
-        for tree, share, leaf in zip(written, shares, leaves, strict=True):
+        for tree, share, leaf in zip(trees, shares, leaves, strict=True):
             total += scaled(tree, share)[leaf]
         if np.array_equal(total, truth):
             for tree, share in zip(trees, shares, strict=True):
@@ -371,7 +370,11 @@ def _leaves_of(tree, rows):
     at = np.arange(len(rows))
     while (inner := tree.left[node] >= 0).any():
         x = rows[at, np.maximum(tree.feature[node], 0)]
-        goes_left = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])
+        is_below = x <= tree.threshold[node]
+        for split in tree.sets.keys() & set(node[inner].tolist()):
+            here, sides = node == split, tree.sets[split]
+            is_below[here] = sides[np.minimum(x[here], len(sides) - 1).astype(np.intp)]
+        goes_left = np.where(np.isnan(x), tree.missing_left[node], is_below)
         node = np.where(inner, np.where(goes_left, tree.left[node], tree.right[node]), node)
     return node
 
@@ -383,7 +386,7 @@ def _base_margin(booster, trees, guess, n_first, name):
     leaves tell apart all starts that make a difference; with several trees an iteration, rows for
     many combinations of their leaves do.
     """
-    rows = _rows_of_leaves(trees.on_codes(20))
+    rows = _rows_of_leaves(trees[:20])
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
     # the margins after the first iteration, and after all
@@ -446,19 +449,33 @@ def _mixed(rows):
 
 def _leaf_rows(tree):
     """One row for every value that a tree gives to a row that can reach it."""
-    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    # of each column that is tested by sets, the codes that its sets know, and one beyond
+    n_codes = {}
+    for node, sides in tree.sets.items():
+        n_codes[tree.feature[node]] = max(n_codes.get(tree.feature[node], 0), len(sides))
+    codes = {feature: np.ones(n, dtype=bool) for feature, n in n_codes.items()}
+    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX), codes)]
     while todo:
-        node, row = todo.pop()
+        node, row, codes = todo.pop()
         if tree.left[node] < 0:
             rows.append(row)
             leaves.append(node)
             continue
         feature = tree.feature[node]
+        if node in tree.sets:
+            goes_left = side_of_codes(tree.sets[node], n_codes[feature] - 1)
+            for child, side in ((tree.right[node], ~goes_left), (tree.left[node], goes_left)):
+                possible = np.flatnonzero(side & codes[feature])
+                if possible.size:
+                    moved = row.copy()
+                    moved[feature] = possible[-1]
+                    todo.append((child, moved, {**codes, feature: side & codes[feature]}))
+            continue
         if row[feature] > tree.threshold[node]:
-            todo.append((tree.right[node], row))
+            todo.append((tree.right[node], row, codes))
             row = row.copy()
             row[feature] = tree.threshold[node]
-        todo.append((tree.left[node], row))
+        todo.append((tree.left[node], row, codes))
     # leaves that are copies of one are one
     _, first = np.unique(tree.value[leaves], axis=0, return_index=True)
     return np.array(rows, dtype=np.float32)[np.sort(first)]
