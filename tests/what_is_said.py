@@ -1316,6 +1316,8 @@ _DOCUMENTED = {
 
 def is_documented(case, question, detail):
     """Whether this may be refused: what the package does not take, or what its pages say."""
+    if "answers otherwise than its trees" in detail:
+        return False  # no model of a family is: it was read wrongly
     patterns = (*_OF_MODELS, *_DOCUMENTED.get(question, ()))
     return not goes_with(case, question) or any(re.search(own, detail) for own in patterns)
 

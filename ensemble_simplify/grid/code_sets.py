@@ -67,7 +67,7 @@ class CodeSets:
         found = np.append(borders, np.nan)[np.where(count, drawn, -1)]
         return np.append(found, np.nan)[self.which]
 
-    def within(self, low: np.ndarray, high: np.ndarray) -> CodeSets:
+    def within(self, low: np.ndarray, high: np.ndarray) -> CodeSets | None:
         """The same for codes from `low` to `high` alone, which are given for each node.
 
         Other codes go where the nearest of these goes: what cannot occur is not told apart.
