@@ -10,10 +10,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ensemble_simplify.audit._response import CLASS
-from ensemble_simplify.base import check_column_names, check_missing
+from ensemble_simplify.base import Rows, check_column_names, check_missing
 from ensemble_simplify.evidence import Claim, Use
-from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain, uncounted
-from ensemble_simplify.proof import Given
+from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain, unlimited
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 # Numbers of a row between two of float32 for which both of these are tried.
@@ -25,29 +24,14 @@ class Audited:
 
     `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
     `with_ties`, features that the model never looks at have axes, too, where the domain ties them
-    to others: they change with these. Without rows, that is all. Else, `on` answers with a copy
-    that is about one of them: `given`, of shape (n_features,), is the row in numbers, and
-    `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
-    that compares such is followed only on those that float32 represents: numbers between a cut
-    point and the next float32 become one of the two, so that the answer stays; `moved` says whether
-    there are any. `cell`, of shape (1, n_axes), is where it lies. `near`, of shape (n_rows,
-    n_features), are rows near which the question is asked, rounded where `finer`.
-
-    Parameters
-    ----------
-    model : fitted model
-    domain : Domain, dict or None
-    rows : rows of the user's or None
-        One row, or several.
-    name : str
-        What the user calls them.
-    classifier : bool
-        Whether regressors are refused.
-    with_ties : bool
-    near : rows of the user's or None
-        Only without `rows`.
+    to others: they change with these. Without `rows`, which errors call by `name`, that is all;
+    then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
+    answers with a copy that is about one of them.
     """
 
+    # Of the row: as it was given, in numbers; in float64, rounded if the model is followed on what
+    # float32 represents alone (`moved` says whether that changed it); its cell, of shape
+    # (1, n_axes); and what the model answers to it, as it was given.
     given: np.ndarray
     row: np.ndarray
     cell: np.ndarray
@@ -58,14 +42,14 @@ class Audited:
     ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
-        self.question, self.moved, self._grounds, self._found = CLASS, False, {}, {}
+        self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
         self.table, self.near = self.model.table, None
         if rows is None:
             rounded = None
             if near is not None:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
-                given, finest = Given.of(self.table, near), self.model.finest
+                given, finest = Rows.of(self.table, near), self.model.finest
                 rounded = given.rounded(finest.row_dtype)
                 self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
             self._stand_on(rounded)
@@ -75,7 +59,7 @@ class Audited:
         self.forest = self.model.finest
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
 
-    def _come_as(self, rows):
+    def _come_as(self, rows) -> None:
         """Read the model for the form in which some rows come."""
         if is_plain(rows) or self.model.forest.table.by_dtype:
             self.model = self.model.in_dtypes_of(rows)
@@ -91,7 +75,7 @@ class Audited:
         one.__dict__.update(self.__dict__ | changed)
         return one
 
-    def on(self, i, question=CLASS):
+    def on(self, i, question=CLASS) -> Audited:
         """The same about row `i` and a question."""
         one = self._copy(question=question, place=i, given=self.numbers[i])
         one.row = one.given.astype(np.float64)
@@ -101,11 +85,11 @@ class Audited:
         if one.finer:
             one._round()
         # one row takes no time, and what is said of it when time is over needs its cell
-        with uncounted():
+        with unlimited():
             one.cell = np.ascontiguousarray(one.axes.encode_rows(one.row[None]).T)
         return one
 
-    def _stand_on(self, rounded, i=0):
+    def _stand_on(self, rounded, i=0) -> None:
         """Read the domain and the forest on it: rows that lack the same values share them."""
         lacking = None if rounded is None else np.isnan(rounded).tobytes()
         key = lacking, self.question
@@ -139,10 +123,11 @@ class Audited:
         """What the model answers to all rows, as they were given."""
         question = self.question if question is None else question
         method = question.response.method
-        found = self._found.get(method)
-        if found is None:
-            found = self._found[method] = self.model.ask_given(self.rows, self.numbers, method)
-        return question.response.among(found)
+        answers = self._answered.get(method)
+        if answers is None:
+            # Asked once: the model itself can take longer than a proof.
+            answers = self._answered[method] = self.model.ask_given(self.rows, self.numbers, method)
+        return question.response.among(answers)
 
     def answers(self, rows):
         """What the model answers to rows of numbers: labels, or numbers."""
@@ -152,7 +137,7 @@ class Audited:
         """The classes that are asked about, of rows of numbers."""
         return self.question.labels(self.answers(rows))
 
-    def _round(self):
+    def _round(self) -> None:
         """Round the numbers that a cut point parts from the float32 next to them.
 
         The nearest numbers are taken that the model answers as the row itself.
@@ -200,7 +185,7 @@ class Audited:
             raise ValueError(f"{name} holds {rows.shape[0]} rows. Give one.")
         return rows
 
-    def check(self, label):
+    def check(self, label) -> None:
         """Raise the error for a row to which the model answers otherwise than its trees' label."""
         # a row that was not moved was asked about already
         if self.question.labels(self.answer) != label or (
@@ -208,7 +193,7 @@ class Audited:
         ):
             raise self.disagrees(self.given[None])
 
-    def disagrees(self, rows):
+    def disagrees(self, rows) -> RuntimeError:
         """The error for rows on which the model itself answers otherwise than its trees."""
         method = self.question.response.method
         return RuntimeError(
@@ -217,7 +202,7 @@ class Audited:
             "the order of addition: set n_jobs=None in the ensemble and its members."
         )
 
-    def claim(self, box=None, near=None, point=None):
+    def claim(self, box=None, near=None, point=None) -> Claim:
         """That the model answers the row as it does: its class, or a number in the range."""
         asked, data = self.question.response, {}
         model, forest = self.model, self.model.finest
@@ -249,13 +234,13 @@ class Audited:
     def indices(self, keys, parameter):
         """The numbers of one feature or several that the user calls so, none of them twice."""
         single = isinstance(keys, str | Integral)
-        found = [self.index(key, parameter) for key in ([keys] if single else keys)]
-        if not found or len(set(found)) < len(found):
+        numbers = [self.index(key, parameter) for key in ([keys] if single else keys)]
+        if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(
-                f"{parameter}={keys!r} names {'a feature twice' if found else 'no feature'}. Name "
-                "each of the features that are asked about once."
+                f"{parameter}={keys!r} names {'a feature twice' if numbers else 'no feature'}. "
+                "Name each of the features that are asked about once."
             )
-        return found
+        return numbers
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

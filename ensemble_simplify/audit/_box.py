@@ -33,11 +33,18 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     check_column_names,
-    deadline_after,
     validate_params,
 )
 from ensemble_simplify.evidence import HasEvidence
-from ensemble_simplify.grid import Domain, float32_floor, limited, next_after
+from ensemble_simplify.grid import (
+    Domain,
+    Stopped,
+    float32_floor,
+    is_late,
+    limited,
+    next_after,
+    unlimited,
+)
 from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import counted, number, one_line, percent, plain
 
@@ -181,7 +188,7 @@ class SufficientBox(HasEvidence):
             lines.append(f"{name} {' or '.join(parts)}")
         return lines
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rule = "; ".join(self.conditions) or "every input"
         end = "maximal"
         if not self.maximal:
@@ -324,11 +331,12 @@ def sufficient_box(
     >>> box.conditions[0]
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     audited = Audited(model, domain, row, classifier=False)
+    # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)
-    growth = _Growth(audited, deadline)
+    growth = _Growth(audited)
     audited.check(growth.label)
     _check_inside(audited, within)
     growth.run(_order(audited, random_state))
@@ -378,7 +386,7 @@ def _question(audited, within, response, positive):
     return Question.about(asked, *range_of(within, "within"))
 
 
-def _check_inside(audited, within):
+def _check_inside(audited, within) -> None:
     """Raise the error for a row whose own number lies outside of the range."""
     if audited.question.range is None:
         return
@@ -425,10 +433,10 @@ def _ends(audited, lo, hi):
 class _Growth:
     """The box of proven cells ``lo, ..., hi`` around a row, as it grows."""
 
-    def __init__(self, audited, deadline):
-        self.deadline = deadline
+    def __init__(self, audited):
         forest = audited.forest
-        index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
+        with unlimited():
+            index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
         self.space = None
         if may_begin([forest]):
@@ -439,8 +447,9 @@ class _Growth:
         self.others = np.empty((0, len(self.last)), dtype=np.int32)
         self.n_boxes, self.gave_up = 0, False
 
-    def run(self, order):
+    def run(self, order) -> None:
         """Free whole features in an order, then move single sides, until none can be."""
+        # Short proofs for all sides before a long one for any: time may end the search.
         for limit in ROUNDS:
             self.limit = limit
             for a in order:
@@ -450,28 +459,30 @@ class _Growth:
             for a in order:
                 for side in (0, 1):
                     self._extend(a, side)
-            if monotonic() >= self.deadline or self.settled().all():
+            if is_late() or self.settled().all():
                 return
 
-    def settled(self):
+    def settled(self) -> np.ndarray:
         """Of each axis, whether no side can be moved: it ends, or another class is next."""
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
-    def _free(self, a):
+    def _free(self, a) -> None:
         """Open a feature on both sides, or leave it."""
+        # Only what lies beyond the box is to be proven: it is proven itself.
         slabs = [self._slab(a, side, self._room(a, side)) for side in (0, 1)]
         slabs = [slab for slab in slabs if slab is not None]
         if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
             self.lo[a], self.hi[a] = 0, self.last[a]
 
-    def _widen(self):
+    def _widen(self) -> None:
         """Move all sides at once, each by the same share of its way, as far as a proof is quick.
 
         Where proofs are so long that single sides take too much time, this is a fair box.
         """
         axes = range(len(self.last))
         below, above = (np.array([self._reach(a, side) for a in axes]) for side in (0, 1))
+        # Of the box as it is, from which all sides set out.
         own_lo, own_hi = self.lo, self.hi
         share, step, is_rising = 0.0, LEAST_SHARE, True
         while step >= max(LEAST_SHARE, share / 8) and share < 1.0:
@@ -487,7 +498,7 @@ class _Growth:
             # twice as far each time; from the first failure on, by halves of the last step
             step = share if is_rising else step / 2
 
-    def _extend(self, a, side):
+    def _extend(self, a, side) -> None:
         """Move a side outwards as far as it goes."""
         proven, most = 0, self._reach(a, side)
         step, stride = most, None
@@ -509,7 +520,7 @@ class _Growth:
         else:
             self.lo[a] -= proven
 
-    def _room(self, a, side):
+    def _room(self, a, side) -> int:
         """Cells beyond a side."""
         return int(self.last[a] - self.hi[a] if side else self.lo[a])
 
@@ -524,7 +535,7 @@ class _Growth:
             lo[a], hi[a] = self.lo[a] - step, self.lo[a] - proven - 1
         return lo, hi
 
-    def _blocked(self, lo, hi):
+    def _blocked(self, lo, hi) -> bool:
         """Whether a known cell of another class is in a box."""
         return bool(((lo <= self.others) & (self.others <= hi)).all(axis=1).any())
 
@@ -539,12 +550,15 @@ class _Growth:
             return room
         return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
 
-    def _holds(self, slab, limit=None):
+    def _holds(self, slab, limit=None) -> bool | None:
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
-        if self.space is None or monotonic() >= self.deadline:
+        if self.space is None or is_late():
             return None
         limit = self.limit if limit is None else limit
-        held, cells, n_boxes = certify(self.space, *slab, limit)
+        try:
+            held, cells, n_boxes = certify(self.space, *slab, limit)
+        except Stopped:
+            return None
         self.n_boxes += n_boxes
         self.gave_up = self.gave_up or held is None
         if held is False:

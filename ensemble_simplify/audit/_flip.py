@@ -27,7 +27,7 @@ from ensemble_simplify.audit._response import (
     class_of,
     range_of,
 )
-from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.base import Interval, StrOptions, validate_params
 from ensemble_simplify.evidence import HasEvidence, Near
 from ensemble_simplify.grid import Domain, carried, limited
 from ensemble_simplify.proof import shown_entry
@@ -117,7 +117,7 @@ class NearestFlip(HasEvidence):
         """
         return [self, *self.others] if self else []
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n = counted(self.max_changes, "feature")
         if self.row is None and self.proven:
             to = " to numbers that float32 represents" if self.finer else ""
@@ -311,7 +311,7 @@ def nearest_flip(
     >>> [len(flip.changes) for flip in flips]
     [1, 0, 1]
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     audited = Audited(model, domain, rows, name="rows", classifier=False, with_ties=True)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
@@ -320,15 +320,13 @@ def nearest_flip(
     )
     n_rows = len(audited.numbers)
     if n_rows == 1:
-        flip = asked.with_claims(asked.flips([0], deadline))[0]
+        flip = asked.with_claims(asked.flips([0]))[0]
         return replace(flip, seconds=monotonic() - begin)
     n_tasks = min(effective_n_jobs(n_jobs), n_rows)
     if n_tasks == 1:
-        return asked.with_claims(asked.flips(range(n_rows), deadline))
+        return asked.with_claims(asked.flips(range(n_rows)))
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(carried(replace(asked, audited=audited.alone()).flips))(
-            range(n_rows)[part], deadline
-        )
+        delayed(carried(replace(asked, audited=audited.alone()).flips))(range(n_rows)[part])
         for part in gen_even_slices(n_rows, n_tasks)
     )
     return asked.with_claims([flip for part in parts for flip in part])
@@ -459,9 +457,9 @@ class _Asked:
     n_plans: int
     max_changes: int
 
-    def flips(self, rows, deadline):
+    def flips(self, rows) -> list[NearestFlip]:
         """The flips of some rows, by number."""
-        return [self._flip(i, deadline) for i in rows]
+        return [self._flip(i) for i in rows]
 
     def with_claims(self, flips):
         """The flips of all rows, with what they say as evidence says it."""
@@ -485,7 +483,7 @@ class _Asked:
         vary += [[j] for j in np.flatnonzero(self.may).tolist() if j not in several]
         return audited.claim(near=Near(audited.row[None], self.max_changes, sorted(vary)))
 
-    def _flip(self, i, deadline):
+    def _flip(self, i) -> NearestFlip:
         begin = monotonic()
         audited, own = self.audited, None
         if self.what.min_proba is not None:
@@ -511,9 +509,7 @@ class _Asked:
             # nothing is needed
             plan = self._shown(audited, audited.given, audited.answer, common)
             return replace(plan, seconds=monotonic() - begin)
-        search = FlipSearch(
-            field, audited, own, wanted, METRICS[self.metric], self.n_plans, deadline
-        )
+        search = FlipSearch(field, audited, own, wanted, METRICS[self.metric], self.n_plans)
         proven = search.run(min(int(self.max_changes), len(field.units)))
         plans = [self._plan(audited, field, *found, common) for found in search.plans]
         plans = [plan for plan in plans if plan is not None]

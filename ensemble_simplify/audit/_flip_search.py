@@ -34,25 +34,17 @@ def _of_feature(inside, j):
     if inside is None:
         return None
     names = ("low", "high", "integer", "missing")
-    own = {name: getattr(inside, name)[[j]] for name in names}
+    of_feature = {name: getattr(inside, name)[[j]] for name in names}
     # groups and implications exclude cells, but do not change the values inside of a cell
-    return replace(inside, clauses=frozenset(), **own)
+    return replace(inside, clauses=frozenset(), **of_feature)
 
 
 class Field:
     """Where changes can lead on the axes of a model, whatever the row is.
 
-    What it knows of the cells of all axes stands one axis after the other, as on `lines`.
-
-    Attributes
-    ----------
-    lines : Lines
-    axis, place : intp arrays of shape (n_positions,)
-        The axis of each cell, and its place on it.
-    units : list of intp arrays
-        Axes that change together: mostly one.
-    unit_of : intp array of shape (n_features,)
-        Which features count as one.
+    What it knows of the cells of all axes stands one axis after the other, as on `lines`: `axis`
+    and `place` of each cell. Axes of one of the `units` change together, and `unit_of` says which
+    features count as one change.
     """
 
     def __init__(self, audited, may, sides, scales):
@@ -74,6 +66,7 @@ class Field:
         for j, cuts in zip(features, axes.cuts, strict=True):
             cuts = cuts[np.isfinite(cuts)]
             if np.isnan(scales[j]):
+                # Where the user says nothing, the range that the model looks at counts 1.
                 scales[j] = cuts[-1] - cuts[0] if len(cuts) > 1 else 1.0
         self.scale = scales[self.features]
         self.is_coded = audited.table.categorical[self.features]
@@ -82,9 +75,9 @@ class Field:
         self.last = n_cells - 1
         self.last_number = np.array([np.isfinite(cuts).sum() for cuts in axes.cuts], dtype=np.intp)
         self._count(features)
-        self._spaces = {}
+        self._spaces = {}  # proofs of one class and aims, which learn from one row to the next
 
-    def _count(self, features):
+    def _count(self, features) -> None:
         """Find out which axes change together."""
         self.unit_of = np.arange(self.forest.n_features, dtype=np.intp)
         self.units = [np.array([a]) for a in range(len(features))]
@@ -96,7 +89,7 @@ class Field:
             if len(on):
                 self.units = [unit for unit in self.units if unit[0] not in on] + [on]
 
-    def values(self, audited):
+    def values(self, audited) -> np.ndarray:
         """The value of each cell that is nearest to a row's."""
         own = audited.cell[0][self.axis]
         x = audited.row[self.features]
@@ -179,9 +172,9 @@ class FlipSearch:
         No flip has fewer changes.
     """
 
-    def __init__(self, field, audited, own, wanted, metric, n_plans, deadline):
+    def __init__(self, field, audited, own, wanted, metric, n_plans):
         self.field, self.lines, self.metric = field, field.lines, metric
-        self.own, self.wanted, self.deadline = own, wanted, deadline
+        self.own, self.wanted = own, wanted
         self.row = audited.cell[0]
         self.distances = np.split(field.distances(audited), self.lines.first[1:-1])
         self.low, self.high = field.ends(audited)
@@ -189,7 +182,7 @@ class FlipSearch:
         # of each number of changes: the flips of sets of units
         self.level = {}
 
-    def run(self, max_changes):
+    def run(self, max_changes) -> bool:
         """Look for flips of at most so many changes; False if the time was up first."""
         moves = self.low < self.high
         units = [unit for unit in self.field.units if moves[unit].any()]
@@ -202,15 +195,15 @@ class FlipSearch:
                     for chosen in self._sets(units, n):
                         if not any(own <= set(chosen) for own in smaller):
                             self._look_at(chosen)
-                found = list(self.level)
+                flipping = list(self.level)
                 self._keep()
                 if len(self.plans) == self.n_plans:
                     return True
                 if not self.plans:
                     self.fewest = n + 1
                 # all changes of a flip are needed
-                smaller += [set(chosen) for chosen in found]
-                units = [unit for unit in units if (int(unit[0]),) not in found]
+                smaller += [set(chosen) for chosen in flipping]
+                units = [unit for unit in units if (int(unit[0]),) not in flipping]
         except Stopped:
             self._keep()
             return False
@@ -220,11 +213,9 @@ class FlipSearch:
         """Sets of units, by their first axes, that could flip the class together."""
         limits = self.low, self.high
         wanted = np.flatnonzero(self.wanted)
-        yield from sets_of_axes(
-            self.lines, self.row, self.own, wanted, units, limits, n, self.deadline
-        )
+        yield from sets_of_axes(self.lines, self.row, self.own, wanted, units, limits, n)
 
-    def _keep(self):
+    def _keep(self) -> None:
         """Take the best flips of the level among the plans."""
         room = self.n_plans - len(self.plans)
         self.plans += sorted(self.level.values(), key=lambda found: found[0])[:room]
@@ -238,12 +229,12 @@ class FlipSearch:
             return best
         return min(best, sorted(distance for distance, _ in others.values())[room - 1])
 
-    def _note(self, chosen, distance, cell):
+    def _note(self, chosen, distance, cell) -> None:
         """Keep a flip of a set of units if it is the nearest one."""
         if distance < self._bound(chosen):
             self.level[chosen] = distance, cell
 
-    def _walk_lines(self, units):
+    def _walk_lines(self, units) -> None:
         """Look at all changes of one unit."""
         labels = self.lines.labels(self.row[None])[0]
         flips = np.append(self.wanted, False)[np.minimum(labels, len(self.wanted))]
@@ -261,7 +252,7 @@ class FlipSearch:
                 cell[a] += at - (self.row[a] - self.low[a])
                 self._note((a,), total[at], cell)
 
-    def _walk_group(self, unit):
+    def _walk_group(self, unit) -> None:
         """Look at all moves inside of a group."""
         goes = unit[(self.row[unit] == 1) & (self.low[unit] == 0)]
         comes = unit[(self.row[unit] == 0) & (self.high[unit] == 1)]
@@ -275,7 +266,7 @@ class FlipSearch:
         if flips.any():
             self._note((int(unit[0]),), self.metric([1.0]), cells[flips.argmax()])
 
-    def _look_at(self, chosen):
+    def _look_at(self, chosen) -> None:
         """Look at all changes of some units together."""
         units = [unit for unit in self.field.units if int(unit[0]) in chosen]
         axes = np.concatenate(units)
@@ -289,6 +280,8 @@ class FlipSearch:
                 for a, first, last in sides:
                     part_lo[a], part_hi[a] = first, last
                 self._push(boxes, number, chosen, units, part_lo, part_hi)
+        # The box with the nearest cell comes first: what is left when a flip is nearer is not
+        # looked at.
         while boxes:
             least, _, lo, hi = heapq.heappop(boxes)
             if least >= self._bound(chosen):
@@ -309,7 +302,7 @@ class FlipSearch:
         (a,) = unit
         return [(a, self.low[a], self.row[a] - 1), (a, self.row[a] + 1, self.high[a])]
 
-    def _push(self, boxes, number, chosen, units, lo, hi):
+    def _push(self, boxes, number, chosen, units, lo, hi) -> None:
         """Note a box by the least distance in it, unless it is empty or that is too large."""
         if (lo > hi).any():
             return
@@ -319,7 +312,7 @@ class FlipSearch:
         if least < self._bound(chosen):
             heapq.heappush(boxes, (least, next(number), lo, hi))
 
-    def _flips(self, chosen, units, lo, hi):
+    def _flips(self, chosen, units, lo, hi) -> bool:
         """Whether a box has a cell that is wanted; one that is nearer than any yet is kept."""
         space = self.field.space(self.own, self.wanted)
         held, cells, _ = certify(space, lo, hi, maxsize)

@@ -9,6 +9,7 @@ for any kind of vote, and `proof.Rise` of numbers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from sys import maxsize
@@ -20,9 +21,18 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
-from ensemble_simplify.base import Interval, StrOptions, deadline_after, validate_params
+from ensemble_simplify.base import Interval, StrOptions, validate_params
 from ensemble_simplify.evidence import Claim, HasEvidence, Use
-from ensemble_simplify.grid import FREE, Axes, Domain, in_boxes, limited
+from ensemble_simplify.grid import (
+    FREE,
+    Axes,
+    Domain,
+    Stopped,
+    check_time,
+    in_boxes,
+    is_late,
+    limited,
+)
 from ensemble_simplify.proof import Lines, Rise, Space, points_in, prove, rising_sums
 from ensemble_simplify.writing import counted, number, plain
 
@@ -121,7 +131,7 @@ class Monotonicity(HasEvidence):
             return f"probability of {self.positive!r} in {what}"
         return f"value in {what}" if self.response == "value" else what
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         what = self._what()
         if self.monotone:
@@ -254,7 +264,7 @@ def is_monotone(
     >>> X.columns[lower != higher].tolist()
     ['worst area']
     """
-    begin, deadline = monotonic(), deadline_after(time_limit)
+    begin = monotonic()
     audited = Audited(model, domain, classifier=False)
     # of classes, it says which of them is high
     is_class = response in ("auto", "class") and audited.forest.classes is not None
@@ -274,25 +284,27 @@ def is_monotone(
                 f"class_order={class_order!r} is for classes, but a number is asked about. Leave "
                 "class_order out."
             )
+    # A search for each feature: its rows differ in that one alone.
     searches: list[_PairSearch] = []
     for j, rises in zip(features, directions, strict=True):
-        given = audited, j, rises, deadline
+        given = audited, j, rises
         if asked.kind == "class":
             searches.append(_ClassSearch(*given, class_order, positive))
         else:
             searches.append(_NumberSearch(*given, asked))
-    rows, search = _refuted(searches, deadline)
+    rows, search = _refuted(searches)
     monotone, values, predictions, pair = rows is None, None, None, None
     if rows is not None:
         values = float(rows[0, search.j]), float(rows[1, search.j])
         predictions = tuple(asked.numbers(audited.model, rows).tolist())
+        # What was found in cells is said of the model itself, which is asked.
         if not search.falls(*predictions):
             raise audited.disagrees(rows)
         pair, rows = rows, audited.table.shown(rows)
     elif search is not None:
         monotone = None
     told = [search] if search is not None else searches
-    keys, rising = [audited.key(own.j) for own in told], [own.increasing for own in told]
+    keys, rising = [audited.key(one.j) for one in told], [one.increasing for one in told]
     if search is not None or isinstance(feature, str | Integral):
         keys, rising = keys[0], rising[0]
     return Monotonicity(
@@ -302,9 +314,9 @@ def is_monotone(
         counterexample=rows,
         values=values,
         predictions=predictions,
-        n_cuts=sum(own.n_cuts for own in searches),
-        n_proven=sum(own.n_proven for own in searches),
-        n_boxes=sum(own.n_boxes for own in searches),
+        n_cuts=sum(one.n_cuts for one in searches),
+        n_proven=sum(one.n_proven for one in searches),
+        n_boxes=sum(one.n_boxes for one in searches),
         seconds=monotonic() - begin,
         domain=domain,
         finer=audited.finer,
@@ -361,9 +373,9 @@ def _directions(increasing, features):
     return np.broadcast_to(given, len(features)).tolist()
 
 
-def _refuted(searches, deadline):
+def _refuted(searches) -> tuple[np.ndarray | None, _PairSearch | None]:
     """Two rows and the search that found them; or None and a search that is undecided, if any."""
-    left = []
+    # A counterexample ends the question: what is quick to look at comes before any long proof.
     for search in searches:
         if (rows := search.begin()) is not None:
             return rows, search
@@ -453,8 +465,8 @@ class _PairSearch(ABC):
     # cells looked at first
     probed = PROBED
 
-    def __init__(self, audited, j, increasing, deadline):
-        self.audited, self.j, self.increasing, self.deadline = audited, j, increasing, deadline
+    def __init__(self, audited, j, increasing):
+        self.audited, self.j, self.increasing = audited, j, increasing
         self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
@@ -496,18 +508,21 @@ class _PairSearch(ABC):
         """Look for two rows where that is quick, and for cut points at which no tree falls."""
         if not self.n_cuts:
             return None
-        if (found := self._probed()) is not None:
-            return found
-        self.pending = self._falls()
+        with suppress(Stopped):  # out of time, nothing is known of any cut point
+            if (rows := self._probed()) is not None:
+                return rows
+            self.pending = self._falls()
         return None
 
     def look(self, limit):
         """Search so many boxes at each pending cut point: two rows, or None."""
         for k in tuple(self.pending):
-            if monotonic() >= self.deadline:
+            try:
+                check_time()
+                proven, cell, self.reason = self._at(k, limit)
+            except Stopped:
                 self.reason = "time"
                 return None
-            proven, cell, self.reason = self._at(k, limit)
             if proven is False:
                 rows = self._rows(cell[None], k)
                 return np.concatenate(rows)
@@ -530,7 +545,7 @@ class _PairSearch(ABC):
             for k in {cut for axis, cut, _ in nodes if axis == self._axis} - falls:
                 if k >= self.n_cuts:
                     continue
-                if steps > MAX_STEPS or monotonic() >= self.deadline:
+                if steps > MAX_STEPS or is_late():
                     return self.pending
                 fell, n = _tree_falls(nodes, self._axis, k, score)
                 steps += n
@@ -543,6 +558,7 @@ class _PairSearch(ABC):
         forest = self.forest
         point = np.append(self.cuts, self.axes.largest)[k]
         target = np.arange(forest.n_nodes)
+        # Splits on the feature are passed by, and may follow on one another.
         splits = forest.feature == self.j
         below = np.where(forest.threshold >= point, forest.left, forest.right)
         while (at := np.flatnonzero(splits[target])).size:
@@ -566,11 +582,12 @@ class _PairSearch(ABC):
         for cell in (k, k + 1):
             cells[:, self._axis] = cell
             points.append(points_in(self.axes, self.inside, cells))
+        # Points of two cells may differ elsewhere: only this feature is to.
         points[1][:, self.is_other] = points[0][:, self.is_other]
         return points
 
     @property
-    def _axis(self):
+    def _axis(self) -> int:
         return int(np.flatnonzero(self.axes.features == self.j)[0])
 
     def _probed(self):
@@ -595,8 +612,8 @@ class _PairSearch(ABC):
 class _ClassSearch(_PairSearch):
     """The search for a class that is too high; `is_monotone` says what the last two mean."""
 
-    def __init__(self, audited, j, increasing, deadline, class_order, positive):
-        super().__init__(audited, j, increasing, deadline)
+    def __init__(self, audited, j, increasing, class_order, positive):
+        super().__init__(audited, j, increasing)
         classes = audited.forest.classes.tolist()
         rank = _ranks(classes, class_order, positive)
         self.rank = rank if increasing else -rank
@@ -638,8 +655,8 @@ class _NumberSearch(_PairSearch):
     # the model itself is asked about them
     probed = ASKED
 
-    def __init__(self, audited, j, increasing, deadline, asked):
-        super().__init__(audited, j, increasing, deadline)
+    def __init__(self, audited, j, increasing, asked):
+        super().__init__(audited, j, increasing)
         self.asked = asked
 
     def falls(self, first, second):

@@ -22,25 +22,14 @@ PROBED = 4096
 
 
 class FoundPair(NamedTuple):
-    """Two rows that are answered otherwise, if there are any.
+    """Two rows that are answered otherwise, if there are any."""
 
-    Attributes
-    ----------
-    exists : bool or None
-        None: a limit came first, the `reason`.
-    rows : float64 array of shape (2, n_features) or None
-    largest, bound : float or None
-        Of numbers: the largest move that was seen; no move is larger than the bound.
-    n_boxes : int
-    reason : {None, "time", "rounding"}
-    """
-
-    exists: bool | None
-    rows: np.ndarray | None = None
-    largest: float | None = None
-    bound: float | None = None
+    exists: bool | None  # None: a limit came first, the `reason`
+    rows: np.ndarray | None = None  # the two
+    largest: float | None = None  # of numbers: the largest move that was seen
+    bound: float | None = None  # no move is larger
     n_boxes: int = 0
-    reason: str | None = None
+    reason: str | None = None  # "time" or "rounding"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +57,7 @@ class NearBoxes:
 
 
 class Pairs:
-    """The pairs of inputs of a model that differ in some features alone.
-
-    Parameters
-    ----------
-    audited : Audited
-    features : list of int
-    """
+    """The pairs of inputs of a model that differ in some features alone."""
 
     def __init__(self, audited, features):
         self.audited, self.features = audited, features
@@ -113,7 +96,7 @@ class Pairs:
         second[:, self.features] = points[:, self.n :]
         return first, second
 
-    def search(self, response, gap, max_changes):
+    def search(self, response, gap, max_changes) -> FoundPair:
         """A pair with another class, or of which a number moves by more than a gap.
 
         With rows that the question is asked near, at most `max_changes` features are changed.
@@ -121,16 +104,14 @@ class Pairs:
         is_class = response.kind == "class"
         if self.are_one:
             return FoundPair(False, largest=0.0, bound=0.0)
-        if not may_begin(self.forests):
+        try:
+            if not may_begin(self.forests):
+                raise Stopped
+            boxes = None if self.audited.near is None else self._near(max_changes)
+            search = self._classes if is_class else self._numbers
+            outcome, cell, *told = search(response, gap, boxes)
+        except Stopped:
             return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
-        boxes = None
-        if self.audited.near is not None:
-            try:
-                boxes = self._near(max_changes)
-            except Stopped:
-                return FoundPair(None, largest=0.0, bound=np.inf, reason="time")
-        search = self._classes if is_class else self._numbers
-        outcome, cell, *told = search(response, gap, boxes)
         rows = None
         if cell is not None:
             rows = np.concatenate(self.rows(cell[None]))
@@ -170,11 +151,11 @@ class Pairs:
             wrong=lambda labels: np.triu(np.ones((len(labels),) * 2, dtype=bool), 1),
         )
         if boxes is None:
+            # Where the answer is yes, a few random pairs mostly show it long before a proof fails.
             cells = self._random(space.outside)
             differ = space.judge(0, cells) != space.judge(1, cells) if len(cells) else cells[:, 0]
-            found = np.flatnonzero(differ)
-            if found.size:
-                return False, cells[found[0]]
+            if differ.any():
+                return False, cells[int(np.argmax(differ))]
         outcome, cells, n_boxes = prove(space, maxsize, boxes=boxes)
         cell = None if cells is None else cells[0]
         return outcome, cell, None, None, n_boxes, None if outcome is not None else "time"
@@ -215,13 +196,14 @@ class Pairs:
         """
         changed = (self.cells != cell) & self.shared
         i = int(changed.sum(axis=1).argmin())
-        own = self.audited.near[i].copy()
+        near = self.audited.near[i].copy()
         moved = self.axes.features[changed[i]]
-        own[moved] = rows[0, moved]
+        near[moved] = rows[0, moved]
         kept = np.setdiff1d(np.arange(self.n), self.features)
-        rows[:, kept] = own[kept]
-        far = [self._are_apart(np.stack([own, row]), response, gap) for row in rows]
-        return np.stack([own, rows[far.index(True)]]) if any(far) else rows
+        rows[:, kept] = near[kept]
+        # A row that was given says more than one that was made.
+        far = [self._are_apart(np.stack([near, row]), response, gap) for row in rows]
+        return np.stack([near, rows[far.index(True)]]) if any(far) else rows
 
     def _of_fewer_changes(self, rows, response, gap):
         """Two rows, the second without changes that are not needed."""
@@ -232,7 +214,7 @@ class Pairs:
                 rows = fewer
         return rows
 
-    def _are_apart(self, rows, response, gap):
+    def _are_apart(self, rows, response, gap) -> bool:
         """Whether two rows are inside the domain, and their answers as is asked for."""
         inside = self.audited.inside
         if inside is not None and not inside.contains(rows).all():

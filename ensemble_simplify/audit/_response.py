@@ -21,17 +21,10 @@ RESPONSES = ("auto", "class", "proba", "value")
 
 
 class Response(NamedTuple):
-    """What is asked.
+    """What is asked."""
 
-    Attributes
-    ----------
-    kind : {"class", "proba", "value"}
-    column : int
-        The class whose probability counts; 0 of a value.
-    """
-
-    kind: str
-    column: int = 0
+    kind: str  # "class", "proba" or "value"
+    column: int = 0  # the class whose probability counts
 
     @classmethod
     def of(cls, audited, response, positive=None, *, rising=True):
@@ -61,16 +54,16 @@ class Response(NamedTuple):
                     f"positive={positive!r} names a class, but {name}(...) is a regressor. Leave "
                     "it out."
                 )
-            found = cls("value")
+            asked = cls("value")
         else:
-            found = cls("proba", class_of(classes.tolist(), positive))
-        if rising and rising_sums(audited.forest, found.column)[0] is None:
+            asked = cls("proba", class_of(classes.tolist(), positive))
+        if rising and rising_sums(audited.forest, asked.column)[0] is None:
             raise TypeError(
                 f"response={response!r} asks about numbers, but those of {name}(...) are neither "
                 "sums over its trees, nor a sigmoid or softmax of such sums. Ask about the class: "
                 "response='class'."
             )
-        return found
+        return asked
 
     @property
     def method(self):
@@ -117,17 +110,10 @@ def class_of(classes, label, parameter="positive"):
 
 
 class Question(NamedTuple):
-    """What is asked about rows: their class, or whether a number lies in a range.
-
-    Attributes
-    ----------
-    response : Response
-    range : tuple of two floats or None
-        Both ends belong to it; None: the classes are asked about.
-    """
+    """What is asked about rows: their class, or whether a number lies in a range."""
 
     response: Response
-    range: tuple[float, float] | None = None
+    range: tuple[float, float] | None = None  # both ends belong to it; None: the class is asked
 
     @classmethod
     def about(cls, response, low, high):

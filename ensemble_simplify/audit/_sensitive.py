@@ -102,7 +102,7 @@ class Sensitivity(HasEvidence):
     def __bool__(self):
         return self.sensitive is True
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         if self.sensitive is None:
             why = "at the limit" if self.reason == "time" else "within rounding of the gap"
@@ -119,7 +119,7 @@ class Sensitivity(HasEvidence):
         first, second = shown_answers(self.predictions)
         return f"Sensitivity({self._what()}: {first} becomes {second} by {steps}; {effort})"
 
-    def _what(self):
+    def _what(self) -> str:
         """What was asked, in words."""
         names = ", ".join(map(repr, self.features))
         if self.response == "class":

@@ -8,12 +8,12 @@ are built axis by axis, and a beginning is given up once no further axes can clo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
-from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Stopped, children
+from ensemble_simplify.grid import check_time, children
 
 # Roundings of the bounds stay below this part of the largest sum of leaf values.
 _ROUNDING = 1e-9
@@ -21,38 +21,19 @@ _ROUNDING = 1e-9
 _HALF_STEP = 2.0**-21
 
 
-def sets_of_axes(lines, cell, own, wanted, units, ends, n, deadline):
+def sets_of_axes(lines, cell, own, wanted, units, ends, n) -> Iterator[tuple[int, ...]]:
     """Sets of `n` units of axes whose values could flip the class, the likely ones first.
 
-    Parameters
-    ----------
-    lines : Lines
-        Of the forest.
-    cell : int32 array of shape (n_axes,)
-        Where the row lies.
-    own : int
-        Its class.
-    wanted : intp array
-        The classes that it may become.
-    units : list of intp arrays
-        The axes that may change, those of a unit together.
-    ends : pair of int32 arrays of shape (n_axes,)
-        The first and the last cell to which each axis may go.
-    n : int
-    deadline : float
-        On the clock of ``time.monotonic()``; `Stopped` is raised when it has passed.
-
-    Yields
-    ------
-    tuple of int
-        The first axes of `n` units. Sets that do not come are proven not to flip the class.
+    `lines` are of the forest, the row of class `own` lies in `cell`, and `wanted` are the classes
+    that it may become. Axes of a unit change together, and each may go to the cells between its two
+    `ends`. Yields the first axes of units; sets that do not come are proven not to flip the class.
     """
     first = [int(unit[0]) for unit in units]
     if lines.sums is None:
         # the vote is no sum, and nothing is known beforehand
         yield from combinations(first, n)
     elif n <= len(units) and len(wanted):
-        reach = _Reach(lines, cell, own, wanted, units, ends, n, deadline)
+        reach = _Reach(lines, cell, own, wanted, units, ends, n)
         for places in reach.sets():
             yield tuple(first[place] for place in places)
 
@@ -66,8 +47,8 @@ class _Reach:
     `lead` what has to be taken off.
     """
 
-    def __init__(self, lines, cell, own, wanted, units, ends, n, deadline):
-        self.n, self.n_axes, self.deadline = n, len(units), deadline
+    def __init__(self, lines, cell, own, wanted, units, ends, n):
+        self.n, self.n_axes = n, len(units)
         self.n_trees, self.n_rivals = len(lines.trees), len(wanted)
         sums = lines.sums
         leaf, self.tree, self.needed = self._found(lines.trees, cell, units, ends)
@@ -91,7 +72,7 @@ class _Reach:
         needed = np.full((len(tree), self.n), -1)
         found = []
         while node.size:
-            self._look_at_clock()
+            check_time()
             is_leaf = axis[node] < 0
             found.append((cut[node[is_leaf]], tree[is_leaf], needed[is_leaf]))
             node, tree, needed = node[~is_leaf], tree[~is_leaf], needed[~is_leaf]
@@ -120,10 +101,6 @@ class _Reach:
             margin[loses != sums.tie_upper] = -_HALF_STEP
         return margin
 
-    def _look_at_clock(self):
-        if monotonic() >= self.deadline:
-            raise Stopped
-
     def sets(self):
         """Tuples of `n` places."""
         fallen = np.zeros((self.n_trees, self.n_rivals))
@@ -135,7 +112,7 @@ class _Reach:
         `fallen` is how far the axes so far take the lead down in each tree, and `leaves` are those
         that these and `n` more of the open ones reach.
         """
-        self._look_at_clock()
+        check_time()
         falls = self._shares(open_, fallen, leaves, begun)
         missing = self.lead - fallen.sum(axis=0)
         order = np.argsort(-(falls - missing / n).max(axis=1), kind="stable")

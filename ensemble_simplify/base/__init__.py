@@ -1,11 +1,11 @@
 """What the estimators share: their ensemble, rows, trees, limits, intervals and plots.
 
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
-give, `tables` makes numbers of text and gaps, and `tree_mixins` is what estimators do with their
-tree. `limits` keeps limits of time and memory, `plots` is under all displays and `pages` under all
-that is written in HTML. `shares` reads shares as users write them, and has the intervals of those
-that were counted, `products` sums with the same roundings everywhere, and `_scikit_learn` imports
-private helpers.
+give and makes numbers of text and gaps, and `tree_mixins` is what estimators do with their tree.
+`limits` says what happens when a limit is reached, `plots` is under all displays and `pages` under
+all that is written in HTML. `shares` reads shares as users write them, has the intervals of those
+that were counted, and sums that round alike on every processor. `_scikit_learn` imports private
+helpers.
 """
 
 from ensemble_simplify.base._scikit_learn import (
@@ -23,7 +23,7 @@ from ensemble_simplify.base.ensemble import (
     answers_to_finer_rows,
     check_missing,
     check_readable,
-    checked_table,
+    checked_rows,
     comes_fitted,
     encoded,
     fit_or_unwrap,
@@ -42,7 +42,7 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify.base.pages import fragment, in_html, page
+from ensemble_simplify.base.pages import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.base.plots import (
     CurveDisplay,
     Display,
@@ -51,24 +51,30 @@ from ensemble_simplify.base.plots import (
     pyplot,
     shares_axis,
 )
-from ensemble_simplify.base.products import product
 from ensemble_simplify.base.rows import (
+    NOT_GIVEN,
+    Rows,
     check_column_names,
     check_weights,
     class_index,
+    differ,
     fitted_rows,
+    learned_rows,
     named_rows,
+    ordered_table,
     same_names,
+    validated,
+    with_gaps,
 )
 from ensemble_simplify.base.shares import (
     absolute_tolerance,
     binomial_interval,
     check_atol,
+    product,
     quantile_interval,
     r2,
     share_in_words,
 )
-from ensemble_simplify.base.tables import learned_rows, ordered_table, with_gaps
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
+    _check_y,
     _get_feature_names,
     _is_fitted,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "StrOptions",
     "_check_feature_names",
     "_check_sample_weight",
+    "_check_y",
     "_get_feature_names",
     "_is_fitted",
     "fit_context",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -10,13 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ensemble_simplify.base._scikit_learn import (
     HasMethods,
@@ -24,16 +20,17 @@ from ensemble_simplify.base._scikit_learn import (
     _is_fitted,
     safe_indexing,
 )
-from ensemble_simplify.base.limits import (
-    warn,
-)
+from ensemble_simplify.base.limits import warn
 from ensemble_simplify.base.rows import (
+    NOT_GIVEN,
+    Rows,
     _names_kept,
     class_index,
     fitted_rows,
+    ordered_table,
     same_names,
+    validated,
 )
-from ensemble_simplify.base.tables import ordered_table
 from ensemble_simplify.grid import read_domain, uncounted
 from ensemble_simplify.reading import (
     TableCodes,
@@ -48,9 +45,6 @@ from ensemble_simplify.reading import (
     unwrap,
 )
 
-# What scikit-learn's `validate_data` takes in place of labels where there are none to check.
-NOT_GIVEN = "no_validation"
-
 
 class Fittable(HasMethods):
     """The constraint of a parameter that is fitted, or comes fitted as a native booster does."""
@@ -58,17 +52,25 @@ class Fittable(HasMethods):
     def __init__(self):
         super().__init__(["fit", "predict"])
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val) -> bool:
         return is_booster(val) or super().is_satisfied_by(val)
 
 
-def comes_fitted(estimator):
+def comes_fitted(estimator) -> bool:
     """Whether an estimator is used as it is: a ``FrozenEstimator``, or a native booster."""
     return isinstance(estimator, FrozenEstimator) or is_booster(estimator)
 
 
 def fit_or_unwrap(
-    estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
+    estimator,
+    X,
+    y,
+    sample_weight=None,
+    *,
+    default=None,
+    random=None,
+    name="estimator",
+    counted=False,
 ):
     """Return a fitted ensemble, leaving the user's object as it was.
 
@@ -90,6 +92,8 @@ def fit_or_unwrap(
         Where every ``random_state=None`` of the copy to be fitted is drawn from, if given.
     name : str
         What errors call the estimator.
+    counted : bool
+        Whether the limit of time counts the fit.
 
     Raises
     ------
@@ -145,11 +149,11 @@ def fit_or_unwrap(
         params = sorted(fitted.get_params().items())
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
-    fitted = _fitted(fitted, X, y, sample_weight, name)
+    with nullcontext() if counted else uncounted():
+        fitted = _fitted(fitted, X, y, sample_weight, name)
     return fitted if codes is None else on_codes(codes, fitted)
 
 
-@uncounted()
 def _fitted(fitted, X, y, sample_weight, name):
     """An ensemble, fitted with weights if it takes such."""
     if sample_weight is None:
@@ -179,7 +183,7 @@ def _copied(estimator):
     return clone(estimator)
 
 
-def check_readable(estimator):
+def check_readable(estimator) -> None:
     """Refuse (TypeError) a frozen pipeline that cannot be read before its rows are looked at.
 
     They may be text, which the first transformer would turn into numbers; an error about the rows
@@ -190,51 +194,37 @@ def check_readable(estimator):
         n_features_of(inner)
 
 
-def checked_table(
+def checked_rows(
     estimator, X, y=NOT_GIVEN, *, dtype=(np.float64, np.float32), regression=False, reset=True
-):
-    """Rows and, if given, their labels, checked; rows that are not all numbers stay as they are.
+) -> tuple[Rows, Any]:
+    """Rows for an ensemble that takes tables, and their labels, checked; see `validated`.
 
-    These are for an ensemble that takes such tables; `encoded` makes numbers of them. Other rows
-    keep one of the `dtype`, or get the first. With `reset` they are training rows, else such as
-    these were.
+    Rows of numbers keep one of the `dtype`, or get the first; `encoded` makes numbers of others.
     """
-    if is_plain(X):
-        return validate_data(
-            estimator,
-            X,
-            y,
-            reset=reset,
-            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
-            ensure_all_finite=finiteness(estimator),
-            **({} if y is NOT_GIVEN else {"y_numeric": regression}),
-        )
-    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
-    if y is NOT_GIVEN:
-        return X
-    y = column_or_1d(y, dtype=np.float64 if regression else None, warn=True)
-    check_consistent_length(X, y)
-    return X, y
+    numbers = {"dtype": list(dtype) if isinstance(dtype, tuple) else dtype}
+    numbers["ensure_all_finite"] = finiteness(estimator)
+    checked, y = validated(estimator, X, y, regression=regression, reset=reset, **numbers)
+    rows = Rows.checked(X, checked)
+    if regression and rows.numbers is None and y is not NOT_GIVEN:
+        y = y.astype(np.float64)
+    return rows, y
 
 
-def encoded(estimator, model, rows, X):
-    """Numbers for training rows, once the ensemble is read; its table is kept in ``_table``.
-
-    `rows` are as the ensemble was fitted on them, `X` is what `checked_table` answered.
-    """
+def encoded(estimator, model, rows) -> Rows:
+    """Training rows with their numbers, once the ensemble is read; ``_table`` keeps its table."""
     table, names = model.table, getattr(estimator, "feature_names_in_", None)
     if table.names is not None and names is not None:
         table = replace(table, names=names)  # LightGBM's have underscores for spaces
-    table = table.scaled_like(X)
+    table = table.scaled_like(rows.given)
     estimator._table = table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator_)
-    if table.is_plain and is_plain(X):
-        return X
-    return table.read(X if table.is_plain else rows, [np.float64, np.float32])
+    if table.is_plain and rows.numbers is not None:
+        return rows
+    return replace(rows, numbers=table.read(rows.given, [np.float64, np.float32]))
 
 
-def promised_domain(estimator, model, X):
+def promised_domain(estimator, model, X) -> Any:
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
     It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
@@ -257,7 +247,7 @@ def promised_domain(estimator, model, X):
     return inside
 
 
-def promised_rows(estimator, X, dtype="float32"):
+def promised_rows(estimator, X, dtype="float32") -> tuple[np.ndarray, np.ndarray]:
     """Rows of some dtype, and which of them an estimator's promise is about, near rows or not.
 
     Those lie inside its domain, and come in the dtypes for which a pipeline was read.
@@ -269,7 +259,7 @@ def promised_rows(estimator, X, dtype="float32"):
     return X, inside & is_promised
 
 
-def unmoved_by_rounding(estimator, axes, models, X, promised, *, probabilities=False):
+def unmoved_by_rounding(estimator, axes, models, X, promised, *, probabilities=False) -> np.ndarray:
     """Which of the `promised` rows some models answer as they do once rounded to float32.
 
     With `probabilities`, these count as well. `X` are the rows as they were given. Only a number
@@ -294,24 +284,27 @@ def unmoved_by_rounding(estimator, axes, models, X, promised, *, probabilities=F
     return promised
 
 
-def answers_to_finer_rows(model, rows, X, promised=None, *, probabilities=False):
+def answers_to_finer_rows(
+    model, rows, promised=None, *, probabilities=False
+) -> tuple[np.ndarray, np.ndarray] | None:
     """What an ensemble answers to training rows as they were given, and rounded to float32.
 
     These are class indices, or numbers; with `probabilities`, class indices and the probabilities
-    of all classes, in columns. `rows` are for the ensemble, `X` is the same as numbers. None for an
-    ensemble that rounds rows to float32 itself. A warning tells of those of the `promised` rows
-    (bool array; None: all) that are answered otherwise.
+    of all classes, in columns. None for an ensemble that rounds rows to float32 itself. A warning
+    tells of those of the `promised` rows (bool array; None: all) that are answered otherwise.
     """
-    forest = model.forest
+    forest, X = model.forest, rows.numbers
     if not forest.is_finer:
         return None
     rounded = forest.predict_index(X)
-    given = model.ask_given(rows, X, fitted=True)
+    given = model.ask_given(rows.given, X, fitted=True)
     if forest.classes is not None:
         given = class_index(given, forest.classes)
     apart = given != rounded
     if probabilities:
-        given = np.column_stack([given, model.ask_given(rows, X, "predict_proba", fitted=True)])
+        given = np.column_stack(
+            [given, model.ask_given(rows.given, X, "predict_proba", fitted=True)]
+        )
         numbers = np.asarray(X).astype(np.float32).astype(np.float64)
         rounded = np.column_stack([rounded, model.answers(numbers, "predict_proba")])
         apart = (given != rounded).any(axis=1)
@@ -328,12 +321,12 @@ def answers_to_finer_rows(model, rows, X, promised=None, *, probabilities=False)
     return given, rounded
 
 
-def finiteness(estimator):
+def finiteness(estimator) -> Any:
     """What ``validate_data`` is told of missing values, by the ensemble of an estimator."""
     return "allow-nan" if takes_missing(estimator.estimator) else True
 
 
-def takes_missing(ensemble):
+def takes_missing(ensemble) -> bool:
     """Whether an ensemble (None: a forest) takes missing values, as far as its tags tell."""
     if isinstance(ensemble, type):
         raise TypeError(
@@ -346,7 +339,7 @@ def takes_missing(ensemble):
     return says_it_takes_gaps(ensemble) is not False
 
 
-def tags_of(estimator, name="estimator"):
+def tags_of(estimator, name="estimator") -> Any:
     """The tags of an estimator, frozen or not; TypeError for models in other formats."""
     inner = unwrap(estimator)
     if not hasattr(inner, "__sklearn_tags__"):
@@ -357,7 +350,7 @@ def tags_of(estimator, name="estimator"):
     return get_tags(inner)
 
 
-def check_missing(inside, model):
+def check_missing(inside, model) -> None:
     """Refuse (ValueError) a domain with missing values that an ensemble does not take.
 
     Its ``predict`` raises an error for a row that lacks what may be missing, or fills that in from
@@ -380,6 +373,7 @@ def check_missing(inside, model):
             "values in columns of categories. Leave them out of Domain(missing=...), and give "
             "what is missing a level of its own."
         )
+    # any row of the domain will do: what a model takes does not hang on the numbers beside gaps
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     try:
         model.answers(row)

@@ -39,12 +39,12 @@ class TimeLimitError(TimeoutError):
     """
 
 
-def deadline_after(time_limit):
+def deadline_after(time_limit) -> float:
     """The moment, by ``time.monotonic()``, at which `time_limit` seconds (None: never) are over."""
     return np.inf if time_limit is None else time.monotonic() + time_limit
 
 
-def warn(message, category=UserWarning):
+def warn(message, category=UserWarning) -> None:
     """Warn at the line, outside this package and scikit-learn, from which all this was called."""
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USER:
@@ -52,12 +52,12 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_out_of_time(message):
+def warn_out_of_time(message) -> None:
     """Say that a limit ended the search, and that what is returned is the best so far."""
     warn(message, ConvergenceWarning)
 
 
-def report(estimator, message):
+def report(estimator, message) -> None:
     """Print a line about the progress of an estimator, if it is verbose."""
     if estimator.verbose:
         print(f"[{type(estimator).__name__}] {message}", flush=True)
@@ -79,7 +79,7 @@ def all_or_nothing(fit):
     return wrapper
 
 
-def available_memory():
+def available_memory() -> int:
     """Free memory of this machine, in bytes (4 GiB where the system does not tell)."""
     limits = []
     meminfo = Path("/proc/meminfo")

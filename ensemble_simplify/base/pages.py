@@ -1,4 +1,4 @@
-"""What pages share: their style, text in HTML, fragments for notebooks and pages of their own.
+"""What pages share: elements of HTML, their style, fragments for notebooks and pages of their own.
 
 Fragments take colours and type from what is around them, so that they suit light and dark themes;
 only a page of its own says what is light and what is dark.
@@ -6,54 +6,71 @@ only a page of its own says what is light and what is dark.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from html import escape
-
-_STYLE = """
-.es{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
-font-size:15px;line-height:1.5;color:inherit;max-width:1120px;text-align:left}
-.es *{box-sizing:border-box}
-.es h1,.es h2,.es h3{color:inherit;font-weight:650;line-height:1.25;margin:1.7em 0 .5em}
-.es h1{font-size:1.7em;margin-top:.3em}.es h2,.es h3{font-size:1.15em}
-.es p{margin:.5em 0}.es .faint{opacity:.74}.es .small{font-size:.88em}
-.es .box{container-type:inline-size;overflow-x:auto}
-.es.es table{border-collapse:collapse;width:100%;margin:.6em 0;font-size:.92em;color:inherit;
-border:0;table-layout:auto}
-.es.es th,.es.es td{padding:.35em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.35);
-vertical-align:top;background:none;color:inherit;max-width:none;white-space:normal;
-text-align:right;font-variant-numeric:tabular-nums;font-weight:400}
-.es.es thead th{font-weight:650;vertical-align:bottom}
-.es.es th:first-child,.es.es .left{text-align:left}
-.es.es tbody tr,.es.es tbody tr:nth-child(odd),.es.es tbody tr:hover{background:none}
-.es.es tbody tr.chosen{background:rgba(0,114,178,.17)}.es.es tr.chosen th{font-weight:650}
-.es code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-font-size:.9em;background:rgba(128,128,128,.15);color:inherit;padding:.12em .35em;
-border-radius:4px;white-space:pre-wrap;overflow-wrap:anywhere}
-.es ul.plain{list-style:none;margin:.4em 0;padding:0}.es ul.plain li{margin:.3em 0}
-"""
-_PAGE = """
-:root{color-scheme:light dark}
-body{margin:0;padding:1.2rem;background:#fff;color:#1f2328}
-.es{margin:0 auto}
-@media (prefers-color-scheme:dark){body{background:#14181d;color:#e4e8ec}}
-"""
+from importlib.resources import files
 
 
-def in_html(text):
-    """Text for a page; numbers stay with their per cent."""
-    return escape(text).replace(" %", "&nbsp;%")
+class Html(str):
+    """Text that is HTML. All other text, such as a user's names, is escaped before it is shown."""
+
+    __slots__ = ()
 
 
-def fragment(title, content, style=""):
-    """Content below a title for notebooks, with the style that it needs beside the common one."""
-    return f'<style>{_STYLE}{style}</style><div class="es"><h3>{in_html(title)}</h3>{content}</div>'
+def in_html(content: str | Iterable) -> Html:
+    """Text, or texts one after the other, for a page; numbers stay with their per cent."""
+    if isinstance(content, Html):
+        return content
+    if isinstance(content, str):
+        # the letter, not the entity: pictures are XML, which knows none by this name
+        return Html(escape(content).replace(" %", "\N{NO-BREAK SPACE}%"))
+    return Html("".join(map(in_html, content)))
 
 
-def page(title, content, style=""):
-    """Content below a title as a page of its own."""
-    title = in_html(title)
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_PAGE}{_STYLE}{style}</style></head>"
-        f'<body><main class="es"><h1>{title}</h1>{content}</main></body></html>\n'
+def element(name: str, *content: str | Iterable, **attributes: object) -> Html:
+    """An element of HTML or SVG.
+
+    An underscore at the end of an attribute's name is left out, others are hyphens. Those that are
+    None are left out. Floats get one digit, as pixels and per cents need no more.
+    """
+    told = "".join(
+        f' {key.removesuffix("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
+    return Html(f"<{name}{told}>{in_html(content)}</{name}>")
+
+
+def _attribute(value):
+    return f"{value:.1f}" if isinstance(value, float) else escape(str(value))
+
+
+@cache
+def style_sheet(package: str, file: str) -> str:
+    """The text of a style sheet that stands beside the modules of a package."""
+    return files(package).joinpath(file).read_text(encoding="utf-8")
+
+
+def _style(*sheets):
+    # it holds no text of users, and quotes in it must stay
+    return element("style", Html("".join(sheets)))
+
+
+def fragment(title: str, content: Html, style: str = "") -> Html:
+    """Content below a title for notebooks, with the style that it needs beside the common one."""
+    below = element("div", element("h3", title), content, class_="es")
+    return in_html([_style(style_sheet(__package__, "fragment.css"), style), below])
+
+
+def page(title: str, content: Html, style: str = "") -> str:
+    """Content below a title as a page of its own."""
+    sheets = (style_sheet(__package__, name) for name in ("page.css", "fragment.css"))
+    head = element("head", _META, element("title", title), _style(*sheets, style))
+    body = element("body", element("main", element("h1", title), content, class_="es"))
+    return f"<!DOCTYPE html>{element('html', head, body, lang='en')}\n"
+
+
+_META = Html(
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+)

@@ -101,6 +101,7 @@ class CurveDisplay(Display):
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
 
+        # lw and linewidth are one wish, which would otherwise be given twice
         self.lines_, wanted = [], normalize_kwargs(wanted, Line2D)
 
         def draw(ax, x, y, **style):

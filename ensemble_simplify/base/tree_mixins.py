@@ -58,8 +58,8 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
             return tags
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         if self.estimator is not None:
-            own = tags_of(self.estimator).classifier_tags
-            tags.classifier_tags.multi_class = own is None or own.multi_class
+            theirs = tags_of(self.estimator).classifier_tags
+            tags.classifier_tags.multi_class = theirs is None or theirs.multi_class
         return tags
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

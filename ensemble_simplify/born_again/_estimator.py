@@ -387,7 +387,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         self.classes_ = forest.classes
         return class_index(y, self.classes_)
 
-    def _read_tolerance(self, model, rows, X, weight):
+    def _read_tolerance(self, model, rows, weight) -> Tolerance | None:
         self.atol_ = None
         if self.atol is None:
             return None
@@ -404,7 +404,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
                 "max_changes=None, or atol=None."
             )
         counted = weight > 0
-        answers = model.ask_given(rows, X, "predict_proba", fitted=True)
+        answers = model.ask_given(rows.given, rows.numbers, "predict_proba", fitted=True)
         self._deviation = absolute_tolerance("100%", answers[counted], weight[counted])
         self.atol_ = absolute_tolerance(self.atol, answers[counted], weight[counted])
         return Tolerance(self.atol_, labelled=True)

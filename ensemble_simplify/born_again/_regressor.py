@@ -286,13 +286,13 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     def _read_targets(self, y, forest):
         return np.asarray(y, dtype=np.float64)
 
-    def _read_tolerance(self, model, rows, X, weight):
+    def _read_tolerance(self, model, rows, weight) -> Tolerance | None:
         if model.forest.classes is not None:
             raise TypeError(
                 f"estimator={model.name}(...) is a classifier. Use BornAgainClassifier for it."
             )
         counted = weight > 0
-        answers = model.ask_given(rows, X, fitted=True)[counted]
+        answers = model.ask_given(rows.given, rows.numbers, fitted=True)[counted]
         self._deviation = absolute_tolerance("100%", answers, weight[counted])
         self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
         return Tolerance(self.atol_)

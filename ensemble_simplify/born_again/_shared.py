@@ -29,10 +29,9 @@ from ensemble_simplify.base import (
     check_atol,
     check_readable,
     check_weights,
-    checked_table,
+    checked_rows,
     encoded,
     fit_or_unwrap,
-    named_rows,
     promised_domain,
     promised_rows,
     report,
@@ -120,7 +119,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         """Targets as the tree is written with them."""
         raise NotImplementedError
 
-    def _read_tolerance(self, model, rows, X, weight):
+    def _read_tolerance(self, model, rows, weight):
         """What leaves may answer; None: the class of the ensemble."""
         raise NotImplementedError
 
@@ -153,38 +152,37 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         is_regressor = isinstance(self, RegressorMixin)
         check_readable(self.estimator)
         self._check()
-        given = X
-        X, y = checked_table(self, X, y, regression=is_regressor)
-        weight = check_weights(sample_weight, X)
+        rows, y = checked_rows(self, X, y, regression=is_regressor)
+        weight = check_weights(sample_weight, rows.given)
         rng = check_random_state(self.random_state)
-        rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            rows,
+            rows.given,
             y,
             None if sample_weight is None else weight,
             default=self._default(rng),
         )
-        read = self._read(rows, X, y, weight)
+        read = self._read(rows, y, weight)
         promise = EveryInput if self.max_changes is None else NearRows
         self._promise = promise.fit(self, read, rng)
         return self
 
-    def _read(self, rows, X, y, weight) -> Reading:
+    def _read(self, rows, y, weight) -> Reading:
         """Read the fitted ensemble, and its rows: as they were given, and as numbers."""
         begin = monotonic()
         is_regressor = isinstance(self, RegressorMixin)
         model = Model.of(
-            self.estimator_, voting=self.voting, classifier=not is_regressor, rows=rows
+            self.estimator_, voting=self.voting, classifier=not is_regressor, rows=rows.given
         )
         forest = model.forest
-        X = encoded(self, model, rows, X)
+        rows = encoded(self, model, rows)
+        X = rows.numbers
         targets = self._read_targets(y, forest)
         domain = promised_domain(self, model, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
-        self._tolerance = self._read_tolerance(model, rows, X, weight)
-        answers = answers_to_finer_rows(model, rows, X, counted, probabilities=self._is_labelled)
+        self._tolerance = self._read_tolerance(model, rows, weight)
+        answers = answers_to_finer_rows(model, rows, counted, probabilities=self._is_labelled)
         whole = problem = read_problem(forest, domain, tolerance=self._tolerance)
         if self.merge_thresholds:
             with limits(None if self.time_limit is None else begin + self.time_limit - monotonic()):

@@ -16,7 +16,7 @@ from ensemble_simplify.born_again.everywhere._grid import n_cells
 from ensemble_simplify.born_again.everywhere._planner import Problem
 from ensemble_simplify.born_again.everywhere._search import CellTree
 from ensemble_simplify.grid import FREE, Axes, leaf_boxes, leaves_of_cells
-from ensemble_simplify.reading import Forest, Model
+from ensemble_simplify.reading import Forest, Model, TreeCount
 
 # Leaves that no training row reaches get their probabilities from random points: at most so many
 # in a leaf,
@@ -146,7 +146,7 @@ def _own_probabilities(estimator, problem):
     It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean.
     """
     forest, axes, trees = problem.forest, problem.axes, problem.trees
-    if forest.vote.rule == "majority":
+    if isinstance(forest.vote.numbers, TreeCount):
         # the vote counts labels here, but the nodes of the trees hold probabilities
         forest = Model.of(estimator, check=False).forest
     if not forest.vote.averages_trees:
@@ -163,7 +163,7 @@ def _own_probabilities(estimator, problem):
             leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
             for tree in leaves:
                 proba[part] += forest.value.take(tree, axis=0)
-        return proba / forest.vote.scale
+        return proba / forest.vote.divisor
 
     return proba_of
 

@@ -2,9 +2,9 @@
 
 Each node pools all features and thresholds that split about equally well; a row on which they
 disagree goes both ways in part. `_estimator.py` is what users call, `_display.py` draws,
-`_text.py` writes the tree in words, `_module_tree.py` holds it as arrays. `_codes.py` turns values
-into ranks, `_growth.py` grows a tree on these, `_leaf_price.py` says how far it is pruned, and
-`_leaf_refit.py` refits its leaves. The kernels: `_scan.pxd` looks for the best cuts of a feature in
+`_module_tree.py` holds the tree as arrays and writes it in words. `_growth.py` turns values into
+ranks, grows a tree on these, and says how far it is pruned; `_leaf_refit.py` refits its leaves. The
+kernels: `_scan.pxd` looks for the best cuts of a feature in
 a node, `_grow.pyx` divides nodes, `_route.pyx` sends rows through the tree, and `_fractions.pxd` is
 the rule by which both divide a row.
 """

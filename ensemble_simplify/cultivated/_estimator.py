@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
@@ -16,7 +15,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Bunch, check_random_state, gen_even_slices
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,20 +24,24 @@ from ensemble_simplify.base import (
     StrOptions,
     all_or_nothing,
     check_weights,
-    deadline_after,
     fit_context,
     fitted_rows,
     learned_rows,
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.cultivated._codes import MAX_BINS
 from ensemble_simplify.cultivated._display import ModuleTreeDisplay
-from ensemble_simplify.cultivated._growth import Grower, quarter_of_sqrt
-from ensemble_simplify.cultivated._leaf_price import best_price, price_of_a_leaf
+from ensemble_simplify.cultivated._growth import (
+    MAX_BINS,
+    Grower,
+    best_price,
+    price_of_a_leaf,
+    quarter_of_sqrt,
+)
 from ensemble_simplify.cultivated._leaf_refit import refit_leaves, shares_of_leaves
+from ensemble_simplify.cultivated._module_tree import ModuleTree, TreeText
 from ensemble_simplify.cultivated._route import Router
-from ensemble_simplify.cultivated._text import TreeText
+from ensemble_simplify.grid import is_late, limited
 from ensemble_simplify.writing import one_line, plain
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
@@ -339,6 +341,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
@@ -359,35 +362,24 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         self : estimator
             The fitted estimator.
         """
-        deadline = deadline_after(self.time_limit)
         X, y, weight = self._check_training_rows(X, y, sample_weight)
         chosen = "exact" if len(X) <= EXACT_ROWS else "histogram"
         self.splitter_ = chosen if self.splitter == "auto" else self.splitter
         self._min_fraction = float(self.min_fraction)
-        self.ccp_alpha_ = self.ccp_alpha
-        if self.ccp_alpha == "auto":
-            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else price_of_a_leaf(y, weight)
-        least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
-        grower = self._grower()
-        tree, timed_out = grower.tree(X, y, weight, deadline, least_price)
-        if self.ccp_alpha == "cv":
-            random = check_random_state(self.random_state)
-            self.ccp_alpha_ = best_price(tree, grower, X, y, weight, random, deadline)
-            timed_out |= time.monotonic() >= deadline
-        tree = tree.pruned(self.ccp_alpha_)
+        tree, is_whole = self._grown_and_pruned(X, y, weight)
         is_small = self.max_leaf_nodes is not None or self.ccp_alpha != 0
         refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
         if refits:
             router = tree.router(self._min_fraction)
-            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs, deadline)
+            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs)
             tree = tree if values is None else tree.answering(values)
-            timed_out |= late
+            is_whole &= not late
         self.modules_ = tree
         self.calibration_scores_ = None
-        self.n_leaves_ = self.modules_.n_leaves
-        self.n_modules_ = self.modules_.n_modules
-        self.depth_ = int(self.modules_.depth.max())
-        if timed_out:
+        self.n_leaves_ = tree.n_leaves
+        self.n_modules_ = tree.n_modules
+        self.depth_ = int(tree.depth.max())
+        if not is_whole:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown"
                 f"{', pruned' if self.ccp_alpha == 'cv' else ''}"
@@ -401,10 +393,24 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         )
         return self
 
-    def _check_training_rows(self, X, y, sample_weight):
+    def _grown_and_pruned(self, X, y, weight) -> tuple[ModuleTree, bool]:
+        """The tree before its leaves are refitted, and whether time was enough for it."""
+        self.ccp_alpha_ = self.ccp_alpha
+        if self.ccp_alpha == "auto":
+            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else price_of_a_leaf(y, weight)
+        # Cross-validation tries all prices: no branch may be missing.
+        least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
+        grower = self._grower()
+        tree, late = grower.tree(X, y, weight, least_price)
+        if self.ccp_alpha == "cv":
+            random = check_random_state(self.random_state)
+            self.ccp_alpha_ = best_price(tree, grower, X, y, weight, random)
+            late |= is_late()
+        return tree.pruned(self.ccp_alpha_), not late
+
+    def _check_training_rows(self, X, y, sample_weight) -> tuple:
         """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
         X, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
-        check_classification_targets(y)
         self.classes_, y = np.unique(y, return_inverse=True)
         weight = check_weights(sample_weight, X, mean_one=True)
         used = weight > 0
@@ -412,7 +418,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             X, y, weight = X[used], y[used], weight[used]
         return X, y.astype(np.intp), weight
 
-    def _grower(self):
+    def _grower(self) -> Grower:
         """The parameters, for growing a tree."""
         k = self.k
         if k == "auto":
@@ -464,10 +470,10 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     # -- prediction ---------------------------------------------------------------------------
 
-    def _check_X(self, X):
+    def _check_X(self, X) -> np.ndarray:
         return fitted_rows(self, X, any_missing=True, dtype=np.float64)
 
-    def _share_out(self, function, X, *outputs):
+    def _share_out(self, function, X, *outputs) -> list:
         """Call a function of a router with slices of the rows; `outputs` are written in place."""
         router = self.modules_.router(self._min_fraction)
         n_tasks = min(effective_n_jobs(self.n_jobs) * 4, len(X) // ROWS_PER_TASK)
@@ -663,6 +669,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
                 f"classes {self.classes_.tolist()}. Calibrate on rows of these classes."
             )
         other = copy(self)
+        # The less probable the true class was, the more unlike the others the row is.
         of_row = np.searchsorted(self.classes_, y)
         other.calibration_scores_ = np.sort(1.0 - proba[np.arange(len(y)), of_row])
         return other
@@ -746,7 +753,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         check_is_fitted(self)
         return self.modules_.importances(self.n_features_in_)
 
-    def _text(self, feature_names, **how):
+    def _text(self, feature_names, **how) -> TreeText:
         """What writes the tree with these names."""
         check_is_fitted(self)
         if feature_names is None:
@@ -930,7 +937,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
         return ModuleTreeDisplay.from_estimator(self, ax=ax, **kwargs)
 
 
-def _margin(proba):
+def _margin(proba) -> np.ndarray:
     """Largest less second largest probability of every row."""
     if proba.shape[1] < 2:
         return np.ones(len(proba))
@@ -938,6 +945,6 @@ def _margin(proba):
     return best_two[:, 1] - best_two[:, 0]
 
 
-def _are_texts(classes):
+def _are_texts(classes) -> bool:
     """Whether the labels are strings."""
     return classes.dtype.kind in "UST" or (classes.dtype == object and isinstance(classes[0], str))

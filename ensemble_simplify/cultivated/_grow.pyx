@@ -23,9 +23,7 @@ from libc.math cimport fabs, sqrt
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport (
-    int32_t, intp_t, now, should_stop, uint8_t, uint16_t, uint64_t,
-)
+from ensemble_simplify._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint64_t
 from ensemble_simplify.cultivated._fractions cimport (
     MISSING_BIN, filled, left_part, lower_bound, smallest_fraction, upper_bound,
 )
@@ -33,7 +31,10 @@ from ensemble_simplify.cultivated._scan cimport (
     Candidate, FIRST_OF_CODE, Grower, LOCAL_ROW, OpenNode, OpenNodePointer, Workspace, code_of,
     gini_mass_of_node, scan_feature,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._sweep cimport TIE, same_value, sort_keys
+
+from ensemble_simplify.grid import carried
 
 cdef enum:
     BLOCK = 2048                    # rows whose shares are added up together
@@ -68,10 +69,10 @@ cdef class _Growing:
         if self.node != NULL:
             del self.node
 
-    def run(self, double deadline):
+    def run(self):
         """Grow all nodes that are open."""
         with nogil:
-            grow_nodes(self, deadline)
+            grow_nodes(self)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -633,7 +634,7 @@ cdef bint split_node(_Growing out, intp_t number) except -1 nogil:
     return True
 
 
-cdef int grow_nodes(_Growing out, double deadline) except -1 nogil:
+cdef int grow_nodes(_Growing out) except -1 nogil:
     # Without time, the nodes that are open become leaves. A branch looks at the clock first.
     cdef intp_t work = WORK_PER_CHECK if out.stack.back().depth else 0
     cdef intp_t number, n_options
@@ -647,7 +648,7 @@ cdef int grow_nodes(_Growing out, double deadline) except -1 nogil:
             work += out.node.n_rows * out.g.n_features + 1000
             if work > WORK_PER_CHECK and not out.stopped:
                 work = 0
-                out.stopped = should_stop(deadline)
+                out.stopped = should_stop()
             if not out.stopped and out.node.depth == out.branch_depth:
                 out.branch_root.push_back(out.node)
                 out.branch_place.push_back(number)
@@ -684,11 +685,11 @@ cdef list branches_of(_Growing top, const Grower& plan):
     return branches
 
 
-cdef int grow_branches(list branches, double deadline, n_jobs) except -1:
+cdef int grow_branches(list branches, n_jobs) except -1:
     cdef _Growing branch
     try:
         Parallel(n_jobs=n_jobs, require="sharedmem", batch_size=1)(
-            delayed(branch.run)(deadline) for branch in branches
+            delayed(carried(branch.run))() for branch in branches
         )
     except BaseException:
         for branch in branches:
@@ -763,7 +764,6 @@ def grow(
     double align,
     intp_t list_below,
     n_jobs,
-    double seconds,
 ):
     """Grow a tree of modules; the order of the nodes is pre-order.
 
@@ -776,7 +776,6 @@ def grow(
     cdef Grower plan
     cdef Grower* g = &plan
     cdef _Growing top, branch
-    cdef double deadline = now() + seconds
     cdef bint timed_out
     cdef intp_t j, branch_depth = -1
     g.n_samples, g.n_features, g.n_classes = y.shape[0], n_codes.shape[0], n_classes
@@ -800,11 +799,11 @@ def grow(
         branch_depth = (BRANCHES * n_threads - 1).bit_length()
     top = growing(plan, branch_depth)
     add_root(top)
-    top.run(deadline)
+    top.run()
     tree, timed_out = arrays_of(top), top.stopped
     branches = branches_of(top, plan)
     if branches:
-        grow_branches(branches, deadline, n_jobs)
+        grow_branches(branches, n_jobs)
         places = filled(np.empty(3 * len(branches), dtype=np.intp), top.branch_place.data())
         tree = joined(tree, places.reshape(-1, 3), [arrays_of(branch) for branch in branches])
         for branch in branches:

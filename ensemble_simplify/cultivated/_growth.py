@@ -1,21 +1,106 @@
-"""From rows to the tree before pruning: codes of the values, the table of `k`, the kernel."""
+"""From rows to a tree: codes of the values, the table of `k`, the kernel, and the price of a leaf.
+
+Codes are ranks among the distinct values of a feature, or bins. They mean what they mean on
+`grid.Axes` whose cut points are all observed values: ``x`` is at most the value numbered ``c`` if
+and only if its code is at most ``c``. They are not computed there for three reasons. Here the axis
+itself has to be found, and the sort that finds it yields the codes, while searching every value
+again takes three times as long. Missing values need a code. And thresholds stay observed float64
+values, without the float32 rounding that faithfulness to scikit-learn's trees asks of cut points.
+"""
 
 from __future__ import annotations
 
-import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import gen_even_slices
+from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.cultivated._codes import MAX_BINS, encode
 from ensemble_simplify.cultivated._grow import grow
 from ensemble_simplify.cultivated._module_tree import ModuleTree
+from ensemble_simplify.grid import is_late
+
+MISSING_BIN = 65535
+MAX_BINS = 65535  # codes 0..65534
+VALUES_PER_TASK = 2_000_000
 
 # A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
 FINER = 8.0
 FINEST = 1e-5  # after this it is grown whole
 MIN_WORK = 1_000_000  # rows times features; below this the whole tree is grown at once
+
+CV_FOLDS = 5
+CV_PRICES = 50  # most values that are compared
+# Of a leaf, for equally large classes: divided by the square root of the rows.
+PRICE = 0.005
+
+
+class CodedRows(NamedTuple):
+    """A training set in codes."""
+
+    # (n_features, n_samples) int32, -1 where the value is missing; for bins uint16, `MISSING_BIN`
+    codes: np.ndarray
+    n_codes: np.ndarray  # intp (n_features,)
+    values: np.ndarray  # (sum(n_codes),): distinct values of each feature, or the largest in a bin
+
+    def decode(self, feature, code):
+        """Values that codes of some features stand for."""
+        first = np.concatenate([[0], np.cumsum(self.n_codes)])
+        return self.values[first[feature] + code]
+
+
+def encode(X, weight, max_bins, n_jobs):
+    """Rank every value among the distinct values of its feature, as `CodedRows`.
+
+    A feature with more than `max_bins` distinct values (None: no bins) is cut into that many bins
+    of equal mass.
+    """
+    # Some columns at a time: many small ones are cheap together, large ones need memory.
+    n_tasks = min(X.shape[1], max(effective_n_jobs(n_jobs), X.size // VALUES_PER_TASK))
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(_encode)(np.ascontiguousarray(X[:, part].T), weight, max_bins)
+        for part in gen_even_slices(X.shape[1], n_tasks)
+    )
+    return CodedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _encode(columns, weight, max_bins):
+    """`encode` for a few features, which are the rows of `columns`."""
+    dtype, missing = (np.int32, -1) if max_bins is None else (np.uint16, MISSING_BIN)
+    order = np.argsort(columns, axis=1)  # missing values last
+    ranked = np.take_along_axis(columns, order, axis=1)
+    first = np.empty(columns.shape, dtype=bool)  # of equal values
+    first[:, 0] = ~np.isnan(ranked[:, 0])
+    first[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
+    n_codes = np.count_nonzero(first, axis=1)
+    values = np.split(ranked[first], np.cumsum(n_codes)[:-1])
+    codes = np.empty(columns.shape, dtype=dtype)
+    np.put_along_axis(codes, order, (np.cumsum(first, axis=1) - 1).astype(dtype), axis=1)
+    for j in np.flatnonzero(n_codes > (np.inf if max_bins is None else max_bins)):
+        values[j] = _bin_ends(ranked[j], weight[order[j]], max_bins)
+        n_codes[j] = len(values[j])
+        # the values are sorted already: bins are runs of them
+        n_known = np.count_nonzero(~np.isnan(ranked[j]))
+        last = np.searchsorted(ranked[j, :n_known], values[j], side="right")
+        runs = np.repeat(np.arange(n_codes[j], dtype=dtype), np.diff(last, prepend=0))
+        codes[j, order[j, :n_known]] = runs
+    codes[np.isnan(columns)] = missing
+    return codes, n_codes, np.concatenate(values)
+
+
+def _bin_ends(ranked, weight, max_bins) -> np.ndarray:
+    """Largest values of bins of about equal mass, for sorted values and their weights."""
+    mass = np.cumsum(weight)[: np.count_nonzero(~np.isnan(ranked))]
+    ends = np.searchsorted(mass, mass[-1] * np.arange(1, max_bins + 1) / max_bins)
+    return np.unique(ranked[np.minimum(ends, len(mass) - 1)])
+
+
+# -------------------------------------------------- growing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +118,7 @@ class Grower:
     n_jobs: int | None
     rules: dict
 
-    def tree(self, X, y, weight, deadline, least_price=0.0):
+    def tree(self, X, y, weight, least_price=0.0) -> tuple[ModuleTree, bool]:
         """The tree before pruning, and whether time was out before it was grown.
 
         Branches that do not pay where a leaf costs `least_price` may be missing.
@@ -57,7 +142,6 @@ class Grower:
                 # a sorted list is quicker than a histogram of mostly empty bins
                 list_below=max(2, int(codes.n_codes.mean()) // 2),
                 n_jobs=self.n_jobs,
-                seconds=deadline - time.monotonic(),
                 **self.rules,
             )
             timed_out = tree.pop("timed_out")
@@ -71,8 +155,8 @@ class Grower:
         while True:
             tree, timed_out = grown(least)
             tree = tree.best_first(self.max_leaf_nodes)
-            found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
-            if found or timed_out or least == 0:
+            is_same = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
+            if is_same or timed_out or least == 0:
                 return tree, timed_out
             least = least / FINER if least > FINEST else 0.0
 
@@ -83,6 +167,7 @@ def tabulate_k(k, mass):
         return np.empty(0), np.empty(0)
     if not callable(k):
         return np.array([mass]), np.array([float(k)])
+    # A function of the user's cannot be called in the kernel: a table of it can.
     grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
     table = np.array([float(k(m)) for m in grid])
     allowed = np.isfinite(table) & (table >= 0)
@@ -98,3 +183,51 @@ def tabulate_k(k, mass):
 def quarter_of_sqrt(mass):
     """The neighbourhoods of trees with few leaves."""
     return 0.25 * mass**0.5
+
+
+# -------------------------------------------------- pruning
+
+
+def price_of_a_leaf(y, weight):
+    """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity.
+
+    Where a class is rare, there is less impurity that a leaf could save.
+    """
+    share = np.bincount(y, weight) / weight.sum()
+    n_classes = np.count_nonzero(share)
+    if n_classes < 2:
+        return 0.0
+    impurity = (1.0 - np.square(share).sum()) / (1.0 - 1.0 / n_classes)
+    return float(PRICE / weight.sum() ** 0.5 * impurity**2)
+
+
+def best_price(tree, grower, X, y, weight, random) -> float:
+    """The price with the best accuracy on held-out folds; 0 if there is no time.
+
+    Those of the whole `tree` are tried on trees that `grower` grows on the other folds.
+    """
+    prices = np.unique(tree.pruning_path()[1])
+    # For each tree of the path a price at which it is best; the last one leaves only the root.
+    prices = np.append(np.sqrt(prices[:-1] * prices[1:]), prices[-1])
+    if len(prices) > CV_PRICES:
+        prices = prices[np.linspace(0, len(prices) - 1, CV_PRICES).astype(int)]
+    n_folds = min(CV_FOLDS, int(np.bincount(y).max()))
+    if n_folds < 2:
+        return 0.0
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random)
+    right = np.zeros(len(prices))
+    with warnings.catch_warnings():
+        # rare classes may be missing in a fold
+        warnings.filterwarnings("ignore", message="The least populated class")
+        parts = list(folds.split(X, y))
+    for train, test in parts:
+        of_fold, timed_out = grower.tree(X[train], y[train], weight[train])
+        if timed_out or is_late():
+            return 0.0
+        rows = np.ascontiguousarray(X[test])
+        for i, price in enumerate(prices):
+            proba = np.zeros((len(test), grower.n_classes))
+            of_fold.pruned(price).router(grower.rules["min_fraction"]).mean(rows, proba)
+            right[i] += weight[test] @ (proba.argmax(axis=1) == y[test])
+    # sums of weights that differ by rounding alone are equal
+    return float(prices[np.flatnonzero(right >= right.max() * (1 - 1e-12))[-1]])

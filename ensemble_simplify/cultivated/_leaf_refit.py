@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.parallel import Parallel, delayed
+
+from ensemble_simplify.grid import carried, is_late
 
 MOST_ROWS = 200_000  # of more, so many are drawn
 ROWS_PER_PART = 65_536  # rows whose leaves are added up together
@@ -22,10 +22,10 @@ def shares_of_leaves(router, X, leaves):
     return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
 
 
-def refit_leaves(tree, router, X, y, weight, n_jobs, deadline):
+def refit_leaves(tree, router, X, y, weight, n_jobs) -> tuple[np.ndarray | None, bool]:
     """Values of the leaves of a tree, by rows that `router` divides; None if time was out before.
 
-    Besides, whether the deadline came first.
+    Besides, whether time was out before they had settled.
     """
     if len(X) > MOST_ROWS:
         drawn = np.random.default_rng(0).choice(len(X), MOST_ROWS, replace=False)
@@ -34,7 +34,7 @@ def refit_leaves(tree, router, X, y, weight, n_jobs, deadline):
     X, leaves = np.ascontiguousarray(X), tree.leaves
 
     def part(start):
-        if time.monotonic() >= deadline:
+        if is_late():
             return None
         rows = slice(start, start + ROWS_PER_PART)
         member = shares_of_leaves(router, X[rows], leaves)
@@ -45,17 +45,17 @@ def refit_leaves(tree, router, X, y, weight, n_jobs, deadline):
 
     # Parts of one size whatever n_jobs is, added in their order: the sums are then the same.
     parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(part)(start) for start in range(0, len(X), ROWS_PER_PART)
+        delayed(carried(part))(start) for start in range(0, len(X), ROWS_PER_PART)
     )
     gram, target = 0, 0
     for sums in parts:
         if sums is None:
             return None, True
         gram, target = sums[0] + gram, sums[1] + target
-    return least_squares(gram, target, tree.value[leaves], deadline)
+    return least_squares(gram, target, tree.value[leaves])
 
 
-def least_squares(gram, target, shares, deadline):
+def least_squares(gram, target, shares) -> tuple[np.ndarray, bool]:
     """Least squares over values of leaves that are probabilities, drawn to the class shares.
 
     Minimises ``trace(V' G V) - 2 trace(V' T) + PRIOR_ROWS * |V - S|^2`` over matrices `V` whose
@@ -66,8 +66,8 @@ def least_squares(gram, target, shares, deadline):
 
     `gram`, sparse of shape (n_leaves, n_leaves), holds the weighted products of the fractions of
     the rows in two leaves, summed; `target`, of shape (n_leaves, n_classes), the weighted fractions
-    of the rows of each class. Returns the values, and whether the deadline, by
-    ``time.monotonic()``, came first.
+    of the rows of each class. Returns the values, and whether time was out
+    before they had settled.
 
     References
     ----------
@@ -79,13 +79,14 @@ def least_squares(gram, target, shares, deadline):
     values = ahead = shares
     momentum = 1.0
     for _ in range(MAX_STEPS):
-        if time.monotonic() >= deadline:
+        if is_late():
             return values, True
         step = target - gram @ ahead - PRIOR_ROWS * ahead
         new = onto_simplex(ahead + step / scale)
         change = new - values
         if np.abs(new - ahead).max() <= TOLERANCE:
             return new, False
+        # The step points uphill: momentum starts afresh.
         if np.sum(scale * (ahead - new) * change) > 0:
             momentum = 1.0
         following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2

@@ -8,13 +8,13 @@ one path from the root to a leaf needs.
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport intp_t, should_stop, uint8_t
+from ensemble_simplify._typedefs cimport intp_t, uint8_t
 from ensemble_simplify.cultivated._fractions cimport (
     filled, left_part, lower_bound, smallest_fraction,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 cdef enum:
     BLOCK = 512                     # rows routed together
@@ -150,7 +150,7 @@ cdef class Router:
             begin += BLOCK
             n_blocks += 1
             if n_blocks % BLOCKS_PER_CHECK == 0:
-                should_stop(INFINITY)
+                should_stop()  # all rows are routed, whatever the clock says
         return 0
 
     cdef int start(self, Walk* walk, intp_t begin, intp_t count) except -1 nogil:

@@ -311,8 +311,7 @@ class Evidence:
         need(is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
-        self.space, self.models = Space(document["region"], n), Models(models, uses, n)
-        self.models.pause = pause or (lambda: None)
+        self.space, self.models = Space(document["region"], n), Models(models, uses, n, pause)
         mix = self.proof.get("mix", ())
         need(min(mix, default=1) > 0, "proof: mix")
         self.claim, self.columns = Claim(claim, self.models, mix), [use["columns"] for use in uses]
@@ -673,7 +672,8 @@ class Use(NamedTuple):
     """A model as the claim uses it; nodes and steps are numbered through all uses.
 
     `result` is the step that gives the answer, `outputs` are those that give each class's
-    probability, and `labels` are the classes in JSON, None of a number.
+    probability, and `labels` are the classes in JSON, None of a number. `how` is what the model
+    makes of what its trees say, as it is told.
     """
 
     result: int
@@ -681,6 +681,7 @@ class Use(NamedTuple):
     labels: list | None
     sha256: str
     first_node: int
+    how: tuple
 
 
 class Models(Trees):
@@ -691,7 +692,8 @@ class Models(Trees):
     is None for a step that is no sum.
     """
 
-    def __init__(self, models, uses, n_columns):
+    def __init__(self, models, uses, n_columns, pause=None):
+        self.pause = pause or (lambda: None)
         nodes, values, given = [[] for _ in range(6)], [], []
         self.uses, self.tree_spares = [], []
         for use in uses:
@@ -715,7 +717,8 @@ class Models(Trees):
             self.tree_spares += [spare] * n_trees
             labels = model["classes"] and list(map(json.dumps, model["classes"]))
             outputs = [base + i for i in model["outputs"] or []]
-            self.uses.append(Use(base + model["result"], outputs, labels, model["sha256"], n))
+            how = n_trees, labels, steps, model["result"], model["outputs"]
+            self.uses.append(Use(base + model["result"], outputs, labels, model["sha256"], n, how))
         super().__init__(*nodes, n_columns)
         self.value = np.zeros((max(map(len, values)), len(self.left)))
         for value, use in zip(values, self.uses, strict=True):
@@ -792,7 +795,8 @@ class Models(Trees):
 
     def _find_twins(self):
         """Pair trees of the second use with those of the first that differ in values and columns
-        alone. `same`: both uses are of one model.
+        alone. `same`: both uses are of one model. `equal`: which twin nodes say the same; None
+        where the uses do not make the same of what their trees say, one after the other.
         """
         self.same, places, twins = False, {}, []
         if len(self.uses) == 2:
@@ -817,6 +821,11 @@ class Models(Trees):
         self.twin_nodes, size = (one, two), np.bincount(self.tree)[self.twins[0]]
         self.twin_starts = np.cumsum(size) - size
         self.moved = np.flatnonzero((self.on[one] != self.on[two]) & (self.left[one] >= 0))
+        half = self.shape[1] // 2
+        in_order = len(twins) == half and all(pair == (t, t + half) for t, pair in enumerate(twins))
+        self.equal = None
+        if in_order and len(self.uses) == 2 and self.uses[0].how == self.uses[1].how:
+            self.equal = (self.value[:, one] == self.value[:, two]).all(axis=0)
 
     # Boxes: which leaves are within reach, and what the steps make of these.
 
@@ -824,7 +833,8 @@ class Models(Trees):
         """Find the leaves that some point of each box reaches, and follow all steps.
 
         `ranges` has the smallest and the largest number of each step, or which classes it can say.
-        `aligned` says which twins end in the same leaf, wherever in the box, `alike` if all do.
+        `aligned` says which twins end in the same leaf, wherever in the box; `alike`, whether all
+        do, in leaves that say the same, of uses that make the same of it.
         """
         self.pause()
         n = low.shape[1]
@@ -840,7 +850,10 @@ class Models(Trees):
         self.aligned = np.ones((0, n), dtype=bool)
         if len(one):
             self.aligned = ~np.logical_or.reduceat(apart, self.twin_starts)
-        self.alike = self.aligned.all(axis=0) if self.same else np.zeros(n, dtype=bool)
+        self.alike = np.zeros(n, dtype=bool)
+        if self.equal is not None:
+            # the same numbers go through the same steps, and so are rounded alike
+            self.alike = self.aligned.all(axis=0) & ~found[one[~self.equal]].any(axis=0)
         self.ranges = []
         for i, step in enumerate(self.steps):
             self.ranges.append(self._follow(i, *step))

@@ -16,7 +16,7 @@ import sklearn
 
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence import checker
-from ensemble_simplify.evidence.partition import (
+from ensemble_simplify.evidence.boxes import (
     NoEvidence,
     is_refuted,
     numbers_of,
@@ -25,16 +25,16 @@ from ensemble_simplify.evidence.partition import (
 from ensemble_simplify.grid import FLOAT32_MAX, Stopped, check_time, last_double, limited, walk
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import (
-    Above,
+    Best,
+    Beyond,
     Chosen,
     Constant,
-    Largest,
+    LeafSum,
     Operation,
     Probability,
-    TreeSum,
+    code_of,
     counted,
     plain,
-    program_of,
 )
 
 FORMAT, VERSION = "ensemble_simplify.evidence", 1
@@ -154,7 +154,7 @@ def _digest(value):
 
 def model_in_json(model, forest):
     """A model as it was read: nodes, and the steps from leaves to answers."""
-    steps, program = [], program_of(forest, model.estimator)
+    steps, program = [], code_of(forest, model.estimator)
     result = _Steps(steps, program).step(program.result)
     outputs = None
     if program.outputs is not None:
@@ -238,7 +238,7 @@ class _Steps:
         """The place of a number or a label, with what it takes before it."""
         if isinstance(own, Constant):
             return self._add("constant", float(own.value))
-        if isinstance(own, TreeSum):
+        if isinstance(own, LeafSum):
             kind = self._type(own.single)
             return self._add("trees", own.start, own.stop, own.column, float(own.init), kind)
         if isinstance(own, Operation):
@@ -249,11 +249,11 @@ class _Steps:
                 self.labels[own.label] = self.step(self.program.labels[own.label])
             yes, no = float(own.yes), float(own.no)
             return self._add("chosen", self.labels[own.label], int(own.column), yes, no)
-        if isinstance(own, Above):
+        if isinstance(own, Beyond):
             number = self.step(own.number)
             at = [float(number) for number in own.at]
             return self._add("above", number, at, int(own.first), int(own.inclusive))
-        if isinstance(own, Largest):
+        if isinstance(own, Best):
             numbers = [self.step(number) for number in own.numbers]
             margin = float(self.program.margin)
             if own.softmax is not None:

@@ -20,6 +20,7 @@ from ensemble_simplify.base import (
     Fittable,
     Interval,
     PrunesItsEstimator,
+    Rows,
     StrOptions,
     absolute_tolerance,
     all_or_nothing,
@@ -27,12 +28,11 @@ from ensemble_simplify.base import (
     check_column_names,
     check_readable,
     check_weights,
-    checked_table,
+    checked_rows,
     class_index,
     encoded,
     fit_context,
     fit_or_unwrap,
-    named_rows,
     promised_domain,
     promised_rows,
     report,
@@ -350,13 +350,12 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             The fitted estimator.
         """
         self._check()
-        regression, given = self._is_of_values, X
-        X, y = checked_table(self, X, y, regression=regression)
-        weight = check_weights(sample_weight, X)
+        regression = self._is_of_values
+        rows, y = checked_rows(self, X, y, regression=regression)
+        weight = check_weights(sample_weight, rows.given)
         rng = check_random_state(self.random_state)
-        rows = named_rows(given, X)
         used, aside = self._set_aside(weight, rng)
-        fitted_on = rows if not aside.size else safe_indexing(rows, used)
+        fitted_on = rows.given if not aside.size else safe_indexing(rows.given, used)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
             fitted_on,
@@ -365,32 +364,32 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        model = Model.of(self.estimator_, classifier=not regression, rows=rows)
-        X = encoded(self, model, rows, X)
+        model = Model.of(self.estimator_, classifier=not regression, rows=rows.given)
+        rows = encoded(self, model, rows)
         self._take_answers(model, y)
         weights_can_be_written(self.estimator_)
-        more_rows, more = self._further(X_more, model)
-        domain = promised_domain(self, model, np.concatenate([X, more]))
+        more = self._further(X_more, model)
+        domain = promised_domain(self, model, np.concatenate([rows.numbers, more.numbers]))
         forest = model.finest if domain is None else domain.read(model.finest)
         self._axes = Axes.of(forest)
         self._leaves_of_tree = leaf_counts(forest)
 
         counted = used[weight[used] > 0]
-        promised = np.concatenate([X[counted], more])
+        promised = np.concatenate([rows.numbers[counted], more.numbers])
         cells = self._axes.encode_rows(promised).T
         self._cells = cells[distinct_rows(cells)[0]]
         # rows that are finer than cells are asked about as they were given
         finer = np.flatnonzero(self._is_finer(forest, promised))
         n = np.searchsorted(finer, len(counted))
         as_given = [
-            safe_indexing(rows, counted[finer[:n]]),
-            safe_indexing(more_rows, finer[n:] - len(counted)),
+            safe_indexing(rows.given, counted[finer[:n]]),
+            safe_indexing(more.given, finer[n:] - len(counted)),
         ]
         rng = np.random.default_rng(rng.randint(1 << 31))
         pruning = self._pruning(model, forest, domain, rng)
         self.atol_ = None
         if self.atol is not None:
-            answers = model.ask(safe_indexing(rows, counted), self._asks)
+            answers = model.ask(safe_indexing(rows.given, counted), self._asks)
             self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
         # reading counts, but is not interrupted
         elapsed = monotonic() - begin
@@ -401,7 +400,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 steps = pruning.for_classes(out_of_bag, partial(self._apart, model, as_given))
             else:
                 steps = pruning.for_numbers(self.atol_, self._asks)
-        self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
+        self._set_path(steps, model, as_given, safe_indexing(rows.given, aside), promised[finer])
         self._bound = pruning.bound
         self.n_points_ = pruning.n_points + len(finer)
         self._choose(self._within_tolerance())
@@ -493,10 +492,10 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         is_aside[rng.permutation(candidates)[:n_aside]] = True
         return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
-    def _further(self, X_more, model):
-        """Further rows of the promise as they were given, and as numbers."""
+    def _further(self, X_more, model) -> Rows:
+        """Further rows of the promise."""
         if X_more is None:
-            return np.empty((0, self.n_features_in_)), np.empty((0, self.n_features_in_))
+            return Rows(*[np.empty((0, self.n_features_in_))] * 2)
         check_column_names([self], X_more, "X_more")
         if not self._table.same_dtypes(X_more):
             raise ValueError(
@@ -508,7 +507,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             raise ValueError(
                 "X_more has missing values, but the ensemble takes none. Leave such rows out."
             )
-        return named_rows(X_more, more), more
+        return Rows.checked(X_more, more)
 
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
@@ -637,9 +636,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             Class labels, or values in regression.
         """
         check_is_fitted(self)
-        found = unwrap(self.pruned_estimator_).predict(self._rows(X))
-        # CatBoost answers several classes in a column
-        return found[:, 0] if found.ndim == 2 else found
+        return Model(unwrap(self.pruned_estimator_)).ask(self._rows(X))
 
     @available_if(_is_classifier)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -669,7 +666,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if self._takes_missing else True,
         )
-        return named_rows(X, checked) if self._table.is_plain else X
+        return Rows.checked(X, checked).given if self._table.is_plain else X
 
     def get_depth(self) -> int:
         """Depth of the deepest tree kept.

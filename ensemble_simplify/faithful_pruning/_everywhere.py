@@ -4,7 +4,7 @@ Points found once are looked around first: all single-feature changes of them, a
 rows, are walked along lines (`proof/_lines`), which finds very many more points in no time. Where
 that finds nothing, a complete search decides: over sums of functions of one feature
 (`proof/stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once
-(`proof/_joint`).
+(`grid/_joint`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import numpy as np
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import ROUNDS, telling_trees
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows, Votes
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.grid import JointSearch, Stopped
 from ensemble_simplify.proof import (
     JoinedTrees,
-    JointSearch,
     Space,
     TooMany,
     both_lead,

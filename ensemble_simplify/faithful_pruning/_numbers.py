@@ -3,7 +3,7 @@
 The numbers are the values of a regressor, or the probabilities of classes. Each tree adds something
 to them, or to the log-odds of two classes, so that the difference of both ensembles is a sum over
 trees again. `NumbersNear` walks the lines of rows for the points at which it is largest;
-`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`proof/_joint`).
+`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`grid/_joint`).
 Weights of trees come with one more entry at the end: what is added without any tree.
 """
 
@@ -20,6 +20,7 @@ from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._pairs import differing, minimal
 from ensemble_simplify.faithful_pruning._promise import reached_nodes
 from ensemble_simplify.grid import (
+    JointSearch,
     Stopped,
     check_time,
     distinct_rows,
@@ -27,7 +28,7 @@ from ensemble_simplify.grid import (
     is_late,
     paint_lines,
 )
-from ensemble_simplify.proof import JoinedPair, JoinedTrees, JointSearch, n_near, odds_apart, walks
+from ensemble_simplify.proof import JoinedPair, JoinedTrees, n_near, odds_apart, walks
 from ensemble_simplify.reading import Sums, tree_shares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -94,9 +95,9 @@ class Numbers:
             # the other probability is what is left
             self.value, self.start = sums.value[:, 1:], sums.start[1:]
         self.mass = None
-        if forest.classes is not None and vote.rule == "samme":
+        if forest.classes is not None and vote.is_of_votes:
             self.mass = np.abs(forest.value[forest.offsets[:-1], 0])
-        elif forest.classes is not None and vote.rule != "additive":
+        elif forest.classes is not None and not vote.is_boosted_sum:
             self.mass = np.array([share for share, _ in tree_shares(vote, forest.n_classes, 1.0)])
         self.tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         self.is_leaf = (forest.left < 0) & reached_nodes(forest)

@@ -80,7 +80,7 @@ class Votes:
 
     def __init__(self, forest):
         sums, vote = forest.sums, forest.vote
-        is_plain = vote.rule == "hard" or vote.is_mean_of_trees
+        is_plain = vote.counts_labels or vote.is_mean_of_trees
         largest = np.maximum.reduceat(np.abs(sums.value).max(axis=1), forest.offsets[:-1])
         # a power of two rounds nothing
         scale = 2.0 ** -np.ceil(np.log2(largest.max())) if largest.max() > HUGE else 1.0

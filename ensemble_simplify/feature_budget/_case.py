@@ -9,8 +9,7 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify.base import TimeLimitError, class_index
 from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
-from ensemble_simplify.feature_budget.pruning._loss import node_losses
-from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
+from ensemble_simplify.feature_budget.pruning._problem import PruningProblem, node_losses
 from ensemble_simplify.feature_budget.refit._writing import decide_among, voting_trees
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.reading import Forest, Model, out_of_sample, tree_estimators
@@ -18,32 +17,15 @@ from ensemble_simplify.reading import Forest, Model, out_of_sample, tree_estimat
 
 @dataclass(frozen=True, eq=False)
 class PruningCase:
-    """An ensemble and all its prunings.
+    """An ensemble and all its prunings."""
 
-    Attributes
-    ----------
-    estimator : fitted ensemble
-        What holds the trees, without steps before it.
-    forest : Forest
-        What was read of it, with the node values of the pruned trees.
-    read : Forest
-        The same with its own values.
-    problem : PruningProblem
-    target : ndarray of shape (n_rows,)
-        Class indices, or values for regression.
-    path : BudgetPath or None
-        None where the path is only followed as far as needed.
-    source : ndarray of intp
-        The user's column that each column of `forest` is made of; `problem` knows the user's alone.
-    """
-
-    estimator: object
-    forest: Forest
-    read: Forest
-    problem: PruningProblem
-    target: np.ndarray
-    path: BudgetPath | None
-    source: np.ndarray
+    estimator: object  # what holds the trees, without steps before it
+    forest: Forest  # what was read of it, with the node values of the pruned trees
+    read: Forest  # the same with its own values
+    problem: PruningProblem  # knows the user's columns alone
+    target: np.ndarray  # class indices, or values for regression
+    path: BudgetPath | None  # None: it is only followed as far as needed
+    source: np.ndarray  # the user's column that each column of `forest` is made of
 
     def kept(self, k, ties):
         """Splits kept by pruning `k` of the path; -1: all."""
@@ -195,7 +177,7 @@ def held_out_rows(estimator, n_rows):
     return np.ascontiguousarray(out.T).view(np.uint8)
 
 
-def is_grown_on(case):
+def is_grown_on(case) -> bool:
     """Whether the trees of a case were each grown on a sample of its rows.
 
     The leaves of the first tree count the rows that it was grown on.
@@ -212,7 +194,7 @@ def is_grown_on(case):
     return bool((counts[at_leaves] == nodes.n_node_samples[at_leaves]).all())
 
 
-def importance_ranking(case):
+def importance_ranking(case) -> np.ndarray:
     """Features by their mean decrease of impurity in an ensemble, the most important first."""
     total = np.zeros(case.forest.n_features)
     for tree, columns in tree_estimators(case.estimator):

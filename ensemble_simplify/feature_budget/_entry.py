@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
-from ensemble_simplify.base import comes_fitted, named_rows, ordered_table, safe_indexing
+from ensemble_simplify.base import comes_fitted, ordered_table, safe_indexing
 from ensemble_simplify.reading import (
     Table,
     TableCodes,
@@ -50,27 +50,13 @@ _SAMPLE = 50
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A fitted ensemble, and what is made of a table before its trees split it.
+    """A fitted ensemble, and what is made of a table before its trees split it."""
 
-    Attributes
-    ----------
-    whole : estimator
-        What takes the table: a pipeline, or the ensemble itself.
-    ensemble : estimator
-        What holds the trees.
-    transformers : Transformers or None
-        The steps before it.
-    table : Table
-        The table that it takes.
-    source : ndarray of intp
-        The user's column that each column is made of which the trees split.
-    """
-
-    whole: Any
-    ensemble: Any
-    transformers: Any
-    table: Table
-    source: np.ndarray
+    whole: Any  # what takes the table: a pipeline, or the ensemble itself
+    ensemble: Any  # what holds the trees
+    transformers: Any  # the steps before it; None: there are none
+    table: Table  # what it takes
+    source: np.ndarray  # the user's column that each column is made of which the trees split
 
     @classmethod
     def of(cls, fitted, rows=None):
@@ -97,11 +83,13 @@ class Entry:
             )
         return cls(whole, last, transformers, transformers.given, transformers.source)
 
-    def numbers(self, given, X):
-        """What the trees split, for rows as the user gave them, `X` once they are checked."""
+    def numbers(self, rows) -> np.ndarray:
+        """What the trees split, for `Rows` that were checked."""
         if self.transformers is not None:
-            return self.transformers.of_rows(named_rows(given, X))
-        return X if self.table.is_plain and is_plain(X) else self.table.read(X)
+            return self.transformers.of_rows(rows.given)
+        if self.table.is_plain and rows.numbers is not None:
+            return rows.numbers
+        return self.table.read(rows.given if rows.numbers is None else rows.numbers)
 
     def of_column(self, j, numbers):
         """The columns made of the user's column j, for some numbers (or codes) in it."""
@@ -147,7 +135,7 @@ def last_step(estimator):
     return estimator
 
 
-def check_prunable(estimator):
+def check_prunable(estimator) -> None:
     """Refuse ensembles whose error is no mean of errors of single trees; None is a forest."""
     last = None
     while estimator is not last:

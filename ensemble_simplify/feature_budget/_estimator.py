@@ -26,12 +26,11 @@ from ensemble_simplify.base import (
     StrOptions,
     all_or_nothing,
     check_weights,
-    checked_table,
+    checked_rows,
     class_index,
     comes_fitted,
     fit_context,
     fit_or_unwrap,
-    named_rows,
     report,
     share_in_words,
     warn,
@@ -52,16 +51,20 @@ from ensemble_simplify.feature_budget.pruning._choice import (
     ProgramSearch,
     Pruning,
 )
-from ensemble_simplify.feature_budget.pruning._scaling import in_units
-from ensemble_simplify.feature_budget.refit._contest import Contest
-from ensemble_simplify.feature_budget.refit._refit import CandidateSearch, best_vote, judge
+from ensemble_simplify.feature_budget.pruning._problem import in_units
+from ensemble_simplify.feature_budget.refit._refit import (
+    CandidateSearch,
+    Contest,
+    best_vote,
+    judge,
+)
 from ensemble_simplify.feature_budget.refit._writing import (
     decide_among,
     fetch_along_paths,
     voting_trees,
     write_pruned,
 )
-from ensemble_simplify.grid import limited, limits, uncounted
+from ensemble_simplify.grid import limited, limits, unlimited
 from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
@@ -366,8 +369,9 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             The fitted estimator.
         """
         self._check_options()
-        given, regression = X, self._is_of_values
-        X, y = checked_table(self, X, y, dtype=np.float64, regression=regression)
+        regression = self._is_of_values
+        rows, y = checked_rows(self, X, y, dtype=np.float64, regression=regression)
+        X = rows.given
         if not regression:
             check_classification_targets(y)
         # In units of their own, weights as small as 1e-300 count as any others.
@@ -377,16 +381,16 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             self.feature_costs, self.groups, self.group_costs, X.shape[1], names
         )
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        rows = named_rows(given, X)
         # An estimator of this package is pruned as the ensemble that it wraps.
-        fitted = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
-        entry = Entry.of(fitted, rows)
-        numbers = entry.numbers(given, X)
+        fitted = fit_or_unwrap(self.estimator, X, y, sample_weight, default=default)
+        entry = Entry.of(fitted, X)
+        numbers = entry.numbers(rows)
         known = y, weight, self.errors
         self._take(self._state(entry.ensemble, numbers, *known, source=entry.source), entry)
         self._describe()
         self._contest = self.candidates_ = self.candidate_ = None
         if self._may_refit():
+            X = X if rows.numbers is None else rows.numbers
             self._fit_candidates(numbers, X, y, sample_weight, weight)
         self._prune()
         return self
@@ -536,7 +540,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         winner = contest.judged[i]
         if winner.estimator is not self._case.estimator:
             # Its path is needed whole: `k` is a number on it.
-            with uncounted():
+            with unlimited():
                 self._take(*contest.entrant(i, self._state))
         self.candidate_ = i
         report(self, f"{winner.name} on {len(winner.features)} features")
@@ -567,7 +571,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
-    def _budget_in_cost(self) -> float | None:
+    def _budget_in_cost(self) -> Any:
         """`budget` in units of cost; None without one."""
         if isinstance(self.budget, str):
             return self._read_share() * self.unpruned_cost_
@@ -706,10 +710,10 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         if path is None or shared != path.shared:
             with limits(self.time_limit):
                 path = find_path(problem, shared=shared)
-        checked, y = self._checked(X, y)
-        weight = check_weights(sample_weight, checked)
+        rows, y = self._checked(X, y)
+        weight = check_weights(sample_weight, rows.given)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
-        leaf = self._forest.apply(self._entry.numbers(X, checked))
+        leaf = self._forest.apply(self._entry.numbers(rows))
         case = replace(self._case, path=path)
         return case.path_scores(
             leaf, target, weight, self._prices, ties=self.ties, drop=self.drop_trees
@@ -744,6 +748,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         """
         scores = self.path_scores(X, y, sample_weight)
         allowed = min(scores.unpruned_error, scores.errors[0]) + max_loss
+        # Errors are sums of floats: equal ones may differ in the last bits.
         slack = ROUNDING * scores.errors.max()
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
@@ -797,7 +802,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             True where the row uses the feature.
         """
         check_is_fitted(self, "pruned_estimator_")
-        leaf = self._forest.apply(self._entry.numbers(X, self._checked(X)))
+        leaf = self._forest.apply(self._entry.numbers(self._checked(X)[0]))
         return self._problem.acquired(leaf, self._pruning.keep)
 
     def feature_cost(self, X: ArrayLike) -> np.ndarray:
@@ -844,7 +849,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
-    def _checked(self, X, *y):
+    def _checked(self, X, *y) -> tuple:
         """Rows like those of the fit, and with labels, both; tables stay as they are."""
         regression = self._forest.classes is None
-        return checked_table(self, X, *y, dtype=np.float64, regression=regression, reset=False)
+        return checked_rows(self, X, *y, dtype=np.float64, regression=regression, reset=False)

@@ -15,20 +15,12 @@ from ensemble_simplify.writing import plain
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Resources that rows pay for: features, and groups of features.
+    """Resources that rows pay for: features, and groups of features."""
 
-    Attributes
-    ----------
-    price : ndarray of float64, shape (n_resources,)
-        All above zero.
-    resources : ndarray of int32, shape (n_features, 2)
-        Resource of each feature, and of its group; -1 where there is none to pay for.
-    names : list of str, length n_resources
-    """
-
-    price: np.ndarray
+    price: np.ndarray  # of each resource, above zero
+    # Of shape (n_features, 2): resources of a feature and of its group; -1: nothing to pay for.
     resources: np.ndarray
-    names: list
+    names: list  # of the resources
 
     @classmethod
     def read(cls, feature_costs, groups, group_costs, n_features, names=None):
@@ -92,7 +84,7 @@ class Prices:
             )
         return cls(np.array(prices), resources, labels)
 
-    def of_set(self, features):
+    def of_set(self, features) -> float:
         """What a row pays that uses all of these features."""
         used = np.unique(self.resources[features])
         return float(self.price[used[used >= 0]].sum())
@@ -111,7 +103,7 @@ class Prices:
             "group_costs": {g: float(self.price[g]) for g in groups} or None,
         }
 
-    def alone(self):
+    def alone(self) -> np.ndarray:
         """What each feature costs if it is the only one, its group included."""
         return np.array([self.of_set([k]) for k in range(len(self.resources))])
 
@@ -128,7 +120,7 @@ class Prices:
         return used
 
 
-def read_price(cost, name):
+def read_price(cost, name) -> float:
     """A price as a float; `name` is for the error."""
     if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
         raise ValueError(

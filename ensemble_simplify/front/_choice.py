@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ensemble_simplify.front._judged import Judged, agreement_of
+from ensemble_simplify.front._judged import Candidate, Judged, agreement_of
 from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import percent
 
@@ -44,18 +44,18 @@ class _Lead:
     doubt: float  # the standard error if one more row was unlike
 
     @property
-    def is_better(self):
+    def is_better(self) -> bool:
         """Whether it leads by rows or by classes, and does not fall behind in the other."""
         by_rows = self.all > CLEARLY * self.error and self.mixed >= 0
         by_classes = self.mixed > CLEARLY * self.mixed_error and self.all >= -self.error
         return bool(by_rows or by_classes)
 
-    def is_as_good(self, least):
+    def is_as_good(self, least) -> bool:
         """Whether it leads or is equal everywhere, and the rows are enough to tell."""
         everywhere = self.all >= 0 and (self.by_class >= 0).all()
         return bool(everywhere and self.doubt <= least)
 
-    def may_be_equal(self, least):
+    def may_be_equal(self, least) -> bool:
         """Whether the lead is within one standard error, and the rows are enough to tell."""
         alike = self.all <= self.error and (self.by_class <= self.class_error).all()
         return bool(alike and self.doubt <= IN_DOUBT * least)
@@ -86,6 +86,9 @@ class Comparison:
     def _set_units(self, n_rows):
         judged = self.judged
         if judged.is_classifier:
+            # rows with one answer of the model, to which the same candidates agree, are one unit:
+            # there are a few dozen in place of thousands of rows, and every draw of the bootstrap
+            # goes over all
             alike = np.array([c.predicted == judged.answers for c in self.candidates])
             firsts, self.unit_of = _patterns([judged.places, *(alike + 2 * self.measured)])
             self.values, self.measured = alike[:, firsts] * 1.0, self.measured[:, firsts]
@@ -113,8 +116,9 @@ class Comparison:
         units = np.flatnonzero(self.measured[i] & self.measured[j])
         return units, self.values[i, units] - self.values[j, units]
 
-    def lead(self, i, j, counts=None):
+    def lead(self, i, j, counts=None) -> _Lead:
         """How much more the candidate at place i agrees than the one at place j."""
+        # every draw asks for the same pairs
         if (i, j) not in self._pairs:
             self._pairs[i, j] = self._pair(i, j)
         units, lead = self._pairs[i, j]
@@ -129,6 +133,7 @@ class Comparison:
             means += [0.0, np.inf]
             if total > 0:
                 means[-2:] = weights @ more / total, np.sqrt(weights**2 @ square) / total
+        # a class without rows has no lead, and no doubt about it
         n_rows = np.maximum(n_rows, 1e-300)
         doubt = np.hypot(means[1], self._least_error(i, j))
         return _Lead(*means, more / n_rows, np.sqrt(square) / n_rows, doubt)
@@ -144,7 +149,7 @@ class Comparison:
             return part.sum(keepdims=True)
         return np.bincount(self.places[units], weights=part, minlength=len(self.weights))
 
-    def agreement(self, i, counts):
+    def agreement(self, i, counts) -> float:
         """Agreement of a candidate on rows that count as told; nan on none."""
         counts = counts * self.measured[i] * self.weights[self.places]
         return float(counts @ self.values[i] / counts.sum()) if counts.any() else np.nan
@@ -159,6 +164,7 @@ class _ScoreComparison(Comparison):
 
     def _set_units(self, n_rows):
         n_parts = min(_N_PARTS, n_rows)
+        # a fixed seed: which rows are together must depend on nothing but their number
         mixed = np.random.RandomState(0).permutation(n_rows)
         keys = self.judged.places if self.judged.is_classifier else self.judged.answers
         self.unit_of = np.empty(n_rows, dtype=np.intp)
@@ -188,12 +194,14 @@ class _ScoreComparison(Comparison):
             values = np.full(len(units), whole)
             if len(units) > 1:
                 parts = [score(rows & (self.unit_of != unit)) for unit in units]
+                # the jackknife: what a part is worth is how far the score falls without it
                 values += (len(units) - 1) * (whole - np.array(parts))
+            # their mean is the score, so that means of differences are differences of scores
             self._known[key] = values + (whole - values.mean())
         return self._known[key]
 
 
-def compared(candidates, judged):
+def compared(candidates, judged) -> Comparison:
     """Candidates side by side, by what decides."""
     return (Comparison if judged.score is None else _ScoreComparison)(candidates, judged)
 
@@ -229,7 +237,7 @@ class Choice:
     reason: str
 
 
-def choose_size(curve, judged):
+def choose_size(curve, judged) -> Candidate | None:
     """The tree of a curve over sizes that is worth its leaves.
 
     It is the smallest one to which no larger one is clearly better: by more than a point of
@@ -256,7 +264,7 @@ def choose_size(curve, judged):
     return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
 
 
-def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=("tree",)):
+def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=("tree",)) -> Choice:
     """The recommended tree, or scorecard, among those that may win.
 
     If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
@@ -304,7 +312,7 @@ def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=(
     )
 
 
-def nothing_found(kinds, max_leaves=None):
+def nothing_found(kinds, max_leaves=None) -> str:
     """The sentence that says so."""
     size = "" if max_leaves is None else f" of at most {leaves(max_leaves)}"
     words = {"tree": f"a tree{size}", "scorecard": "a scorecard"}
@@ -364,6 +372,7 @@ def corrected_agreement(
     for _ in range(N_SAMPLES):
         counts, is_out = comparison.draw(rng)
         chosen = _knee(comparison, steps, counts, least) if curve else None
+        # another size is another tree; methods are compared at the size that was chosen
         if chosen == knee:
             chosen = _decide(comparison, at, counts, favourite, least)[0]
         if chosen == best:
@@ -392,7 +401,7 @@ def _eligible(candidates, max_leaves):
     ]
 
 
-def step(judged):
+def step(judged) -> float:
     """What twice as many leaves must bring."""
     if judged.score is None:
         return POINT if judged.is_classifier else PART
@@ -410,6 +419,8 @@ def _knee(comparison, places, counts, least):
 
     def is_worth_it(i, j):
         lead = comparison.lead(j, i, counts)
+        # by doublings, since to a reader 8 leaves in place of 4 are as much more as 32 in place of
+        # 16
         doublings = np.log2(_size(trees[j]) / _size(trees[i]))
         return lead.mixed > max(min(lead.mixed_error, IN_DOUBT * least), doublings * least)
 
@@ -428,6 +439,7 @@ def _decide(comparison, places, counts, favourite, least):
         best = min(proven, key=lambda i: trees[i].n_leaves)
         return best, best, first
     leads = {i: comparison.lead(i, first, counts) for i in places if i != first}
+    # of several that are better, the one that leads most surely
     better = max(
         (i for i in leads if leads[i].is_better),
         key=lambda i: leads[i].mixed - leads[i].mixed_error,
@@ -445,6 +457,7 @@ def _decide(comparison, places, counts, favourite, least):
 
 
 def _favourite(places, trees, favourite):
+    # where the favourite failed, what anyone would try without this package
     for name in (favourite, "plain_tree"):
         found = [i for i in places if trees[i].name == name]
         if found:
@@ -477,7 +490,7 @@ def _reason(best, better, first, judged, others):
     return f"{made}No other {others} {by_what} (by more than {CLEARLY} standard errors)."
 
 
-def said(share, n_rows):
+def said(share, n_rows) -> str:
     """A share in per cent, with as many digits as the rows can tell."""
     text = percent(share, digits=int(n_rows >= 1000), brief=True)
     return text.replace(">", "more than").replace("<", "less than")

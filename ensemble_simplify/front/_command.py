@@ -6,7 +6,9 @@ import argparse
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +27,7 @@ class CannotRead(Exception):
     """A file cannot be read, or its columns do not go with the model; the text says why."""
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """Run ``python -m ensemble_simplify``, by default with the arguments of the command line.
 
     Returns 0 where all was done, and where what was asked holds; 1 where it does not hold; 2 after
@@ -38,7 +40,7 @@ def main(arguments=None):
         arguments.insert(0, "report")
     told = parser.parse_args(arguments)
     try:
-        return COMMANDS[told.command](told)
+        return COMMANDS[told.command].run(told)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
     except Exception:  # 1, with which Python ends, would say that something does not hold
@@ -216,15 +218,6 @@ def _check(told):
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.proven]
 
 
-COMMANDS = {
-    "report": _report,
-    "export": _export,
-    "verify": _verify,
-    "differences": _differences,
-    "check": _check,
-}
-
-
 def _simplified(told):
     """What `simplify` finds for a model and a table in files."""
     model = _model(told.model, trust=told.trust)
@@ -275,7 +268,7 @@ Without a command, "report" is meant.
 """
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_simplify",
         description="Make a fitted model small, write it as code, or compare two models.",
@@ -283,210 +276,26 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-
-    report = commands.add_parser(
-        "report",
-        help="make small trees of a model, measure them, and recommend one",
-        description="Make small trees of a model, measure them, and recommend one.",
-        epilog=_EXIT_CODES,
-    )
-    _add_model(report)
-    report.add_argument("data", type=Path, help="CSV file with a header")
-    _add_simplify(report)
-    report.add_argument("--html", type=Path, help="file for the report as a page")
-    report.add_argument(
-        "--save",
-        type=Path,
-        help="file for the recommended tree. If its name ends in .json, it holds the tree alone, "
-        "as text, otherwise the model, too",
-    )
-
-    export = commands.add_parser(
-        "export",
-        help="write the recommended tree, or the model itself, as code",
-        description="Write the recommended tree, or the model itself, as code. For a tree, "
-        "standard error says how far it follows the model.",
-        epilog=_EXIT_CODES,
-    )
-    _add_model(export)
-    export.add_argument(
-        "data",
-        type=Path,
-        nargs="?",
-        help="CSV file with a header. Not used with --tree. With --as-is, needed only if the model "
-        "does not know the types and levels of its columns",
-    )
-    whole = export.add_mutually_exclusive_group()
-    whole.add_argument(
-        "--as-is",
-        action="store_true",
-        help="write the model itself, an ensemble or a tree, with exactly its answers",
-    )
-    whole.add_argument(
-        "--tree", action="store_true", help="the model file holds a tree: write this tree"
-    )
-    export.add_argument(
-        "--language", choices=LANGUAGES, default="rules", help="(default: %(default)s)"
-    )
-    export.add_argument("--out", type=Path, help="file to write (default: standard output)")
-    export.add_argument(
-        "--probabilities", action="store_true", help="write probabilities in place of labels"
-    )
-    export.add_argument("--name", help="name of the function, or of the column in SQL")
-    export.add_argument("--table", help="in SQL, the table to select from")
-    export.add_argument(
-        "--keys",
-        type=lambda text: text.split(","),
-        help="with --as-is in SQL: columns to select beside the answer, separated by commas",
-    )
-    export.add_argument(
-        "--form",
-        choices=["tables", "nested"],
-        help="with --as-is in C or SQL: write nodes as a table or as nested tests (default: "
-        "tables in C, nested in SQL)",
-    )
-    export.add_argument(
-        "--precision",
-        choices=["exact", "int16"],
-        help="with --as-is in C or JSON: int16 rounds numbers to 16 bits, and says what that "
-        "changes (default: exact)",
-    )
-    export.add_argument("--decimals", type=int, help="in rules: digits after the decimal point")
-    _add_simplify(export)
-
-    changed = commands.add_parser(
-        "differences",
-        help="tell in rules on which rows of a table two models differ",
-        description="Tell in a few rules on which rows of a table two models differ.",
-        epilog="Exit codes: 0 they differ on no more than --max-share of the rows; 1 on more; 2 "
-        "bad input.",
-    )
-    _add_model(changed, and_another=True)
-    changed.add_argument("data", type=Path, help="CSV file with a header")
-    changed.add_argument("--target", help="column to leave out, such as the true labels")
-    changed.add_argument(
-        "--max-boxes", type=int, default=5, help="the most rules to print (default: %(default)s)"
-    )
-    changed.add_argument(
-        "--max-share",
-        type=_share,
-        default=0.0,
-        help="share of the rows, from 0 to 1, on which the models may differ (default: 0)",
-    )
-    changed.add_argument(
-        "--atol",
-        type=_tolerance,
-        help="in regression, values that are further apart than this differ: a number, or a share "
-        "such as 10%% of the standard deviation of the first model's values (default: the mean "
-        "distance)",
-    )
-    changed.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
-
-    compare = commands.add_parser(
-        "verify",
-        help="prove that two models answer alike, or find a row on which they do not",
-        description="Prove that two models answer alike, or find a row on which they do not.",
-        epilog="Exit codes: 0 proven; 1 there is a row on which they differ; 2 bad input, or "
-        "undecided when the time was up.",
-    )
-    _add_model(compare, and_another=True)
-    compare.add_argument(
-        "--data", type=Path, help="CSV file with a header: compare on these rows only"
-    )
-    compare.add_argument(
-        "--max-changes",
-        type=int,
-        help="with --data: compare at all points that differ from a row in at most this many "
-        "columns (default: 0, only the rows)",
-    )
-    compare.add_argument(
-        "--atol", type=float, help="compare numbers or probabilities within this tolerance"
-    )
-    compare.add_argument("--rtol", type=float, help="the same, as a share of the number")
-    _add_limit(compare)
-    compare.add_argument(
-        "--max-boxes",
-        type=int,
-        help="the most boxes of the feature space to look at: a limit that, unlike --time-limit, "
-        "is the same on every machine (default: none)",
-    )
-    compare.add_argument(
-        "--save",
-        type=Path,
-        help="file for evidence in JSON, which the command check reads: the models, and the proof "
-        "or the row on which they differ. The exit code is 2 if there is no such evidence",
-    )
-
-    check = commands.add_parser(
-        "check",
-        help="check a file of evidence that verify or an audit saved",
-        description="Check a file of evidence, without the code that made it, and say what it "
-        "proves.",
-        epilog="Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or "
-        "takes too long to check.",
-    )
-    check.add_argument("evidence", type=Path, help="file of evidence, .json or .json.gz")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(
+            name, help=command.help, description=command.description, epilog=command.epilog
+        )
+        for option, told in command.arguments:
+            added.add_argument(option, **told)
+        if command.choice:
+            group = added.add_mutually_exclusive_group()
+            for option, told in command.choice:
+                group.add_argument(option, **told)
     return parser
 
 
-def _add_model(parser, *, and_another=False):
-    parser.add_argument(
-        "model",
-        type=Path,
-        help="file of a fitted model, written by joblib, pickle, skops (.skops), "
-        "SimplifiedModel.save, export in JSON, ONNX (.onnx), LightGBM (.txt), XGBoost (.ubj, "
-        ".json) or CatBoost (.cbm)",
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="load a .skops file even if skops does not trust it"
-    )
-    if and_another:
-        parser.add_argument("model_b", type=Path, help="the other model")
+def _argument(name, told, kind=None, **options):
+    """What `add_argument` takes: a name, what the help says of it, its type, and other options."""
+    return name, {"help": told, **({"type": kind} if kind else {}), **options}
 
 
-def _add_simplify(parser):
-    """What `simplify` takes."""
-    parser.add_argument("--target", help="column that holds the true labels or values")
-    parser.add_argument(
-        "--more", type=Path, help="another CSV file: rows to learn from, but not to measure on"
-    )
-    parser.add_argument(
-        "--max-leaves",
-        type=int,
-        help="the most leaves of the tree (default: 4, 8, 16 and 32 are compared)",
-    )
-    parser.add_argument(
-        "--methods",
-        default="auto",
-        help='"auto", "all", or names separated by commas (default: auto)',
-    )
-    parser.add_argument(
-        "--kinds",
-        default="tree",
-        help="what can be recommended: tree, scorecard, or tree,scorecard (default: tree)",
-    )
-    parser.add_argument(
-        "--scoring", help="metric that decides which tree is best, such as balanced_accuracy"
-    )
-    parser.add_argument(
-        "--class-weight", choices=["balanced"], help="let all classes count alike, however rare"
-    )
-    parser.add_argument(
-        "--atol",
-        type=_tolerance,
-        default="10%",
-        help="in regression, how far from the model's value a promise may be: a number, or a share "
-        "of the standard deviation of the model's answers (default: 10%%)",
-    )
-    parser.add_argument(
-        "--min-agreement",
-        type=_share,
-        help="exit with 1, and export nothing, if the tree's agreement with the model is below "
-        "this number from 0 to 1 (in regression, its R2)",
-    )
-    parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
-    parser.add_argument("--verbose", action="store_true", help="show progress")
-    _add_limit(parser)
+def _flag(name, told):
+    return _argument(name, told, action="store_true")
 
 
 def _share(text):
@@ -505,8 +314,203 @@ def _tolerance(text):
         return text
 
 
-def _add_limit(parser):
-    parser.add_argument("--time-limit", type=float, help="seconds in all (default: none)")
+_TABLE = "CSV file with a header"
+_LIMIT = _argument("--time-limit", "seconds in all (default: none)", float)
+_SEED = _argument("--random-state", "seed (default: 0)", int, default=0)
+_MODEL = [
+    _argument(
+        "model",
+        "file of a fitted model, written by joblib, pickle, skops (.skops), SimplifiedModel.save, "
+        "export in JSON, ONNX (.onnx), LightGBM (.txt), XGBoost (.ubj, .json) or CatBoost (.cbm)",
+        Path,
+    ),
+    _flag("--trust", "load a .skops file even if skops does not trust it"),
+]
+_TWO_MODELS = [*_MODEL, _argument("model_b", "the other model", Path)]
+# What `simplify` takes.
+_SIMPLIFY = [
+    _argument("--target", "column that holds the true labels or values"),
+    _argument("--more", "another CSV file: rows to learn from, but not to measure on", Path),
+    _argument(
+        "--max-leaves", "the most leaves of the tree (default: 4, 8, 16 and 32 are compared)", int
+    ),
+    _argument(
+        "--methods", '"auto", "all", or names separated by commas (default: auto)', default="auto"
+    ),
+    _argument(
+        "--kinds",
+        "what can be recommended: tree, scorecard, or tree,scorecard (default: tree)",
+        default="tree",
+    ),
+    _argument("--scoring", "metric that decides which tree is best, such as balanced_accuracy"),
+    _argument("--class-weight", "let all classes count alike, however rare", choices=["balanced"]),
+    _argument(
+        "--atol",
+        "in regression, how far from the model's value a promise may be: a number, or a share of "
+        "the standard deviation of the model's answers (default: 10%%)",
+        _tolerance,
+        default="10%",
+    ),
+    _argument(
+        "--min-agreement",
+        "exit with 1, and export nothing, if the tree's agreement with the model is below this "
+        "number from 0 to 1 (in regression, its R2)",
+        _share,
+    ),
+    _SEED,
+    _flag("--verbose", "show progress"),
+    _LIMIT,
+]
+
+
+class _Command(NamedTuple):
+    """A command: what runs it, what the help says of it, and what it takes."""
+
+    run: Callable[[argparse.Namespace], int]
+    description: str
+    arguments: list
+    epilog: str = _EXIT_CODES
+    choice: tuple = ()  # arguments of which one can be given
+    brief: str = ""  # beside the name, where that is not the description
+
+    @property
+    def help(self):
+        """What stands beside its name."""
+        return self.brief or self.description[0].lower() + self.description[1:].removesuffix(".")
+
+
+COMMANDS = {
+    "report": _Command(
+        _report,
+        "Make small trees of a model, measure them, and recommend one.",
+        [
+            *_MODEL,
+            _argument("data", _TABLE, Path),
+            *_SIMPLIFY,
+            _argument("--html", "file for the report as a page", Path),
+            _argument(
+                "--save",
+                "file for the recommended tree. If its name ends in .json, it holds the tree "
+                "alone, as text, otherwise the model, too",
+                Path,
+            ),
+        ],
+    ),
+    "export": _Command(
+        _export,
+        "Write the recommended tree, or the model itself, as code. For a tree, standard error says "
+        "how far it follows the model.",
+        [
+            *_MODEL,
+            _argument(
+                "data",
+                f"{_TABLE}. Not used with --tree. With --as-is, needed only if the model does "
+                "not know the types and levels of its columns",
+                Path,
+                nargs="?",
+            ),
+            _argument("--language", "(default: %(default)s)", choices=LANGUAGES, default="rules"),
+            _argument("--out", "file to write (default: standard output)", Path),
+            _flag("--probabilities", "write probabilities in place of labels"),
+            _argument("--name", "name of the function, or of the column in SQL"),
+            _argument("--table", "in SQL, the table to select from"),
+            _argument(
+                "--keys",
+                "with --as-is in SQL: columns to select beside the answer, separated by commas",
+                lambda text: text.split(","),
+            ),
+            _argument(
+                "--form",
+                "with --as-is in C or SQL: write nodes as a table or as nested tests (default: "
+                "tables in C, nested in SQL)",
+                choices=["tables", "nested"],
+            ),
+            _argument(
+                "--precision",
+                "with --as-is in C or JSON: int16 rounds numbers to 16 bits, and says what that "
+                "changes (default: exact)",
+                choices=["exact", "int16"],
+            ),
+            _argument("--decimals", "in rules: digits after the decimal point", int),
+            *_SIMPLIFY,
+        ],
+        choice=(
+            _flag(
+                "--as-is", "write the model itself, an ensemble or a tree, with exactly its answers"
+            ),
+            _flag("--tree", "the model file holds a tree: write this tree"),
+        ),
+        brief="write the recommended tree, or the model itself, as code",
+    ),
+    "verify": _Command(
+        _verify,
+        "Prove that two models answer alike, or find a row on which they do not.",
+        [
+            *_TWO_MODELS,
+            _argument("--data", f"{_TABLE}: compare on these rows only", Path),
+            _argument(
+                "--max-changes",
+                "with --data: compare at all points that differ from a row in at most this many "
+                "columns (default: 0, only the rows)",
+                int,
+            ),
+            _argument("--atol", "compare numbers or probabilities within this tolerance", float),
+            _argument("--rtol", "the same, as a share of the number", float),
+            _LIMIT,
+            _argument(
+                "--max-boxes",
+                "the most boxes of the feature space to look at: a limit that, unlike "
+                "--time-limit, is the same on every machine (default: none)",
+                int,
+            ),
+            _argument(
+                "--save",
+                "file for evidence in JSON, which the command check reads: the models, and the "
+                "proof or the row on which they differ. The exit code is 2 if there is no such "
+                "evidence",
+                Path,
+            ),
+        ],
+        "Exit codes: 0 proven; 1 there is a row on which they differ; 2 bad input, or undecided "
+        "when the time was up.",
+    ),
+    "differences": _Command(
+        _differences,
+        "Tell in a few rules on which rows of a table two models differ.",
+        [
+            *_TWO_MODELS,
+            _argument("data", _TABLE, Path),
+            _argument("--target", "column to leave out, such as the true labels"),
+            _argument(
+                "--max-boxes", "the most rules to print (default: %(default)s)", int, default=5
+            ),
+            _argument(
+                "--max-share",
+                "share of the rows, from 0 to 1, on which the models may differ (default: 0)",
+                _share,
+                default=0.0,
+            ),
+            _argument(
+                "--atol",
+                "in regression, values that are further apart than this differ: a number, or a "
+                "share such as 10%% of the standard deviation of the first model's values "
+                "(default: the mean distance)",
+                _tolerance,
+            ),
+            _SEED,
+        ],
+        "Exit codes: 0 they differ on no more than --max-share of the rows; 1 on more; 2 bad "
+        "input.",
+    ),
+    "check": _Command(
+        _check,
+        "Check a file of evidence, without the code that made it, and say what it proves.",
+        [_argument("evidence", "file of evidence, .json or .json.gz", Path)],
+        "Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or takes too "
+        "long to check.",
+        brief="check a file of evidence that verify or an audit saved",
+    ),
+}
 
 
 # ------------------------------------------------------------------- files

@@ -224,12 +224,13 @@ def _room_for_few(ax, sizes):
     ax.set_xlim(low / 1.5, high * 1.5)
 
 
-def beside(sizes):
+def beside(sizes) -> np.ndarray:
     """Places of results on the axis: at their sizes, equal ones a little apart."""
     sizes = np.asarray(sizes, dtype=np.float64)
     places = sizes.copy()
     if len(sizes) == 0:
         return places
+    # in doublings, as the axis is: the same distance on the page at every size
     whole = _APART * max(np.log2(sizes.max() / sizes.min()), 3.0)
     for size in np.unique(sizes):
         own = np.flatnonzero(sizes == size)

@@ -6,10 +6,11 @@ They take the colour of the text around them, so that they can be seen on light 
 from __future__ import annotations
 
 import unicodedata
-from html import escape
 from itertools import pairwise
 
 import numpy as np
+
+from ensemble_simplify.base import Html, element
 
 # Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
@@ -30,7 +31,7 @@ _PAD, _BAR, _WIDEST, _MOST_LINES = 10, 58, 190, 3
 # ------------------------------------------------------------------- text
 
 
-def text_width(text, size=_TYPE, *, bold=False):
+def text_width(text, size=_TYPE, *, bold=False) -> float:
     """How wide a text is, in pixels, in a typeface that is wide."""
     return size * (1.16 if bold else 1.0) * sum(map(_letter, text))
 
@@ -43,7 +44,7 @@ def _letter(letter):
     return _CAPITAL if letter.isupper() else _USUAL
 
 
-def shortened(text, widest, *, bold=False):
+def shortened(text, widest, *, bold=False) -> str:
     """A text, or its beginning and an ellipsis."""
     if text_width(text, bold=bold) <= widest:
         return text
@@ -76,31 +77,84 @@ def _fits(text, widest):
     return text_width(text) <= widest
 
 
-def _text(x, y, text, *, size=_TYPE, anchor="", bold=False, faint=False):
-    style = f' text-anchor="{anchor}"' if anchor else ""
-    style += ' font-weight="600"' if bold else ""
-    style += ' opacity=".72"' if faint else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}"{style}>{escape(text)}</text>'
+# ------------------------------------------------------------------- shapes
+
+
+def _text(x, y, text, *, size=_TYPE, anchor=None, bold=False, faint=False):
+    return element(
+        "text",
+        text,
+        x=float(x),
+        y=float(y),
+        font_size=size,
+        text_anchor=anchor,
+        font_weight="600" if bold else None,
+        opacity=".72" if faint else None,
+    )
+
+
+def _line(*way, color="currentColor", opacity=None, width=None, dash=None):
+    """A line along a way: letters of SVG's paths and numbers of pixels."""
+    told = " ".join(step if isinstance(step, str) else f"{step:.1f}" for step in way)
+    return element(
+        "path",
+        d=told,
+        fill="none",
+        stroke=color,
+        stroke_opacity=opacity,
+        stroke_width=width,
+        stroke_dasharray=dash,
+    )
+
+
+def _box(x, y, width, height, *, fill="none", part=None, border=None, rx=None):
+    """A rectangle; `part` is how strong its colour is, `border` its edge."""
+    return element(
+        "rect",
+        x=float(x),
+        y=float(y),
+        width=float(width),
+        height=float(height),
+        rx=rx,
+        fill=fill,
+        fill_opacity=part,
+        stroke="currentColor" if border else None,
+        stroke_opacity=border,
+    )
+
+
+def _dot(x, y, radius, color, *told):
+    """A dot; its edge tells light colours from a light page."""
+    style = {"fill": color, "stroke": "currentColor", "stroke_opacity": ".5"}
+    return element("circle", *told, cx=float(x), cy=float(y), r=radius, **style)
 
 
 def _svg(width, height, title, parts, kind):
-    return (
-        f'<svg class="{kind}" role="img" aria-label="{escape(title)}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
-        f'fill="currentColor" xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>'
-        f"{''.join(parts)}</svg>"
+    width, height = f"{width:.0f}", f"{height:.0f}"
+    return element(
+        "svg",
+        element("title", title),
+        parts,
+        class_=kind,
+        role="img",
+        aria_label=title,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        fill="currentColor",
+        xmlns="http://www.w3.org/2000/svg",
     )
 
 
 # ------------------------------------------------------------------- tree
 
 
-def color_of(leaf):
+def color_of(leaf) -> str:
     """The colour of the class that a leaf answers; grey in regression."""
     return "#888888" if leaf.shares is None else COLORS[int(leaf.shares.argmax()) % len(COLORS)]
 
 
-def tree_svg(root, title):
+def tree_svg(root, title) -> tuple[Html, float]:
     """A tree from left to right, its leaves below each other, and the width of the drawing.
 
     Parameters
@@ -126,6 +180,8 @@ class _TreeDrawing:
 
     def __init__(self, root):
         self.parts, self.leaves = [], root.leaves()
+        # a column for each depth, as wide as its widest condition, so that all leaves and their
+        # figures stand below each other and can be compared
         columns = _columns(root)
         self.lefts, self.widths, x = [], [], 4.0
         for texts in columns:
@@ -156,47 +212,41 @@ class _TreeDrawing:
         ends = self.place(yes, depth + 1, top), self.place(no, depth + 1, below)
         middle, x, width = sum(ends) / 2, self.lefts[depth], self.widths[depth]
         lines = _broken(node.text, _WIDEST, _MOST_LINES)
-        own = 2 * _PAD + max(map(text_width, lines))
+        wide = 2 * _PAD + max(map(text_width, lines))
         links = []
         for word, child, end in zip(("yes", "no"), node.children, ends, strict=True):
             right = self.lefts[depth + 1] if child.children else self.at_leaves
             bend, turn = x + width, x + width + _CURVE
-            links.append(
-                f'<path d="M{x + own:.1f} {middle:.1f}H{bend:.1f}'
-                f"C{bend + _CURVE / 2:.1f} {middle:.1f} {bend + _CURVE / 2:.1f} {end:.1f} "
-                f'{turn:.1f} {end:.1f}H{right:.1f}" fill="none" stroke="currentColor" '
-                f'stroke-opacity=".32" stroke-width="{1.2 + 5 * child.part:.1f}"/>'
-                + _text(turn + 4, end - 5 - 2.5 * child.part, word, size=11, faint=True)
-            )
+            between = bend + _CURVE / 2
+            way = ["M", x + wide, middle, "H", bend]
+            way += ["C", between, middle, between, end, turn, end, "H", right]
+            links += [
+                _line(*way, opacity=".32", width=1.2 + 5 * child.part),
+                _text(turn + 4, end - 5 - 2.5 * child.part, word, size=11, faint=True),
+            ]
         height = _LINE * len(lines) + 9
-        box = (
-            f'<rect x="{x:.1f}" y="{middle - height / 2:.1f}" width="{own:.1f}" '
-            f'height="{height:.1f}" rx="6" fill="#888888" fill-opacity=".13" '
-            'stroke="currentColor" stroke-opacity=".45"/>'
-        )
+        style = {"fill": "#888888", "part": ".13", "border": ".45", "rx": 6}
+        box = _box(x, middle - height / 2, wide, height, **style)
         first = middle - _LINE * (len(lines) - 1) / 2 + 4.5
-        words = "".join(_text(x + _PAD, first + _LINE * i, line) for i, line in enumerate(lines))
-        told = f"<title>{escape(node.text)} ({node.support})</title>"
+        words = [_text(x + _PAD, first + _LINE * i, line) for i, line in enumerate(lines)]
+        told = element("title", f"{node.text} ({node.support})")
         # links lie below all boxes
         self.parts[begin:begin] = links
-        self.parts.append(f"<g>{told}{box}{words}</g>")
+        self.parts.append(element("g", told, box, words))
         return middle
 
     def _leaf(self, leaf, middle):
-        x, color, y = self.at_leaves, color_of(leaf), middle - 13
-        text = shortened(leaf.text, _WIDEST, bold=not leaf.n_hidden)
-        width = 16 + self.answer + _PAD
+        x, color, is_shown = self.at_leaves, color_of(leaf), not leaf.n_hidden
+        text = shortened(leaf.text, _WIDEST, bold=is_shown)
+        style = {"fill": color, "part": ".17", "border": ".35", "rx": 6}
         parts = [
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="26" rx="6" '
-            f'fill="{color}" fill-opacity=".17" stroke="currentColor" stroke-opacity=".35"/>',
-            f'<circle cx="{x + 12:.1f}" cy="{middle:.1f}" r="5" fill="{color}" '
-            'stroke="currentColor" stroke-opacity=".5"/>',
-            _text(x + 22, middle + 4.5, text, bold=not leaf.n_hidden),
+            element("title", f"{leaf.text} ({leaf.support})"),
+            _box(x, middle - 13, 16 + self.answer + _PAD, 26, **style),
+            _dot(x + 12, middle, 5, color),
+            _text(x + 22, middle + 4.5, text, bold=is_shown),
             _text(self.support_at, middle + 4.5, leaf.support, size=12, faint=True),
         ]
-        parts += self._bar(leaf, middle - 5)
-        told = escape(f"{leaf.text} ({leaf.support})")
-        self.parts.append(f"<g><title>{told}</title>{''.join(parts)}</g>")
+        self.parts.append(element("g", parts, self._bar(leaf, middle - 5)))
 
     def _bar(self, leaf, y):
         """The shares of the classes, or where the value lies among those of all leaves."""
@@ -206,25 +256,14 @@ class _TreeDrawing:
         if leaf.shares is None:
             spread = self.high - self.low
             at = 0.5 if not spread > 0 else (leaf.value - self.low) / spread
-            yield (
-                f'<path d="M{x:.1f} {y + 5:.1f}h{_BAR}" stroke="currentColor" '
-                'stroke-opacity=".35" stroke-width="2"/>'
-                f'<circle cx="{x + 4 + at * (_BAR - 8):.1f}" cy="{y + 5:.1f}" r="4.5" '
-                f'fill="{COLORS[0]}" stroke="currentColor" stroke-opacity=".5"/>'
-            )
+            yield _line("M", x, y + 5, "h", _BAR, opacity=".35", width=2)
+            yield _dot(x + 4 + at * (_BAR - 8), y + 5, 4.5, COLORS[0])
             return
         for place, share in enumerate(leaf.shares):
             if share * _BAR >= 0.5:
-                color = COLORS[place % len(COLORS)]
-                yield (
-                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{share * _BAR:.1f}" height="10" '
-                    f'fill="{color}"/>'
-                )
+                yield _box(x, y, share * _BAR, 10, fill=COLORS[place % len(COLORS)])
             x += share * _BAR
-        yield (
-            f'<rect x="{self.bar_at:.1f}" y="{y:.1f}" width="{_BAR}" height="10" fill="none" '
-            'stroke="currentColor" stroke-opacity=".4"/>'
-        )
+        yield _box(self.bar_at, y, _BAR, 10, border=".4")
 
 
 def _columns(root):
@@ -239,7 +278,7 @@ def _columns(root):
 # ------------------------------------------------------------------- curves
 
 
-def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
+def curve_svg(title, sizes, curves, level=None, chosen=None, written=str) -> Html:
     """Curves over numbers of leaves, each named at its right end.
 
     Parameters
@@ -258,7 +297,7 @@ def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
         How a height is written.
     """
     width, height, left, top, bottom = 430.0, 230.0, 54.0, 34.0, 190.0
-    heights = [h for _, own, _, _, ends in curves for h in [*own, *np.ravel(ends or [])]]
+    heights = [h for _, line, _, _, ends in curves for h in [*line, *np.ravel(ends or [])]]
     heights += [] if level is None else [level[1]]
     ticks = _ticks([h for h in heights if np.isfinite(h)])
     low, high = ticks[0], ticks[-1]
@@ -273,10 +312,7 @@ def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
 
     parts = [_text(8, 16, title, size=12, bold=True)]
     for tick in ticks:
-        parts.append(
-            f'<path d="M{left:.1f} {y_of(tick):.1f}H{right:.1f}" stroke="currentColor" '
-            'stroke-opacity=".15"/>'
-        )
+        parts.append(_line("M", left, y_of(tick), "H", right, opacity=".15"))
         parts.append(_text(left - 7, y_of(tick) + 4, written(tick), size=11, anchor="end"))
     for i, size in enumerate(sizes):
         mark = {"bold": True} if i == chosen else {}
@@ -285,35 +321,25 @@ def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
         _text((left + right) / 2, bottom + 33, "leaves", size=11, anchor="middle", faint=True)
     )
     if chosen is not None:
-        parts.append(
-            f'<path d="M{x_of(chosen):.1f} {top:.1f}V{bottom:.1f}" stroke="currentColor" '
-            'stroke-opacity=".55" stroke-dasharray="2 3"/>'
-        )
+        parts.append(_line("M", x_of(chosen), top, "V", bottom, opacity=".55", dash="2 3"))
     labels = []
-    for name, own, color, dashed, ends in curves:
-        at = [(x_of(i), y_of(h), h) for i, h in enumerate(own) if np.isfinite(h)]
+    for name, line, color, dashed, ends in curves:
+        at = [(x_of(i), y_of(h), h) for i, h in enumerate(line) if np.isfinite(h)]
         if not at:
             continue
         if ends is not None:
+            # along the lower ends and back along the upper ones
             edge = [(x_of(i), y_of(e[0])) for i, e in enumerate(ends)]
             edge += [(x_of(i), y_of(e[1])) for i, e in reversed(list(enumerate(ends)))]
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
-            parts.append(f'<polygon points="{points}" fill="{color}" fill-opacity=".16"/>')
-        line = "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in at)
-        dash = ' stroke-dasharray="5 4"' if dashed else ""
-        parts.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="2"{dash}/>')
-        parts += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}" stroke="currentColor" '
-            f'stroke-opacity=".5"><title>{escape(name)}: {escape(written(h))}</title></circle>'
-            for x, y, h in at
-        ]
+            parts.append(element("polygon", points=points, fill=color, fill_opacity=".16"))
+        way = [step for x, y, _ in at for step in ("L", x, y)]
+        parts.append(_line("M", *way[1:], color=color, width=2, dash="5 4" if dashed else None))
+        parts += [_dot(x, y, 4, color, element("title", f"{name}: {written(h)}")) for x, y, h in at]
         labels.append([at[-1][1], name])
     if level is not None:
         y = y_of(level[1])
-        parts.append(
-            f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="currentColor" '
-            'stroke-opacity=".7" stroke-width="1.2" stroke-dasharray="1 3"/>'
-        )
+        parts.append(_line("M", left, y, "H", right, opacity=".7", width=1.2, dash="1 3"))
         labels.append([y, level[0]])
     for y, name in apart(labels, 14.0, bottom):
         parts.append(_text(right + 8, y + 4, name, size=12))
@@ -323,11 +349,12 @@ def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
     return _svg(width, height, f"{title}, {curves[0][0]}. {said}", parts, "curve")
 
 
-def apart(labels, least, bottom):
+def apart(labels, least, bottom) -> list:
     """Labels, pairs of a height and a name, moved such that none covers another."""
     labels = sorted(labels)
     for before, label in pairwise(labels):
         label[0] = max(label[0], before[0] + least)
+    # what was pushed below the end is pushed up again, with all that it then meets
     limit = bottom
     for label in reversed(labels):
         label[0] = min(label[0], limit)
@@ -338,6 +365,7 @@ def apart(labels, least, bottom):
 def _ticks(heights):
     """Three to six round numbers that heights lie between."""
     low, high = (min(heights), max(heights)) if heights else (0.0, 1.0)
+    # curves that hardly differ must not look as if they did
     spread = max(high - low, 0.02)
     step = next(
         s * 10.0**e for e in range(-3, 12) for s in (1, 2, 5) if spread / (s * 10.0**e) <= 4

@@ -32,7 +32,7 @@ class Given:
     notes: list  # of str
 
 
-def checked_rows(model, X, y, X_more, random_state):
+def checked_rows(model, X, y, X_more, random_state) -> Given:
     """Rows, labels and the model's answers; fewer rows if there are very many."""
     if hasattr(model, "fit"):
         check_is_fitted(model)
@@ -115,6 +115,8 @@ def _answered(model, X, name, random_state):
         X = safe_indexing(X, kept)
         notes.append(f"{most:,} of the {n_rows:,} rows of {name} were used, drawn at random.")
     else:
+        # on its own training rows a forest is right by heart: what its trees answer to rows that
+        # they have not seen is compared instead
         known = out_of_bag(model, X)
     answers = Model(model).ask(X) if known is None else known[0]
     return (X, _one_output(model, answers), kept), notes, known is not None
@@ -163,6 +165,7 @@ def _stacked(X, X_more):
 
     X, X_more = X.copy(deep=False), X_more.copy(deep=False)
     for name, kind in X.dtypes.items():
+        # pandas would make objects of unlike categories, which the model may refuse
         if isinstance(kind, pd.CategoricalDtype) and X_more[name].dtype != kind:
             other = X_more[name].astype("category").cat.categories
             new = [level for level in other if level not in kind.categories]
@@ -171,13 +174,14 @@ def _stacked(X, X_more):
     return pd.concat([X, X_more], ignore_index=True)
 
 
-def folds(answers, y, n_judged, fraction, by_class, rng):
+def folds(answers, y, n_judged, fraction, by_class, rng) -> np.ndarray:
     """The fold in which each row is left out, alike in classes and answers; -1: in none.
 
     Of many rows, a part is held out once; of few, every row to judge by is in a fold.
     """
     fold_of = np.full(len(answers), -1, dtype=np.intp)
     n_folds = round(1 / fraction)
+    # mixed, then sorted by classes: every fold gets rows from all of them
     order, offset = rng.permutation(n_judged), rng.random_sample() / fraction
     if by_class:
         keys = [np.unique(answers[order], return_inverse=True)[1]]
@@ -222,14 +226,14 @@ def read_trees(model):
     return forest, ""
 
 
-def size_of(model, forest=None):
+def size_of(model, forest=None) -> tuple[int, int]:
     """Numbers of leaves and of trees of an ensemble; `forest`: what was read of it, or None."""
     model = model[-1] if isinstance(model, Pipeline) else model
     forest = Model.of(model, check=False).forest if forest is None else forest
     return int((forest.left < 0).sum()), forest.n_trees
 
 
-def short(text, width=240):
+def short(text, width=240) -> str:
     """A message in one line, cut between words."""
     text = one_line(text)
     return text if len(text) <= width else text[: width - 4].rsplit(" ", 1)[0] + " ..."

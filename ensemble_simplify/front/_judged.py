@@ -61,17 +61,17 @@ class Candidate:
     within: float | None = None
 
     @property
-    def noun(self):
+    def noun(self) -> str:
         """What it is, in a word, where it can be recommended."""
         return "scorecard" if self.is_card else "tree"
 
     @property
-    def in_size(self):
+    def in_size(self) -> str:
         """Its size in words."""
         return size_in_words(self.n_leaves, self.is_card)
 
     @cached_property
-    def rows(self):
+    def rows(self) -> np.ndarray:
         """Which rows it was measured on, as booleans."""
         if self.measured is None:
             return np.ones(len(self.predicted), dtype=bool)
@@ -123,22 +123,22 @@ class Judged:
         return np.unique(self.answers, return_inverse=True)
 
     @property
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """The labels that the model gives to the rows, sorted; none in regression."""
         return self._coded[0]
 
     @property
-    def places(self):
+    def places(self) -> np.ndarray:
         """Place of each row's answer among the labels; 0 in regression."""
         return self._coded[1]
 
     @cached_property
-    def shares(self):
+    def shares(self) -> np.ndarray:
         """Share of each label among the rows; one for all in regression."""
         return np.bincount(self.places) / len(self.places)
 
     @cached_property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """Weight of a row of each label."""
         given, labels = self.class_weight, self.labels.tolist()
         if given is None:
@@ -172,7 +172,7 @@ class Judged:
         return weights
 
     @property
-    def score_name(self):
+    def score_name(self) -> str:
         """What the score is called."""
         name = self.scoring if isinstance(self.scoring, str) else None
         return name or getattr(self.scoring, "__name__", "score")
@@ -197,6 +197,7 @@ class Judged:
                 warnings.simplefilter("ignore")  # of labels that a small part of the rows lacks
                 return float(scored(answers, predicted))
 
+        # tried at once: a score that needs probabilities is refused before anything is fitted
         try:
             best = score(self.answers, self.answers)
         except (TypeError, ValueError, AttributeError) as error:
@@ -250,6 +251,8 @@ def _named_score(name, labels, shares):
         return code
 
     def score(answers, predicted):
+        # a score is asked for many times: so about pairs of labels, with their numbers of rows as
+        # weights, and not about rows
         pairs = np.bincount(coded(answers) * (n_labels + 1) + coded(predicted))
         told, says = np.divmod(np.flatnonzero(pairs), n_labels + 1)
         return scorer(_Told(), says, told, sample_weight=pairs[pairs > 0])
@@ -260,7 +263,7 @@ def _named_score(name, labels, shares):
 # ------------------------------------------------------------------- figures
 
 
-def agreement_of(candidate, judged):
+def agreement_of(candidate, judged) -> float:
     """Agreement with the model: the share of rows, by their weights; the R2 in regression."""
     rows = candidate.rows
     if not judged.is_classifier:
@@ -270,7 +273,7 @@ def agreement_of(candidate, judged):
     return float(np.average(alike, weights=weights)) if weights.any() else np.nan
 
 
-def interval_of(candidate, judged, agreement=None):
+def interval_of(candidate, judged, agreement=None) -> tuple[float, float]:
     """Both ends of a 95 % interval of the agreement, or of `agreement` where it was corrected."""
     rows, measured = candidate.rows, agreement_of(candidate, judged)
     agreement = measured if agreement is None else agreement
@@ -278,6 +281,7 @@ def interval_of(candidate, judged, agreement=None):
         weights = judged.weights[judged.places[rows]]
         if not weights.any():
             return np.nan, np.nan
+        # rows of unequal weight tell as much as fewer rows of equal weight (Kish)
         n = weights.sum() ** 2 / np.sum(weights**2)
         low, high = binomial_interval(agreement * n, n)
         return float(low), float(high)
@@ -287,11 +291,12 @@ def interval_of(candidate, judged, agreement=None):
     for _ in range(_N_DRAWN):
         sample = rng.integers(n, size=n)
         drawn.append(r2(answers[sample], predicted[sample]))
+    # a corrected agreement has the interval of the measured one, moved
     low, high = np.quantile(drawn, [0.025, 0.975]) + (agreement - measured)
     return float(low), float(min(high, 1.0))
 
 
-def figures(candidate, judged):
+def figures(candidate, judged) -> dict:
     """What the table shows of a result: agreement with the model, and accuracy where `y` is known.
 
     Where answers are labels, ``class_agreement`` holds the share of the rows of each answer of the
@@ -319,7 +324,7 @@ def figures(candidate, judged):
     return measured
 
 
-def class_agreement(candidate, judged):
+def class_agreement(candidate, judged) -> dict:
     """Share of the rows of each of the model's answers that the candidate answers alike."""
     rows, found = candidate.rows, {}
     alike, places = candidate.predicted[rows] == judged.answers[rows], judged.places[rows]

@@ -80,19 +80,19 @@ class Task:
         self.is_classifier = is_classifier(self.model)
 
     @property
-    def promised(self):
+    def promised(self) -> str:
         """What a promise is of, in words."""
         if self.is_classifier:
             return "the model's answer"
         return f"a value within {self.atol:.6g} of the model's"
 
     @property
-    def tolerance(self):
+    def tolerance(self) -> dict:
         """The parameter of those that promise values."""
         return {} if self.is_classifier else {"atol": self.atol}
 
     @cached_property
-    def table(self):
+    def table(self) -> Table:
         """What the columns hold."""
         return Table.of_rows(self.X)
 
@@ -106,16 +106,16 @@ class Task:
         return self._trees[0]
 
     @property
-    def unreadable(self):
+    def unreadable(self) -> str:
         """Why the trees cannot be read."""
         return self._trees[1]
 
     @property
-    def n_folds(self):
+    def n_folds(self) -> int:
         """How often rows are left out."""
         return int(self.fold_of.max()) + 1
 
-    def without(self, fold):
+    def without(self, fold) -> Task:
         """The task without the rows of a fold."""
         rows = np.flatnonzero(self.fold_of != fold)
         y = None if self.y is None else self.y[rows[rows < len(self.y)]]
@@ -126,20 +126,22 @@ class Task:
             answers=self.answers[rows],
             fold_of=np.full(len(rows), -1, dtype=np.intp),
         )
+        # the same trees, and reading them can take seconds
         if "_trees" in vars(self):
             part._trees = self._trees
         return part
 
-    def of_size(self, max_leaves):
+    def of_size(self, max_leaves) -> Task:
         """The task with another number of leaves."""
         other = replace(self, max_leaves=int(max_leaves))
         vars(other).update({k: v for k, v in vars(self).items() if k in self._KEPT})
         return other
 
+    # what was read of the model and the table, whatever the size
     _KEPT = ("table", "_trees")
 
     @property
-    def domain(self):
+    def domain(self) -> Domain | None:
         """For which inputs promises are made: where a table has gaps, any column may have some."""
         asked = Model.unread(self.model)
         missing = self.table.gaps.seen | asked.table.may_miss()
@@ -148,7 +150,7 @@ class Task:
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property
-    def may_be_small(self):
+    def may_be_small(self) -> bool:
         """Whether a tree with all of the model's answers may be small enough to read.
 
         Its trees have few leaves, or the cells that their thresholds make are few.
@@ -161,7 +163,7 @@ class Task:
         return bool(np.log(n_cuts + 1.0).sum() <= np.log(MANY_CELLS))
 
     @property
-    def is_of_stumps(self):
+    def is_of_stumps(self) -> bool:
         """Whether each tree has at most one split, and the trees are not too many for a proof."""
         sizes = np.diff(self.forest.offsets)
         return sizes.max(initial=0) <= 3 and len(sizes) <= MANY_STUMPS
@@ -193,7 +195,7 @@ class Method:
     # what comes of it, where that can be recommended
     kind: str = "tree"
 
-    def lacks(self, task, *, asked_for=True):
+    def lacks(self, task, *, asked_for=True) -> str:
         """Why it does not go with a task; empty if it does."""
         needs = self.needs if asked_for else f"{self.needs} {self.by_default}"
         lacking = (NEEDS[need][0] for need in needs.split() if not NEEDS[need][1](task))
@@ -230,12 +232,12 @@ def _plain(task, X, labels, name):
     return [MethodResult(name, tree, (tree.get_n_leaves(), 1))]
 
 
-def plain_tree(task, seconds):
+def plain_tree(task, seconds) -> list[MethodResult]:
     """scikit-learn's own tree, fitted to the model's answers."""
     return _plain(task, task.X, task.answers, "plain_tree")
 
 
-def plain_tree_on_y(task, seconds):
+def plain_tree_on_y(task, seconds) -> list[MethodResult]:
     """scikit-learn's own tree, fitted to the labels, without the model."""
     return _plain(task, safe_indexing(task.X, np.arange(len(task.y))), task.y, "plain_tree_on_y")
 
@@ -243,7 +245,7 @@ def plain_tree_on_y(task, seconds):
 # ------------------------------------------------------------------- single trees of the package
 
 
-def representer(task, seconds):
+def representer(task, seconds) -> list[MethodResult]:
     """A tree grown on synthetic rows, too."""
     fitted = RepresenterTree(
         FrozenEstimator(task.model),
@@ -257,9 +259,10 @@ def representer(task, seconds):
     return [MethodResult("representer", fitted, (int(fitted.get_n_leaves()), 1))]
 
 
-def born_again(task, seconds):
+def born_again(task, seconds) -> list[MethodResult]:
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
+    # forecast first: a tree that nobody can read is not worth the minutes that it takes
     limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
     forecast = estimate(
         task.model, domain=task.domain, time_limit=limit, random_state=task.seed, **task.tolerance
@@ -299,13 +302,13 @@ def _many(forecast):
     return f"about {leaves:,.0f}" if leaves < 1e6 else f"about {leaves:.1g}"
 
 
-def born_again_1(task, seconds):
+def born_again_1(task, seconds) -> list[MethodResult]:
     """A tree that answers alike wherever one feature of a row changes, and a small one."""
     X, answers, whose = task.near()
     return _near(task, X, answers, seconds, 1, f"points {_one_change(whose)}")
 
 
-def born_again_0(task, seconds):
+def born_again_0(task, seconds) -> list[MethodResult]:
     """A tree that answers alike on the training rows, and a small one."""
     return _near(task, task.X, task.answers, seconds, 0, "different points of the training rows")
 
@@ -329,9 +332,11 @@ def _near(task, X, answers, seconds, max_changes, points):
             fitted,
             (int(fitted.n_leaves_), 1),
             f"{task.promised} at all {fitted.n_points_:,} {points}, proven",
+            # on the rows alone, the answers were counted, which says nothing of other inputs
             is_proven=max_changes > 0,
         )
     ]
+    # what keeps all answers is often too large: a smaller one of the same path keeps most
     if fitted.n_leaves_ > task.max_leaves:
         small = fitted.at(n_leaves=task.max_leaves)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
@@ -340,7 +345,7 @@ def _near(task, X, answers, seconds, max_changes, points):
     return found
 
 
-def genesim(task, seconds):
+def genesim(task, seconds) -> list[MethodResult]:
     """A tree bred from the model's own trees, to give its answers."""
     fitted = GenesimClassifier(
         [FrozenEstimator(task.model)],
@@ -351,7 +356,7 @@ def genesim(task, seconds):
     return [MethodResult("genesim", fitted, (int(fitted.n_leaves_), 1))]
 
 
-def cultivated(task, seconds):
+def cultivated(task, seconds) -> list[MethodResult]:
     """One tree whose nodes hold several splits, fitted to the model's answers."""
     fitted = CultivatedForestClassifier(
         max_leaf_nodes=task.max_leaves,
@@ -365,7 +370,7 @@ def cultivated(task, seconds):
 # ------------------------------------------------------------------- scorecards
 
 
-def scorecard(task, seconds):
+def scorecard(task, seconds) -> list[MethodResult]:
     """A sum of points, learned from synthetic rows, too."""
     kind = ScorecardClassifier if task.is_classifier else ScorecardRegressor
     fitted = kind(
@@ -379,7 +384,7 @@ def scorecard(task, seconds):
     return [card_result(fitted)]
 
 
-def card_result(fitted):
+def card_result(fitted) -> MethodResult:
     """A fitted scorecard as a result."""
     return MethodResult("scorecard", fitted, (fitted.card_.n_bins, 0))
 
@@ -387,8 +392,10 @@ def card_result(fitted):
 # ------------------------------------------------------------------- smaller ensembles
 
 
-def faithful(task, seconds):
+def faithful(task, seconds) -> list[MethodResult]:
     """Fewer of the model's trees, with new weights."""
+    # at every input where that can be proven soon; deeper trees would take too long, and are kept
+    # near the rows
     stumps = task.is_of_stumps
     X, answers, whose = (task.X, task.answers, "") if stumps else task.near()
     fitted = FaithfulPruner(
@@ -418,7 +425,7 @@ def _points(fitted):
     return f"{fitted.n_points_:,} points" if np.isfinite(fitted.n_points_) else "points"
 
 
-def feature_budget(task, seconds):
+def feature_budget(task, seconds) -> list[MethodResult]:
     """The model's trees pruned such that rows pay for fewer features."""
     fitted = FeatureBudgetPruner(
         FrozenEstimator(task.model),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 
-from ensemble_simplify.base import fragment, in_html, page
+from ensemble_simplify.base import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
-from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._report import (
     COLUMNS_OF_DIFFERENCES,
     WHAT_VOLUME_IS,
@@ -22,6 +19,7 @@ from ensemble_simplify.front._report import (
     how_judged,
     in_terms_of_simplify,
     interval,
+    next_steps,
     not_tried,
     noun_of,
     promises,
@@ -40,53 +38,8 @@ _RUNGS, _SMALLEST = range(300, 1101, 100), 0.85
 
 _LEVELS = {"follows": "#009e73", "partly": "#e69f00", "none": "#d55e00"}
 
-_STYLE = """
-.es .verdict{border-left:5px solid;padding:.55em 1em;margin:.8em 0;border-radius:4px;
-background:rgba(128,128,128,.11)}
-.es .verdict p{margin:.25em 0}.es .verdict strong{font-size:1.08em}
-.es .tiles{display:flex;flex-wrap:wrap;gap:.7em;margin:1em 0}
-.es .tiles>div{flex:1 1 10em;border:1px solid rgba(128,128,128,.4);border-radius:8px;
-padding:.5em .8em}
-.es .tiles dt{font-size:.85em;opacity:.74;font-weight:400}
-.es .tiles dd{margin:0}.es .tiles b{font-size:1.45em;font-weight:650;display:block;line-height:1.3}
-.es svg{max-width:100%;height:auto;display:block;font-family:inherit}
-.es .curves{display:flex;flex-wrap:wrap;gap:1em 2em}
-.es .curves svg{flex:1 1 430px;min-width:min(290px,100%);max-width:540px}
-.es .outline{display:none}.es .no-picture .outline{display:block}
-.es .outline,.es .outline ul{list-style:none;margin:0;padding:0}
-.es .outline li{position:relative;margin:0;padding:.16em 0 .16em 1.5em}
-.es .outline>li{padding-left:0}
-.es .outline ul{padding-left:.55em}
-.es .outline li li::before{content:"";position:absolute;left:0;top:0;width:1.15em;height:1em;
-border-left:1.5px solid rgba(128,128,128,.6);border-bottom:1.5px solid rgba(128,128,128,.6);
-border-bottom-left-radius:6px}
-.es .outline li li:not(:last-child)::after{content:"";position:absolute;left:0;top:0;bottom:0;
-border-left:1.5px solid rgba(128,128,128,.6)}
-.es .outline .side{opacity:.74;font-size:.85em;display:inline-block;min-width:1.9em}
-.es .outline .ask{border:1px solid rgba(128,128,128,.5);border-radius:5px;padding:.02em .45em;
-background:rgba(128,128,128,.12);overflow-wrap:anywhere}
-.es .outline .leaf{overflow-wrap:anywhere}.es .outline .small{display:inline-block}
-.es .outline .dot{display:inline-block;width:.75em;height:.75em;border-radius:50%;
-border:1px solid rgba(128,128,128,.9);margin-right:.4em}
-.es .bar{display:inline-flex;width:3.6em;height:.7em;margin:0 .5em;vertical-align:-.03em;
-border:1px solid rgba(128,128,128,.7);overflow:hidden}
-@container (max-width:620px){
-.es.es .cards thead{position:absolute;left:-9999px}
-.es.es .cards,.es.es .cards tbody,.es.es .cards tr,.es.es .cards th,.es.es .cards td{
-display:block;width:auto;text-align:left}
-.es.es .cards tr{padding:.45em .5em;border-bottom:1px solid rgba(128,128,128,.45)}
-.es.es .cards th,.es.es .cards td{border:0;padding:.04em 0}
-.es.es .cards td{display:inline-block;margin-right:1.1em}
-.es.es .cards td.left{display:block;margin:0}
-.es.es .cards tbody th{font-weight:650}
-.es.es .cards td:empty{display:none}
-.es.es .cards td::before{content:attr(data-label) ": ";opacity:.74}
-.es.es .sizes{font-size:.82em}.es.es .sizes th,.es.es .sizes td{padding:.3em .25em}
-.es .outline .bar{display:none}.es .outline .leaf b{margin-right:.4em}
-.es .outline li li{padding-left:.8em}.es .outline li li::before{width:.6em}
-.es .outline ul{padding-left:.15em}.es .outline .side{min-width:1.6em}}
-"""
-_STYLE += "".join(
+# Each drawing may need more room than another, and style sheets have no variables in conditions.
+_STYLE = style_sheet(__package__, "report.css") + "".join(
     f"@container (max-width:{rung}px){{.es .upto{rung} .picture{{display:none}}"
     f".es .upto{rung} .outline{{display:block}}}}\n"
     for rung in _RUNGS
@@ -96,58 +49,62 @@ _STYLE += "".join(
 # ------------------------------------------------------------------- pieces
 
 
-def _table(cells, heads, chosen, *, left=(), name="cards"):
+def _table(cells, heads, chosen, *, left=(), name="cards") -> Html:
     """A table whose first column names its rows, and which becomes a list where it is narrow."""
-    head = "".join(
-        f'<th scope="col"{" class=left" if text in left else ""}>{in_html(text)}</th>'
-        for text in heads
+
+    def side(head):
+        return "left" if head in left else None
+
+    rows = [
+        element(
+            "tr",
+            element("th", first, scope="row"),
+            # where the table is a list, each entry stands beside its heading; empty ones go
+            (
+                element("td", text, class_=side(head), data_label=head if text else None)
+                for text, head in zip(rest, heads[1:], strict=True)
+            ),
+            class_="chosen" if i == chosen else None,
+        )
+        for i, (first, *rest) in enumerate(cells)
+    ]
+    top = element("tr", (element("th", head, scope="col", class_=side(head)) for head in heads))
+    return _box(element("table", element("thead", top), element("tbody", rows), class_=name))
+
+
+def _box(content):
+    """What may be wider than the page: it scrolls by itself, and is what widths are measured of."""
+    return element("div", content, class_="box")
+
+
+def _faint(*content, name="span"):
+    return element(name, *content, class_="small faint")
+
+
+def _outline(node) -> Html:
+    """A node of a tree as nested lists, which suit any width."""
+    if not node.children:
+        return _leaf(node)
+    parts = (
+        element("li", element("span", word, class_="side"), " ", _outline(child))
+        for word, child in zip(("yes", "no"), node.children, strict=True)
     )
-    body = []
-    for i, (first, *rest) in enumerate(cells):
-        parts = [f'<th scope="row">{in_html(first)}</th>']
-        for text, label in zip(rest, heads[1:], strict=True):
-            side = ' class="left"' if label in left else ""
-            data = f' data-label="{escape(label)}"' if text else ""
-            parts.append(f"<td{side}{data}>{in_html(text)}</td>")
-        mark = ' class="chosen"' if i == chosen else ""
-        body.append(f"<tr{mark}>{''.join(parts)}</tr>")
-    return (
-        f'<div class="box"><table class="{name}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-
-
-def _outline(root):
-    """A tree as nested lists, which suit any width."""
-    if not root.children:
-        return f'<ul class="outline"><li>{_leaf(root)}</li></ul>'
-    return f'<ul class="outline"><li>{_split(root)}</li></ul>'
-
-
-def _split(node):
-    parts = []
-    for word, child in zip(("yes", "no"), node.children, strict=True):
-        below = _split(child) if child.children else _leaf(child)
-        parts.append(f'<li><span class="side">{word}</span> {below}</li>')
-    return f'<span class="ask">{in_html(node.text)}</span><ul>{"".join(parts)}</ul>'
+    return in_html([element("span", node.text, class_="ask"), element("ul", parts)])
 
 
 def _leaf(leaf):
     if leaf.n_hidden:
-        return f'<span class="leaf faint">{in_html(leaf.text)} ({in_html(leaf.support)})</span>'
-    bar = ""
+        return element("span", f"{leaf.text} ({leaf.support})", class_="leaf faint")
+    bar = " "
     if leaf.shares is not None:
-        bar = "".join(
-            f'<span style="width:{100 * part:.1f}%;background:{COLORS[i % len(COLORS)]}"></span>'
+        parts = (
+            element("span", style=f"width:{100 * part:.1f}%;background:{COLORS[i % len(COLORS)]}")
             for i, part in enumerate(leaf.shares)
             if part >= 0.005
         )
-        bar = f'<span class="bar" aria-hidden="true">{bar}</span>'
-    dot = f'<span class="dot" aria-hidden="true" style="background:{color_of(leaf)}"></span>'
-    return (
-        f'<span class="leaf">{dot}<b>{in_html(leaf.text)}</b>{bar or " "}'
-        f'<span class="small faint">{in_html(leaf.support)}</span></span>'
-    )
+        bar = element("span", parts, class_="bar", aria_hidden="true")
+    dot = element("span", class_="dot", aria_hidden="true", style=f"background:{color_of(leaf)}")
+    return element("span", dot, element("b", leaf.text), bar, _faint(leaf.support), class_="leaf")
 
 
 def _tree(named_tree, title):
@@ -156,16 +113,16 @@ def _tree(named_tree, title):
     is_whole = named_tree.nodes.n_leaves <= MOST_DRAWN
     drawing, width = tree_svg(root, title)
     rung = next((rung for rung in _RUNGS if is_whole and rung >= _SMALLEST * width), None)
-    picture, kind = f'<div class="picture">{drawing}</div>', f"upto{rung}"
-    if rung is None:
-        picture, kind = "", "no-picture"
-    return (
-        f'<div class="box"><div class="{kind}">{picture}{_outline(root)}</div></div>'
-        f'<p class="small faint">{in_html(what_leaves_say(named_tree))}</p>'
+    shown = [element("ul", element("li", _outline(root)), class_="outline")]
+    if rung is not None:
+        shown.insert(0, element("div", drawing, class_="picture"))
+    kind = "no-picture" if rung is None else f"upto{rung}"
+    return in_html(
+        [_box(element("div", shown, class_=kind)), _faint(what_leaves_say(named_tree), name="p")]
     )
 
 
-def tree_html(named_tree, title, about=""):
+def tree_html(named_tree, title, about="") -> Html:
     """A tree as a fragment for notebooks, with the style that it needs.
 
     Parameters
@@ -181,44 +138,39 @@ def tree_html(named_tree, title, about=""):
     -------
     html : str
     """
-    drawn = "" if named_tree is None else _tree(named_tree, title)
-    about = f"<p>{escape(about)}</p>" if about else ""
-    return fragment(title, about + drawn, _STYLE)
+    shown = [element("p", about)] if about else []
+    if named_tree is not None:
+        shown.append(_tree(named_tree, title))
+    return fragment(title, in_html(shown), _STYLE)
 
 
 # ------------------------------------------------------------------- report
 
 
 def _tiles(found):
-    """The figures that matter most."""
+    """The figures that matter most, each with what it is and what it is to be compared with."""
     verdict, row, model = found.verdict, best_row(found), found.table[0]
     by_class, noun = found.is_classifier, noun_of(found)
-    tiles = [
-        (
-            "agreement with the model",
-            share(verdict.agreement, by_class),
-            f"interval {interval(verdict, by_class)}",
-        )
-    ]
+    agreement = share(verdict.agreement, by_class)
+    tiles = [("agreement with the model", agreement, f"interval {interval(verdict, by_class)}")]
     if np.isfinite(verdict.tree_accuracy):
         what = f"accuracy of the {noun}" if by_class else f"R² of the {noun}"
-        own = share(verdict.model_accuracy, by_class)
-        tiles.append((what, share(verdict.tree_accuracy, by_class), f"the model has {own}"))
+        of_model = f"the model has {share(verdict.model_accuracy, by_class)}"
+        tiles.append((what, share(verdict.tree_accuracy, by_class), of_model))
     if verdict.majority > 0:
         told = percent(verdict.majority, brief=True)
         tiles.append((f"agreement without a {noun}", told, "by the most frequent answer alone"))
+    beside = f"in one {noun}"
     if model.leaves:
         trees = "1 tree" if model.trees == 1 else f"{model.trees:,} trees"
-        own = f"the model has {model.leaves:,}{' leaves' if best_is_card(found) else ''} in {trees}"
-        tiles.append(("size", size_of_row(row), own))
-    else:
-        tiles.append(("size", size_of_row(row), f"in one {noun}"))
-    told = "".join(
-        f"<div><dt>{escape(what)}</dt><dd><b>{in_html(value)}</b>"
-        f'<span class="small faint">{in_html(more)}</span></dd></div>'
+        unit = " leaves" if best_is_card(found) else ""
+        beside = f"the model has {model.leaves:,}{unit} in {trees}"
+    tiles.append(("size", size_of_row(row), beside))
+    told = (
+        element("div", element("dt", what), element("dd", element("b", value), _faint(more)))
         for what, value, more in tiles
     )
-    return f'<dl class="tiles">{told}</dl>'
+    return element("dl", told, class_="tiles")
 
 
 def _curves(found):
@@ -242,73 +194,74 @@ def _curves(found):
         what = "accuracy" if by_class else "R² of y"
         tree = ("representer", accuracy, COLORS[2], False, None)
         drawn.append(curve_svg(what, sizes, [tree], level=level, **options))
-    return f'<div class="curves">{"".join(drawn)}</div>'
+    return element("div", drawn, class_="curves")
 
 
 def _content(found, level):
-    def heading(text):
-        return f"<h{level}>{in_html(text)}</h{level}>"
+    """The report below its title, headings being of a level; in the order of the text."""
+    row = best_row(found)
+    shown = [_verdict(found, row)]
+    shown += [element("p", in_terms_of_simplify(note)) for note in found.notes[:2]]
 
-    verdict, row = found.verdict, best_row(found)
-    color = _LEVELS.get(verdict.level, "#888888")
-    reason = f"<p>{in_html(found.reason)}</p>" if row is not None else ""
-    first, end, more = verdict.text.partition(". ")
-    parts = [
-        f'<div class="verdict" style="border-left-color:{color}">'
-        f"<p><strong>{in_html(first + end)}</strong>{in_html(more)}</p>{reason}</div>"
-    ]
-    parts += [f"<p>{in_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
+    def section(title, *content):
+        shown.extend([element(f"h{level}", title), *content])
+
     if row is not None:
-        parts.append(_tiles(found))
-        tree, card = found.best_model.named_tree, found.best_model.named_card
-        if card is not None:
-            parts += [heading(heading_of_tree(found)), card_content(card)]
-        elif tree is not None:
-            title = heading_of_tree(found)
-            parts += [heading(title), _tree(tree, title)]
+        shown.append(_tiles(found))
+        title, best = heading_of_tree(found), found.best_model
+        if best.named_card is not None:
+            section(title, card_content(best.named_card))
+        elif best.named_tree is not None:
+            section(title, _tree(best.named_tree, title))
         if (told := differences_told(found)) is not None:
-            parts.append(heading(heading_of_differences(found)))
-            parts.append(f"<p>{in_html(told.summary('The two'))}</p>")
+            section(heading_of_differences(found), element("p", told.summary("The two")))
             if told.rules:
                 cells = [rule.cells() for rule in told]
-                parts.append(_table(cells, COLUMNS_OF_DIFFERENCES, None))
-                parts.append(f'<p class="small faint">{WHAT_VOLUME_IS}</p>')
+                shown += [_table(cells, COLUMNS_OF_DIFFERENCES, None)]
+                shown += [_faint(WHAT_VOLUME_IS, name="p")]
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [[write(point) for _, write in heads] for point in found.curve]
         best = next((i for i, point in enumerate(found.curve) if point.is_best), None)
-        parts += [heading("Trees of several sizes"), _curves(found)]
-        parts.append(_table(cells, [head for head, _ in heads], best, name="sizes"))
+        table = _table(cells, [head for head, _ in heads], best, name="sizes")
+        section("Trees of several sizes", _curves(found), table)
     heads = columns_of_methods(found)
     rows = [row for row in found.table if row.is_measured]
     cells = [[row.name, *(write(row) for _, write, _ in heads)] for row in rows]
     best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
     names = ["method", *(head for head, _, _ in heads)]
-    parts += [heading("All methods"), _table(cells, names, best, left=("agreement by class",))]
-    told = f"{how_judged(found)} {what_columns_say(found)}"
-    parts.append(f'<p class="small faint">{in_html(told)}</p>')
+    section("All methods", _table(cells, names, best, left=("agreement by class",)))
+    shown.append(_faint(f"{how_judged(found)} {what_columns_say(found)}", name="p"))
     for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
         if told:
-            lines = "".join(
-                f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in told
-            )
-            parts.append(f'{heading(title)}<ul class="plain">{lines}</ul>')
+            section(title, _list((element("b", name), ": ", text) for name, text in told))
     if told := not_tried(found):
-        parts.append(f'<p class="small">{in_html(told)}</p>')
+        shown.append(element("p", told, class_="small"))
     if steps := next_steps(found):
-        lines = "".join(
-            f"<li><code>{escape(code)}</code> {in_html(what)}</li>" for code, what in steps
-        )
-        parts.append(f'{heading("Next")}<ul class="plain">{lines}</ul>')
-    return "".join(parts)
+        section("Next", _list((element("code", code), " ", what) for code, what in steps))
+    return in_html(shown)
 
 
-def as_fragment(found):
+def _verdict(found, row):
+    """The first sentence of the verdict in bold, the others, and why this one is recommended."""
+    first, end, more = found.verdict.text.partition(". ")
+    told = [element("p", element("strong", first + end), more)]
+    if row is not None:
+        told.append(element("p", found.reason))
+    color = _LEVELS.get(found.verdict.level, "#888888")
+    return element("div", told, class_="verdict", style=f"border-left-color:{color}")
+
+
+def _list(lines):
+    return element("ul", (element("li", line) for line in lines), class_="plain")
+
+
+def as_fragment(found) -> Html:
     """The report for notebooks, with the recommended tree drawn."""
     return fragment(title_of(found), _content(found, 3), _style_of(found))
 
 
-def as_page(found):
+def as_page(found) -> str:
     """The report as a page of its own."""
     return page(title_of(found), _content(found, 2), _style_of(found))
 

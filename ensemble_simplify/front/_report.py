@@ -8,7 +8,6 @@ import textwrap
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import WIDTH, size_in_words, tree_lines, what_leaves_say
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.writing import one_line, percent
@@ -22,7 +21,7 @@ _UNEVEN = 0.1
 # ------------------------------------------------------------------- what is said
 
 
-def title_of(found):
+def title_of(found) -> str:
     """What the report is about, for those who see it for the first time."""
     if found.best is None:
         return f"{_model_name(found)}: nothing small was found"
@@ -40,23 +39,23 @@ def best_row(found):
     return next((row for row in found.table if row.name == found.best), None)
 
 
-def noun_of(found):
+def noun_of(found) -> str:
     """What is recommended, in a word."""
     return "scorecard" if best_is_card(found) else "tree"
 
 
-def heading_of_differences(found):
+def heading_of_differences(found) -> str:
     """What stands above the rules that say where the two differ."""
     return f"Where the {noun_of(found)} and the model differ"
 
 
-def best_is_card(found):
+def best_is_card(found) -> bool:
     """Whether a scorecard is recommended."""
     row = best_row(found)
     return row is not None and row.is_card
 
 
-def heading_of_tree(found):
+def heading_of_tree(found) -> str:
     """What stands above the tree or card: none is recommended that does not follow the model."""
     row = best_row(found)
     what = "The closest" if found.verdict.level == "none" else "The recommended"
@@ -65,13 +64,13 @@ def heading_of_tree(found):
     return f"{what} tree ({row.name}, {size_of_row(row)})"
 
 
-def size_of_row(row):
+def size_of_row(row) -> str:
     """Leaves of all trees, or bins, in words."""
     is_card = row.is_card
     return size_in_words(row.bins if is_card else row.leaves, is_card)
 
 
-def how_judged(found):
+def how_judged(found) -> str:
     """Where the figures come from."""
     judged = f"{found.n_judged:,} held-out rows"
     learners = "results" if any(row.is_card for row in found.table) else "trees"
@@ -86,7 +85,7 @@ def how_judged(found):
     )
 
 
-def what_columns_say(found):
+def what_columns_say(found) -> str:
     """The words of the table explained."""
     said = "Agreement is the share of rows on which a result gives the model's answer"
     constant, truth = "the model's most frequent answer", "labels"
@@ -103,21 +102,21 @@ def what_columns_say(found):
     return f"{said}."
 
 
-def share(value, by_class):
+def share(value, by_class) -> str:
     """An agreement or an accuracy in a table; empty if it is not known."""
     if by_class:
         return percent(value, brief=True)
     return f"{value:.3f}" if np.isfinite(value) else ""
 
 
-def interval(row, by_class):
+def interval(row, by_class) -> str:
     """The interval of an agreement in a table."""
     ends = (share(end, by_class) for end in (row.agreement_low, row.agreement_high))
     low, high = (end.removesuffix(" %") for end in ends)
     return f"{low} to {high}" if low and high else ""
 
 
-def columns_of_methods(found):
+def columns_of_methods(found) -> list[tuple]:
     """Headings of the table of methods, what is written below each, and whether it can go."""
     by_class, rows = found.is_classifier, [row for row in found.table if row.is_measured]
     columns = [("leaves", lambda row: _count(row.leaves), False)]
@@ -165,7 +164,7 @@ def _classes(row):
     )
 
 
-def columns_of_curve(found):
+def columns_of_curve(found) -> list[tuple]:
     """Headings of the table of sizes, and what is written below each."""
     by_class, points = found.is_classifier, found.curve
     columns = [
@@ -191,12 +190,12 @@ WHAT_VOLUME_IS = "Volumes are shares of the range of these rows, each column tak
 COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says", "the tree")
 
 
-def promises(found):
+def promises(found) -> list[tuple[str, str]]:
     """Names of the rows that promise more than what was measured, and the promises."""
     return [(row.name, row.promise) for row in found.table if row.is_measured and row.promise]
 
 
-def remarks(found):
+def remarks(found) -> list[tuple[str, str]]:
     """Names of rows and what should be known of them: warnings, and why there is no result."""
     return [
         (row.name, in_terms_of_simplify(row.note))
@@ -205,7 +204,7 @@ def remarks(found):
     ]
 
 
-def not_tried(found):
+def not_tried(found) -> str:
     """One sentence on the methods that were not tried, those with the same reason together."""
     names = {}
     for name, reason in found.not_tried.items():
@@ -214,7 +213,7 @@ def not_tried(found):
     return f"Not tried: {'; '.join(groups)}." if groups else ""
 
 
-def in_terms_of_simplify(text):
+def in_terms_of_simplify(text) -> str:
     """A message of a method, in which the advice is what the caller of `simplify` can do.
 
     The estimators' own parameters are none of `simplify`. It has a limit of time, of which each
@@ -225,6 +224,7 @@ def in_terms_of_simplify(text):
     said = []
     sentences = text.replace(". ", ".\n").split("\n")
     for i, sentence in enumerate(sentences):
+        # from the first advice on: it names parameters that the caller of simplify does not have
         if i > 0 and sentence.startswith(_ADVICE):
             break
         said.append(sentence)
@@ -239,10 +239,38 @@ _MORE_TIME = "Give simplify more time_limit."
 _ADVICE = ("Raise ", "Lower ", "Use ", "Set ", "Give ", "Pass ", "Make ", "Choose ", "Increase ")
 
 
+def next_steps(found) -> list[tuple[str, str]]:
+    """Lines of code that work with what was recommended, in pairs with what each does.
+
+    They run as they stand where the result is called ``outcome`` and the rows ``X``.
+    """
+    if found.best is None:
+        return []
+    is_card = found.best_model.named_card is not None
+    noun = "scorecard" if is_card else "tree"
+    steps = [("outcome.predict(X)", f"what the {noun} answers")]
+    if is_card:
+        steps += [
+            ("outcome.best_model.reasons(X)", "why rows have their answers, in words"),
+            ('outcome.export("sql")', 'the scorecard in SQL; also "python", "c", "json"'),
+        ]
+    elif found.best_model.named_tree is not None:
+        steps.append(
+            ('outcome.export("sql")', 'the tree in SQL; also "python", "c", "json", "rules"')
+        )
+    drawn = "" if is_card else ", with the tree drawn"
+    return [
+        *steps,
+        ("outcome.differences(X)", f"where the {noun} and the model answer differently"),
+        ("outcome.refit(X)", f"learn the {noun} again, from all rows that you have now"),
+        ('outcome.report("report.html")', f"this report as a page{drawn}"),
+    ]
+
+
 # ------------------------------------------------------------------- text
 
 
-def as_text(found):
+def as_text(found) -> str:
     """The report as text, in lines of at most a hundred letters."""
     title = title_of(found)
     out = [title, "=" * len(title), ""]

@@ -34,7 +34,7 @@ _OF_CARDS = ("bins", "is_card")
 _RULES_TOLD = 3
 
 
-def simplified(result, model, figures=None):
+def simplified(result, model, figures=None) -> SimplifiedModel:
     """What a method found, as users get it, with the figures of a row of the table."""
     known = {} if figures is None else {name: figures[name] for name in FIGURES}
     return SimplifiedModel(

@@ -31,16 +31,16 @@ class DrawnNode:
     shares_of: str = ""  # the rows that the shares are of, where they are others
 
     @property
-    def n_leaves(self):
+    def n_leaves(self) -> int:
         """Number of leaves that are shown below, a hidden part being one."""
         return sum(child.n_leaves for child in self.children) or 1
 
-    def leaves(self):
+    def leaves(self) -> list[DrawnNode]:
         """What is shown at the ends, from left to right."""
         return [leaf for child in self.children for leaf in child.leaves()] or [self]
 
     @property
-    def support(self):
+    def support(self) -> str:
         """How many rows a leaf answers for, and for which share of them its answer was given."""
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         if self.n_hidden or self.shares is None:
@@ -49,7 +49,7 @@ class DrawnNode:
         return f"{share}, {rows}" if self.shares_of else f"{share} of {rows}"
 
 
-def in_words(tree, most=MOST_DRAWN):
+def in_words(tree, most=MOST_DRAWN) -> DrawnNode:
     """The root of a `NamedTree`, with what is below it: at most so many leaves and hidden parts."""
     nodes = tree.nodes
     shown = _shown(nodes, most)
@@ -82,7 +82,7 @@ def in_words(tree, most=MOST_DRAWN):
     return made[0]
 
 
-def what_leaves_say(tree):
+def what_leaves_say(tree) -> str:
     """The figures beside the answer of a leaf explained."""
     if tree.classes is None:
         said = "Each leaf shows its answer and the number of training rows in it."
@@ -101,6 +101,7 @@ def what_leaves_say(tree):
 def _shown(nodes, most):
     """The nodes that are shown: from the root down, level by level, until there are too many."""
     shown, waiting, n_ends = {0}, deque([0]), 1
+    # level by level, so that what decides for most rows is seen first
     while waiting and n_ends < most:
         node = waiting.popleft()
         if nodes.left[node] >= 0:
@@ -111,26 +112,26 @@ def _shown(nodes, most):
     return shown
 
 
-def written(value):
+def written(value) -> str:
     """A number to read: four digits that count, and none of those before the point left out."""
     if 1_000 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.4g}"
 
 
-def leaves(number):
+def leaves(number) -> str:
     """A number of leaves in words."""
     return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
-def size_in_words(number, is_card=False):
+def size_in_words(number, is_card=False) -> str:
     """A number of leaves, or of a scorecard's bins, in words."""
     if not is_card:
         return leaves(number)
     return "1 bin" if number == 1 else f"{number:,} bins"
 
 
-def tree_lines(tree, width=WIDTH):
+def tree_lines(tree, width=WIDTH) -> list[str]:
     """The tree as a list of indented lines of text, none of them wider than told.
 
     Parameters

@@ -494,6 +494,7 @@ class SimplifiedModel(BaseEstimator):
             If it is not one tree.
         """
         tree = self._tree("plot").renamed(feature_names, class_names)
+        # an error that tells what to install
         pyplot(self)
         return tree.draw(ax, **kwargs)
 
@@ -569,6 +570,7 @@ class SimplifiedModel(BaseEstimator):
         model = self._against()
         inside = unwrap(self.fitted)
         asked = X, max_changes, domain, atol
+        # who made the promise knows what it is of: the domain, the rows and the tolerance
         if self.is_proven and all(each is None for each in asked) and hasattr(inside, "verify"):
             return inside.verify(time_limit=time_limit)
         atol = getattr(inside, "atol_", None) if atol is None else atol
@@ -651,6 +653,7 @@ class SimplifiedModel(BaseEstimator):
             figures = {key: getattr(self, f"{key}_") for key in FIGURES}
             about |= {key: float(x) for key, x in figures.items() if math.isfinite(x)}
             text = self.export("json")
+            # one more entry of the object that import_tree reads, which ignores it
             head = f'{{\n"simplified": {json.dumps(about)},\n'
             path.write_text(head + text.removeprefix("{\n"), encoding="utf-8")
             return
@@ -769,7 +772,7 @@ class SimplifiedModel(BaseEstimator):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
-def is_saved(path):
+def is_saved(path) -> bool:
     """Whether :meth:`SimplifiedModel.save` wrote a file, but for ".json"."""
     with Path(path).open("rb") as file:
         return file.read(len(_MAGIC) + 1) == _MAGIC + b" "

@@ -26,9 +26,8 @@ from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
 from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
-from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification, simplified
-from ensemble_simplify.front._trials import FAVOURITE, Search, Trial, try_method
+from ensemble_simplify.front._trials import FAVOURITE, Progress, Search, Trial, try_method
 from ensemble_simplify.front._verdict import judge, notes
 from ensemble_simplify.reading import unwrap
 
@@ -387,6 +386,7 @@ def _learn_again(results, best, search, refit):
     trial, task = results[best], search.task
     name = best.removesuffix(SMALL)
     method = METHODS[name]
+    # trials in folds end with a fit on all rows, as `refit` wants it; the others leave a part out
     if method.judged == "never" or refit == (method.judged == "folds"):
         return
     rows = task if refit else task.without(0)
@@ -404,6 +404,7 @@ def _rows(task, trials, judged, y):
     """The rows of the table. The labels count for what has learned nothing from the model."""
     if y is not None:
         y = y[np.flatnonzero(task.fold_of >= 0)]
+    # neither out-of-bag answers nor a tree that is fitted to labels in folds have seen these labels
     by_itself = replace(judged, y=y)
     rows = [_model_row(task, by_itself), _majority_row(by_itself)]
     return rows + [

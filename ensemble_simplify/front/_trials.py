@@ -1,9 +1,11 @@
-"""Trying one method: on all rows, and without each fold, to see what it says of rows left out."""
+"""Trying methods: on all rows, and without each fold, to see what they say of rows left out."""
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +44,7 @@ class Trial:
     was_tried: bool = True
 
 
-def try_method(name, task, seconds, attempt=None):
+def try_method(name, task, seconds, attempt=None) -> list[Trial]:
     """Trials of one method, one for each result; one without a result if it found none.
 
     Whatever it raises is told by a line: the other methods go on. `attempt` stands for `judged`.
@@ -89,7 +91,7 @@ def judged(name, task, seconds):
     return [(result, _candidate(task, result, parts))]
 
 
-def representers(sizes):
+def representers(sizes) -> Callable:
     """A stand-in for `judged` that gives representer trees of several sizes, grown at once."""
 
     def attempt(name, task, seconds):
@@ -109,7 +111,7 @@ def representers(sizes):
     return attempt
 
 
-def cards(sizes):
+def cards(sizes) -> Callable:
     """A stand-in for `judged` that gives scorecards beside trees of several sizes, from one fit."""
 
     def attempt(name, task, seconds):
@@ -202,7 +204,7 @@ class Search:
         self.by_size = {}  # trials of the favourite
         self._plain = {}  # trials of the plain tree
 
-    def over_sizes(self, sizes, progress):
+    def over_sizes(self, sizes, progress) -> list[Bunch]:
         """The curve of agreement over sizes; the task gets the size that is best."""
         self.sizes, task = sizes, self.task.of_size(sizes[-1])
         for size in sizes:
@@ -236,7 +238,7 @@ class Search:
             **{name: point.get(name, np.nan) for name in FIGURES},
         )
 
-    def others(self, progress):
+    def others(self, progress) -> list[Trial]:
         """Trials of all methods at the size of the task."""
         trials = []
         for name in self._names:
@@ -249,6 +251,7 @@ class Search:
                 found = self._tried(name)
                 progress.end([self._line(trial) for trial in found])
             for trial in found:
+                # other kinds are shown for comparison
                 if trial.candidate is not None and METHODS[name].kind not in self.kinds:
                     trial.candidate = replace(trial.candidate, may_win=False)
             trials += found
@@ -258,6 +261,7 @@ class Search:
         """Trials of a method; of scorecards, which cost one fit, that of the size that is best."""
         if METHODS[name].kind != "scorecard":
             return try_method(name, self.task, self._seconds(name))
+        # one card has all smaller ones in it, so the largest is fitted alone
         task = self.task.of_size(self.sizes[-1])
         found = try_method(name, task, self._seconds(name), cards(self.sizes))
         if found[0].result is None:
@@ -268,6 +272,7 @@ class Search:
     def _seconds(self, name):
         """What a method may take of the time that is left; None: no limit."""
         share = METHODS[name].share
+        # a share of what is left: who ends early leaves time to those after
         left, self._left = self._left, self._left - share
         seconds = self.seconds_left()
         if seconds is None or not share:
@@ -285,3 +290,54 @@ class Search:
         size = f"{trees} trees" if trees > 1 else size_in_words(leaves, trial.candidate.is_card)
         agreement = agreement_of(trial.candidate, self.judged)
         return f"{trial.name}: {size}, agreement {agreement:.3f}, {trial.seconds:.1f} s"
+
+
+# ------------------------------------------------------------------- how far it has come
+
+
+class Progress:
+    """Tell which method is tried and what came of it, if `verbose`; a context manager.
+
+    The bar needs tqdm and a terminal. Notebooks get lines: they show stderr, and a bar of widgets
+    needs packages that many do not have.
+    """
+
+    def __init__(self, verbose, n_methods):
+        self.verbose = bool(verbose)
+        self._bar = _bar(n_methods) if self.verbose else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._bar is not None:
+            self._bar.close()
+
+    def begin(self, title) -> None:
+        """A method is tried now."""
+        if self._bar is not None:
+            self._bar.set_description(title)
+
+    def end(self, lines) -> None:
+        """A method has ended, with these lines about its results."""
+        if not self.verbose:
+            return
+        for line in lines:
+            text = f"[simplify] {line}"
+            if self._bar is not None:
+                self._bar.write(text, file=sys.stderr)  # above the bar
+            else:
+                print(text, file=sys.stderr, flush=True)
+        if self._bar is not None:
+            self._bar.update(1)
+
+
+def _bar(n_methods):
+    """A bar on a terminal; None where there is none, or no tqdm."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=n_methods, desc="simplify", unit="method", leave=False, file=sys.stderr)

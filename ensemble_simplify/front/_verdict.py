@@ -72,7 +72,7 @@ class Verdict:
     lost_by_tree: float = np.nan
 
 
-def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)):
+def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)) -> Verdict:
     """The verdict on the recommended tree.
 
     Parameters
@@ -95,6 +95,7 @@ def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)):
     """
     if best is None:
         return Verdict("none", nothing_found(kinds, max_leaves))
+    # what is proven at every input is not left to the rows
     if best.is_proven:
         agreement = 1.0
     elif agreement is None:
@@ -102,6 +103,7 @@ def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)):
     low, high = interval_of(best, judged, agreement)
     rows = best.rows
     label, majority = _most_frequent(judged, rows)
+    # where one answer is always right there is no way to go, and only all of it counts
     skill = (agreement - majority) / (1.0 - majority) if majority < 1 else float(agreement >= 1)
     level = "follows" if best.is_proven else _level(agreement, skill, judged.is_classifier)
     model_accuracy = tree_accuracy = np.nan
@@ -133,7 +135,7 @@ def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)):
     )
 
 
-def notes(candidates, judged, best, in_sample=False):
+def notes(candidates, judged, best, in_sample=False) -> list[str]:
     """At most two sentences that matter most beside the verdict.
 
     Parameters
@@ -154,6 +156,7 @@ def notes(candidates, judged, best, in_sample=False):
     """
     if best is None:
         return []
+    # in the order of what a reader loses who does not know them
     found = [
         *_closer_result(candidates, judged, best),
         *_rare_classes(judged, best),
@@ -243,6 +246,7 @@ def _distances(best, judged):
 
 def _accuracies(model, tree, judged, n_rows, noun):
     if not judged.is_classifier:
+        # of the figures as they are printed, so that the sentence adds up for its reader
         lost = round(model, 2) - round(tree, 2)
         change = f"{lost:.2f} is lost" if lost >= 0.005 else "nothing is lost"
         return (
@@ -285,6 +289,7 @@ def _lost_classes(best, judged):
 
 def _class_rows(best, judged):
     """The model's answers, and to how many rows that the tree was measured on it gives them."""
+    # in regression there is one count and no label, so the lists differ in length
     counts = np.bincount(judged.places[best.rows], minlength=len(judged.labels)).tolist()
     return list(zip(judged.labels.tolist(), counts, strict=judged.is_classifier))
 

@@ -2,9 +2,9 @@
 
 The trees of an ensemble (`_first_trees`, with trees grown by `inducers/` among them) are the first
 population of a genetic algorithm (`population/`), which merges, mutates and prunes trees over rows
-in compiled code; `_tables` puts models and gaps on the columns of one table. `_estimator` is what
-users see of it, `_display` its picture. Beside it stands the exact average of trees as one tree
-(`_merge_trees`).
+in compiled code. `_estimator` is what users see of it, `_display` its picture. Beside it stands the
+exact average of trees as one tree (`_merge_trees`, which also puts models and gaps on the columns
+of one table).
 """
 
 from ensemble_simplify.genesim._display import ParetoFrontDisplay

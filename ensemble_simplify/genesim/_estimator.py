@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
@@ -27,7 +26,6 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_readable,
     check_weights,
-    deadline_after,
     fit_context,
     learned_rows,
     named_rows,
@@ -42,15 +40,20 @@ from ensemble_simplify.genesim._first_trees import (
     read_models,
     voted_labels,
 )
-from ensemble_simplify.genesim._tables import GapColumns
+from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.population._evolution import Evolution
 from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import Rows
 from ensemble_simplify.genesim.population._scoring import Scorer
+from ensemble_simplify.grid import limited, limits, time_left, unlimited
 from ensemble_simplify.writing import apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
+# Under a limit of time: the share of what is left in which the first trees grow,
+_GROWING_SHARE = 0.4
+# and that in which the forest grows that votes. Asking it about all rows takes about as long again.
+_ASKING_SHARE = 0.25
 
 
 class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -332,6 +335,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Breed a tree.
 
@@ -351,14 +355,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self : estimator
             The fitted estimator.
         """
-        deadline = deadline_after(self.time_limit)
         estimators = self._check_parameters()
         if not isinstance(estimators, str):
             for estimator in estimators:
                 check_readable(estimator)
         given = X
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
         y_index = y_index.astype(np.int32)
         weight = check_weights(sample_weight, X)
@@ -366,20 +368,18 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         rows = self._divide(y_index, weight, random_state)
         if rows.held_out and self._table.coded.any():
             X = self._in_order_of(given, y, weight, rows)
-        self._ask_forest(rows, X, y_index, weight, deadline)
+        self._ask_forest(rows, X, y_index, weight)
         if isinstance(estimators, str):
             train = rows.train
-            forests = grow_trees(
-                self, X[train], y_index[train], weight[train], random_state, deadline
-            )
+            with limits(_GROWING_SHARE * time_left()):
+                forests = grow_trees(self, X[train], y_index[train], weight[train], random_state)
         else:
-            forests = read_models(
-                self, estimators, X, named_rows(given, X), y, weight, rows, deadline
-            )
+            forests = read_models(self, estimators, X, named_rows(given, X), y, weight, rows)
 
         columns = GapColumns(self._table.gaps)
         axes, forests = columns.axes(forests)
         numbers = columns.rows(X)
+        # Mutations move thresholds: they need cut points between those of the first trees.
         axes = axes.refined(numbers[rows.train])
         trees = [tree for forest in forests for tree in axes.encode_forest(forest)]
         n_threads = effective_n_jobs(self.n_jobs)
@@ -396,12 +396,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             training_weight=self.training_weight,
         )
         population = self._population(axes, numbers, y_index, weight, rows, scorer, n_threads)
-        evolution = Evolution(self, population, scorer, n_threads, deadline)
+        evolution = Evolution(self, population, scorer, n_threads)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
         decode = partial(_decoded, axes, columns)
-        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows, deadline)
+        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(
                 self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
@@ -437,7 +437,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         other._set_tree(int(np.searchsorted(sizes, n_leaves, side="right")) - 1)
         return other
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> str | list:
         """What is asked for together; the estimators, a single one as a list."""
         if self.population_size < self.tournament_size:
             raise ValueError(
@@ -452,7 +452,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             )
         return self.estimators
 
-    def _in_order_of(self, given, y, weight, rows):
+    def _in_order_of(self, given, y, weight, rows) -> np.ndarray:
         """Rows of numbers, levels in the order of the labels of the training rows alone.
 
         The other rows judge trees, which may not have been told their labels by the codes.
@@ -462,7 +462,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self._table = ordered_table(given, y, known, by_class=True)
         return np.ascontiguousarray(self._table.read(given, np.float32))
 
-    def _divide(self, y_index, weight, random_state):
+    def _divide(self, y_index, weight, random_state) -> Bunch:
         """Choose training and validation rows, and the seed of the forest that votes."""
         kept = np.flatnonzero(weight > 0)
         # Drawn in any case, so that the front does not depend on the selection.
@@ -478,10 +478,10 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 # Nothing to score with, but something to learn from.
                 n_val = 0
             elif n and n_val in (0, n):
-                part = "validation" if n_val == 0 else "training"
+                missing = "validation" if n_val == 0 else "training"
                 raise ValueError(
                     f"validation_fraction={self.validation_fraction} leaves class {label!r} "
-                    f"({n} rows) without {part} rows. Use a fraction from {0.5 / n:.3g} to "
+                    f"({n} rows) without {missing} rows. Use a fraction from {0.5 / n:.3g} to "
                     f"{1 - 0.5 / n:.3g}, or fitness='oob'."
                 )
             val.append(members[:n_val])
@@ -491,30 +491,31 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         val = val if held_out else train
         return Bunch(kept=kept, train=train, val=val, held_out=held_out, seed=seed)
 
-    def _ask_forest(self, rows, X, y_index, weight, deadline=np.inf):
+    def _ask_forest(self, rows, X, y_index, weight) -> None:
         """Set the votes of a forest, if they are asked for, and what trees are scored against."""
         kept, rows.votes = rows.kept, None
         if self.fitness == "oob" or self._selection() == "forest":
-            rows.votes = out_of_bag_votes(
-                self, X[kept], y_index[kept], weight[kept], rows.seed, deadline
-            )
+            with limits(_ASKING_SHARE * time_left()):
+                rows.votes = out_of_bag_votes(self, X[kept], y_index[kept], weight[kept], rows.seed)
         rows.target, rows.val_weight = y_index[rows.val], weight[rows.val]
         if self.fitness == "oob":
             rows.target = voted_labels(rows.votes, y_index[kept])
 
-    def _selection(self):
+    def _selection(self) -> str:
         """How the tree is chosen from the front."""
         if self.selection == "auto":
             return "forest" if self.scoring == "accuracy" else "best"
         return self.selection
 
-    def _population(self, axes, X, y_index, weight, rows, scorer, n_threads):
+    def _population(self, axes, X, y_index, weight, rows, scorer, n_threads) -> Population:
         """The empty population on the rows."""
+        with unlimited():
+            train, val = axes.encode_rows(X[rows.train]), axes.encode_rows(X[rows.val])
         kernel_rows = Rows(
-            axes.encode_rows(X[rows.train]),
+            train,
             y_index[rows.train],
             weight[rows.train],
-            axes.encode_rows(X[rows.val]),
+            val,
             rows.target,
             rows.val_weight,
             axes.n_cuts,
@@ -531,7 +532,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             keep_paths=not scorer.slow,
         )
 
-    def _set_history(self, evolution):
+    def _set_history(self, evolution) -> None:
         history = evolution.history
         self.history_ = Bunch(**{name: np.array(column) for name, column in history.items()})
         self.n_iter_ = len(history.best_score) - 1
@@ -543,7 +544,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 "time_limit, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, decode, X, weight, rows, deadline):
+    def _set_front(self, population, scorer, decode, X, weight, rows) -> None:
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
@@ -553,9 +554,9 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if self.shrinkage > 0 and rows.votes is not None:
             votes = weight[:, None] * np.nan_to_num(rows.votes)
         start = time.monotonic()
+        # The fittest comes first: where time is short, it is there.
         for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
-            now = time.monotonic()
-            if front.trees and now + (now - start) >= deadline:
+            if front.trees and time.monotonic() - start >= time_left():
                 break
             nodes, n_rows, weights = population.label_front(i, validation=rows.held_out)
             n_leaves = (len(nodes) + 1) // 2
@@ -593,7 +594,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         """What the shares in leaves are of, where they are not fractions of the training rows."""
         return "rows expected" if self.shrinkage > 0 else ""
 
-    def _choose(self, population, scorer):
+    def _choose(self, population, scorer) -> None:
         """Choose a tree of the front."""
         front, selection = self.pareto_front_, self._selection()
         if selection == "forest":
@@ -606,7 +607,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             least = least - scorer.standard_error(population, best)
         self._set_tree(int(np.argmax(front.fitness >= least)))
 
-    def _set_tree(self, i):
+    def _set_tree(self, i) -> None:
         """Answer with tree `i` of the front from now on."""
         front = self.pareto_front_
         self.decision_tree_ = front.trees[i]
@@ -620,14 +621,14 @@ def _decoded(axes, columns, nodes, n_rows):
     return columns.written(axes.decode(nodes), n_rows)
 
 
-def _leaf_sums(of_rows, nodes, X, missing_left):
+def _leaf_sums(of_rows, nodes, X, missing_left) -> np.ndarray:
     """Sums over the rows of each leaf."""
     leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
     columns = [np.bincount(leaf, weights=column, minlength=nodes.n_leaves) for column in of_rows.T]
     return np.column_stack(columns)
 
 
-def _merits(trees, X, y_index, weight, rows):
+def _merits(trees, X, y_index, weight, rows) -> np.ndarray:
     """What ``selection="forest"`` makes of trees.
 
     Weights count as rows; those that average below one are scaled up to one.

@@ -27,8 +27,7 @@ from ensemble_simplify.base import (
     tags_of,
     warn,
 )
-from ensemble_simplify.genesim._merge_trees import common_features
-from ensemble_simplify.genesim._tables import forest_on
+from ensemble_simplify.genesim._merge_trees import common_features, forest_on
 from ensemble_simplify.genesim.inducers._inducers import (
     C45Tree,
     GuideTree,
@@ -36,6 +35,7 @@ from ensemble_simplify.genesim.inducers._inducers import (
     splits_of_bags,
 )
 from ensemble_simplify.genesim.population._evolution import in_threads
+from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.reading import Model, behind_codes, tree_estimators, unwrap
 from ensemble_simplify.writing import read_nodes
 
@@ -73,12 +73,11 @@ _CHANCE = 1e-4
 # --------------------------------------------------------------------- trees fitted here
 
 
-def grow_trees(model, X, y_index, weight, random_state, deadline):
+def grow_trees(model, X, y_index, weight, random_state) -> list:
     """Fit the trees of ``estimators="auto"`` or ``"paper"``, as a list of `Forest` and `Splits`.
 
-    `X` (float32), `y_index` (int32) and `weight` are the training rows. Two fifths of the time
-    until `deadline`, by ``time.monotonic()``, are used; if it is short, fewer trees are fitted, on
-    fewer rows.
+    `X` (float32), `y_index` (int32) and `weight` are the training rows. If time is short, fewer
+    trees are fitted, on fewer rows.
     """
     if model.estimators == "auto":
         makers = [partial(DecisionTreeClassifier, **options) for options in _CART_SETUPS]
@@ -89,23 +88,22 @@ def grow_trees(model, X, y_index, weight, random_state, deadline):
             QuestTree,
             GuideTree,
         ]
-    if deadline < np.inf:
-        deadline = 0.6 * time.monotonic() + 0.4 * deadline
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
+    # A tree of each set-up tells what one takes.
     trials = [_make(maker, 0) for maker in makers]
-    n_rows = _affordable_rows(trials, X, y_index, weight, deadline)
+    n_rows = _affordable_rows(trials, X, y_index, weight)
     if n_rows < len(X):
         chosen = np.sort(random_state.choice(len(X), n_rows, replace=False))
         X, y_index, weight = X[chosen], y_index[chosen], weight[chosen]
 
     tasks = _bags(model, makers, weight, random_state)
     boost_seed = random_state.randint(np.iinfo(np.int32).max)
-    forests = _fit_tasks(model, tasks, X, y_index, deadline)
+    forests = _fit_tasks(model, tasks, X, y_index)
     if model.boosting and model.n_bootstraps:
         report(model, "first population: boosted trees")
-        forests += _boost(X, y_index, weight, model.n_bootstraps, boost_seed, deadline)
+        forests += _boost(X, y_index, weight, model.n_bootstraps, boost_seed)
     return forests
 
 
@@ -137,7 +135,7 @@ def _bags(model, makers, weight, random_state):
     return tasks
 
 
-def _fit_tasks(model, tasks, X, y, deadline):
+def _fit_tasks(model, tasks, X, y) -> list:
     """Fit the trees of all tasks in threads; the `Forest` or `Splits` of each, in their order."""
     n_threads = effective_n_jobs(model.n_jobs)
     # In rounds, so that progress can be told: first a tree for every thread.
@@ -147,21 +145,21 @@ def _fit_tasks(model, tasks, X, y, deadline):
     for start, stop in pairwise([*starts, len(tasks)]):
         # The very first tree is fitted whatever the clock says.
         calls = [
-            (_fit_task, (tasks[i], X, y, -np.inf if i == 0 else deadline, longest), {})
-            for i in range(start, stop)
+            (_fit_task, (tasks[i], X, y, longest), {"always": i == 0}) for i in range(start, stop)
         ]
-        parts = [calls[i::n_threads] for i in range(n_threads)]
-        fitted = in_threads(n_threads, [(_one_by_one, (part,), {}) for part in parts])
+        # One list of calls a thread: handing out each tree by itself takes time of its own.
+        shares = [calls[i::n_threads] for i in range(n_threads)]
+        fitted = in_threads(n_threads, [(_one_by_one, (share,), {}) for share in shares])
         groups = [None] * len(calls)
-        for i, part in enumerate(fitted):
-            groups[i::n_threads] = part
+        for i, of_thread in enumerate(fitted):
+            groups[i::n_threads] = of_thread
         forests += [forest for group in groups for forest in group]
         report(
             model,
             f"first population: {stop} of {len(tasks)} "
             f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
         )
-        if time.monotonic() >= deadline:
+        if is_late():
             break
     return forests
 
@@ -170,17 +168,18 @@ def _one_by_one(calls):
     return [function(*args, **kwargs) for function, args, kwargs in calls]
 
 
-def _fit_task(task, X, y, deadline, longest):
+def _fit_task(task, X, y, longest, *, always=False) -> list:
     """Read the trees of a task; none where the clock will be out.
 
-    `longest` holds the seconds that the longest task took so far; -inf as deadline asks for the
-    trees whatever the clock says.
+    `longest` holds the seconds that the longest task took so far; `always` asks for the trees
+    whatever the clock says.
     """
     start = time.monotonic()
-    if deadline > -np.inf and start + longest[0] >= deadline:
+    if not always and longest[0] >= time_left():
         return []
     model, bags = task
     used = np.any(bags, axis=0)
+    # scikit-learn sorts rows of weight zero, too.
     if 2 * np.count_nonzero(used) < len(X):
         X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
@@ -198,25 +197,25 @@ def _fit_cart(model, X, y, weight):
         return model.fit(X, y, sample_weight=weight, check_input=bool(np.isnan(X).any()))
 
 
-def _affordable_rows(trials, X, y, weight, deadline):
+def _affordable_rows(trials, X, y, weight) -> int:
     """On how many rows the trees can be fitted once each in half of the time that is left."""
     n = len(X)
-    if deadline == np.inf or n <= _TRIAL_ROWS:
+    if time_left() == np.inf or n <= _TRIAL_ROWS:
         return n
     n = min(n, _WHOLE_ROWS)
     rows = np.arange(_TRIAL_ROWS) * len(X) // _TRIAL_ROWS
     start = time.monotonic()
     for model in trials:
-        _fit_task((model, [weight[rows]]), X[rows], y[rows], -np.inf, [0.0])
-    now = time.monotonic()
+        _fit_task((model, [weight[rows]]), X[rows], y[rows], [0.0], always=True)
+    seconds = time.monotonic() - start
     # They take time in proportion to n log n.
-    share = (deadline - now) / 2 / (now - start) * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
+    share = time_left() / 2 / seconds * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
     while n > _TRIAL_ROWS and n * np.log(n) > share:
         n = max(_TRIAL_ROWS, int(0.9 * n))
     return len(X) if n == _WHOLE_ROWS else n
 
 
-def _boost(X, y, weight, n_trees, seed, deadline):
+def _boost(X, y, weight, n_trees, seed) -> list:
     """Trees of depth three, each fitted on rows that the ones before got wrong (SAMME)."""
     if len(X) > _WHOLE_ROWS:
         rows = np.random.RandomState(seed).choice(len(X), _WHOLE_ROWS, replace=False)
@@ -226,7 +225,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
     weight = weight / weight.sum()
     for i in range(n_trees if len(labels) > 1 else 0):
         start = time.monotonic()
-        if start + longest >= deadline:
+        if longest >= time_left():
             break
         model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
         tree = _fit_cart(model, X, y, weight)
@@ -234,6 +233,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
         error = weight[wrong].sum()
         trees.append(Model.of(tree, check=False).forest)
         longest = max(longest, time.monotonic() - start)
+        # Without errors nothing is left to learn, and worse than chance has no say in SAMME.
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
         weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
@@ -241,12 +241,12 @@ def _boost(X, y, weight, n_trees, seed, deadline):
     return trees
 
 
-def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
+def out_of_bag_votes(model, X, y_index, weight, seed) -> np.ndarray:
     """What the trees of a random forest that did not see a row say about it.
 
-    The forest may take half of the time left, a quarter to grow: it is grown in steps, and on fewer
-    rows a tree if they are many. The votes, of shape (n_rows, n_classes), are means of the class
-    fractions of these trees; NaN for rows that every tree saw.
+    Under a limit of time the forest is grown in steps, and on fewer rows a tree if they are many.
+    The votes, of shape (n_rows, n_classes), are means of the class fractions of these trees; NaN
+    for rows that every tree saw.
     """
     forest = RandomForestClassifier(
         min_samples_leaf=2,
@@ -255,12 +255,10 @@ def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
         warm_start=True,
     )
     step, n_rows = _OOB_TREES, len(X)
-    if deadline < np.inf:
-        # asking the trees about all rows takes about as long as growing them
-        deadline = 0.75 * time.monotonic() + 0.25 * deadline
+    if time_left() < np.inf:
         trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
         step = effective_n_jobs(model.n_jobs)
-        n_rows = _affordable_rows([trial] * step, X, y_index, weight, deadline)
+        n_rows = _affordable_rows([trial] * step, X, y_index, weight)
     elif model.verbose:
         step = _OOB_TREES // 10
     if min(n_rows, _OOB_ROWS) < len(X):
@@ -274,7 +272,7 @@ def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
             forest.set_params(n_estimators=min(n_trees, _OOB_TREES))
             forest.fit(X, y_index, sample_weight=weight)
             report(model, f"forest for the out-of-bag votes: {forest.n_estimators} trees")
-            if time.monotonic() >= deadline:
+            if is_late():
                 break
         forest.set_params(oob_score=True).fit(X, y_index, sample_weight=weight)
     given = forest.oob_decision_function_
@@ -284,7 +282,7 @@ def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     return votes
 
 
-def voted_labels(votes, y_index):
+def voted_labels(votes, y_index) -> np.ndarray:
     """Class with the most votes of every row; its own where there are none."""
     known = np.isfinite(votes).all(axis=1)
     labels = y_index.copy()
@@ -295,17 +293,17 @@ def voted_labels(votes, y_index):
 # --------------------------------------------------------------------- the user's models
 
 
-def read_models(model, estimators, X, given, y, weight, rows, deadline):
+def read_models(model, estimators, X, given, y, weight, rows) -> list:
     """Fit or unwrap the models of the user, as a list of `Forest`.
 
-    `X` are the rows as float32, `given` as models are fitted on them: a table as it came. After
-    `deadline`, by ``time.monotonic()``, models are no longer fitted, but for the first.
+    `X` are the rows as float32, `given` as models are fitted on them: a table as it came. When time
+    is up, models are no longer fitted, but for the first.
     """
     names = getattr(model, "feature_names_in_", None)
     forests, frozen = [], []
     for i, estimator in enumerate(estimators):
         is_frozen = comes_fitted(estimator)
-        if forests and not is_frozen and time.monotonic() >= deadline:
+        if forests and not is_frozen and is_late():
             continue
         forests.append(
             _read_model(
@@ -336,10 +334,10 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
             f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
             "classifiers; give tree classifiers or ensembles of them."
         )
-    own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
-    if names is not None and own is not None and not same_names(inner, names):
+    fitted_on = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
+    if names is not None and fitted_on is not None and not same_names(inner, names):
         raise ValueError(
-            f"{name} was fitted on the features {list(own)}, but X has {list(names)}. Give "
+            f"{name} was fitted on the features {list(fitted_on)}, but X has {list(names)}. Give "
             "the same columns in the same order."
         )
     fitted = fit_or_unwrap(
@@ -348,6 +346,7 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
         y[train],
         None if np.all(weight[train] == 1.0) else weight[train],
         name=name,
+        counted=True,
     )
     try:
         read = Model.of(fitted)
@@ -359,7 +358,7 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
 # --------------------------------------------------------------------- rows seen before
 
 
-def _warn_of_rows_seen(estimators, X, given, weight):
+def _warn_of_rows_seen(estimators, X, given, weight) -> None:
     for i, estimator in enumerate(estimators):
         fitted = unwrap(estimator)
         codes, inner = behind_codes(fitted)
@@ -373,7 +372,7 @@ def _warn_of_rows_seen(estimators, X, given, weight):
             )
 
 
-def has_seen(model, X, weight):
+def has_seen(model, X, weight) -> bool:
     """Whether rows were, all but surely, among those a tree ensemble was fitted on.
 
     Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where the
@@ -435,7 +434,7 @@ def _log_chance(trees, rows):
     return least
 
 
-def random_seed(random_state):
+def random_seed(random_state) -> int:
     """A seed of 62 bits."""
     high, low = (int(random_state.randint(2**31 - 1)) for _ in range(2))
     return high << 31 | low

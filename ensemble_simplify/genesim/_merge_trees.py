@@ -1,8 +1,13 @@
-"""The exact average of fitted trees as one tree."""
+"""The exact average of fitted trees as one tree; and models in the codes of one table.
+
+Columns that lack numbers stand twice in a tree over axes: with their gaps above all numbers, and
+below them. A split of the first of the two sends gaps right, one of the second sends them left. So
+trees that send them either way are trees over axes like all others, and no node of theirs is
+doubled.
+"""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -12,9 +17,16 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.base import TimeLimitError, deadline_after
-from ensemble_simplify.genesim._tables import forest_on
-from ensemble_simplify.grid import Axes, TreeNodes, overlay, sized_nodes
+from ensemble_simplify.base import TimeLimitError, with_gaps
+from ensemble_simplify.grid import (
+    Axes,
+    Splits,
+    TreeNodes,
+    is_late,
+    limited,
+    overlay,
+    sized_nodes,
+)
 from ensemble_simplify.reading import (
     Forest,
     Model,
@@ -35,6 +47,7 @@ from ensemble_simplify.writing import (
 )
 
 
+@limited
 def merge_trees(
     estimators: Any,
     *,
@@ -119,7 +132,7 @@ def merge_trees(
     >>> bool(abs(tree.predict_proba(X) - mean).max() < 1e-12)
     True
     """
-    deadline = deadline_after(_check_options(estimators, max_leaf_nodes, shrinkage, time_limit))
+    _check_options(estimators, max_leaf_nodes, shrinkage, time_limit)
     models = [_read_for_merge(i, unwrap(estimator)) for i, estimator in enumerate(estimators)]
     fitted, forests = [model.estimator for model in models], [model.forest for model in models]
     feature_names = common_features(fitted, forests)
@@ -130,6 +143,7 @@ def merge_trees(
 
     to_left, is_single = None, sum(len(part.trees) for part in parts) == 1
     if is_single and parts[0].is_as_it_was and table.is_plain:
+        # An overlay would write thresholds anew, and lose where gaps go.
         nodes, leaves, to_left = _copied(parts[0].forest, parts[0].trees[0])
     else:
         missing = table.may_miss()
@@ -140,7 +154,7 @@ def merge_trees(
             _refuse_missing(fitted, parts)
         missing = missing if missing.any() else None
         axes, coded = _coded([replace(part.forest, missing=missing) for part in parts])
-        cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
+        cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
         raise _too_many_leaves(max_leaf_nodes)
@@ -163,22 +177,12 @@ def merge_trees(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A model over the common table.
-
-    Attributes
-    ----------
-    forest : Forest
-    trees : list of scikit-learn trees
-    origin : intp array of shape (n_nodes,)
-        The id of each node of the forest in its tree.
-    is_as_it_was : bool
-        Whether the trees were read as they are, without a pipeline.
-    """
+    """A model over the common table."""
 
     forest: Forest
-    trees: list
-    origin: np.ndarray
-    is_as_it_was: bool
+    trees: list  # of scikit-learn
+    origin: np.ndarray  # the id of each node of the forest in its tree
+    is_as_it_was: bool  # whether the trees were read as they are, without a pipeline
 
     @classmethod
     def of(cls, i, model, table):
@@ -192,15 +196,15 @@ class _Part:
         value = self.forest.value.copy()
         for tree, first, stop in zip(self.trees, *self._ends, strict=True):
             contents = read_nodes(tree)
-            own = np.zeros((tree.tree_.node_count, value.shape[1]))
-            own[self.origin[first:stop]] = value[first:stop]
+            by_id = np.zeros((tree.tree_.node_count, value.shape[1]))
+            by_id[self.origin[first:stop]] = value[first:stop]
             # what was written by others need not have the sums in the inner nodes
-            at_leaves = contents.weighted_n_node_samples[:, None] * own[contents.order]
+            at_leaves = contents.weighted_n_node_samples[:, None] * by_id[contents.order]
             nodes = contents.nodes
             counts = nodes._sum_up(at_leaves[nodes.leaves])
             row = weight_of_a_row(contents.n_node_samples, contents.weighted_n_node_samples)
-            own[contents.order] = shrunken(nodes, counts / row, strength)
-            value[first:stop] = own[self.origin[first:stop]]
+            by_id[contents.order] = shrunken(nodes, counts / row, strength)
+            value[first:stop] = by_id[self.origin[first:stop]]
         return replace(self, forest=replace(self.forest, value=value))
 
     @property
@@ -217,10 +221,10 @@ def _coded(forests):
     return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
 
 
-def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
+def _overlaid(axes, coded, max_leaf_nodes, time_limit) -> tuple[np.ndarray, np.ndarray]:
     """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
     cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes)
-    if cells is None and time.monotonic() >= deadline:
+    if cells is None and is_late():
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
             "smaller trees, raise time_limit, or breed a small tree with GenesimClassifier."
@@ -253,9 +257,10 @@ def _leaf_means(parts, columns, shares, leaves, n_classes):
         for tree in part.trees:
             leaf = next(ids)
             proba[:, which] += forest.value[leaf] * (share / forest.n_trees)
-            of_node, own = tree.tree_.weighted_n_node_samples, part.origin[leaf]
-            pieces = np.bincount(own, minlength=len(of_node))
-            leaf_weight += (of_node / np.maximum(pieces, 1))[own] / forest.n_trees
+            # A leaf of the model lies in many of the result: its weight is shared among them.
+            of_node, source = tree.tree_.weighted_n_node_samples, part.origin[leaf]
+            pieces = np.bincount(source, minlength=len(of_node))
+            leaf_weight += (of_node / np.maximum(pieces, 1))[source] / forest.n_trees
     return proba, np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
 
 
@@ -284,8 +289,8 @@ def _write_mean(nodes, proba, leaf_weight, **options):
 # --------------------------------------------------------------------- what is given
 
 
-def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit):
-    """Refuse what cannot be merged by its kind alone; the time limit."""
+def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit) -> None:
+    """Refuse what cannot be merged by its kind alone."""
     if isinstance(estimators, str) or not hasattr(estimators, "__len__"):
         raise TypeError(
             f"estimators={estimators!r} is not a list. Give a list of fitted tree classifiers."
@@ -298,7 +303,6 @@ def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit):
         raise ValueError(f"shrinkage={shrinkage!r} must be a finite number of at least 0.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit!r} must be a positive number of seconds or None.")
-    return time_limit
 
 
 def _too_many_leaves(max_leaf_nodes):
@@ -308,7 +312,7 @@ def _too_many_leaves(max_leaf_nodes):
     )
 
 
-def _refuse_missing(models, parts):
+def _refuse_missing(models, parts) -> None:
     """Refuse trees that were fitted on missing values: the overlay knows finite values alone."""
     for i, (model, part) in enumerate(zip(models, parts, strict=True)):
         if any(missing_directions(tree)[1] for tree in part.trees):
@@ -319,7 +323,7 @@ def _refuse_missing(models, parts):
             )
 
 
-def _refuse_filled(models):
+def _refuse_filled(models) -> None:
     """Refuse pipelines that fill in missing values from other columns, which no tree can do."""
     for i, model in enumerate(models):
         if model.forest.filled is not None and model.forest.filled.any():
@@ -354,16 +358,17 @@ def common_features(models, forests):
                 f"estimators[{i}] was fitted on {forest.n_features} features, but estimators[0] "
                 f"on {first}. All must know the same columns in the same order."
             )
-        own = getattr(model, "feature_names_in_", None)
-        if own is None:
+        its_names = getattr(model, "feature_names_in_", None)
+        if its_names is None:
             continue
-        if names is not None and not np.array_equal(own, names):
+        if names is not None and not np.array_equal(its_names, names):
             raise ValueError(
-                f"estimators[{i}] was fitted on the features {list(own)}, but estimators[{named}] "
+                f"estimators[{i}] was fitted on the features {list(its_names)}, but "
+                f"estimators[{named}] "
                 f"on {list(names)}. All must know the same columns in the same order."
             )
         if names is None:
-            names, named = own, i
+            names, named = its_names, i
     return names
 
 
@@ -393,3 +398,75 @@ def _join_classes(lists):
         )
     classes = np.unique(np.concatenate(lists))
     return classes, [np.searchsorted(classes, labels) for labels in lists]
+
+
+# --------------------------------------------------------------------- the codes of one table
+
+
+def forest_on(model, table, name="estimator") -> Forest:
+    """The forest of a model that was read, over the codes of another table of the same columns.
+
+    ValueError, which calls the model by `name`, if it takes numbers where the table has text.
+    """
+    if not model.table.knows_kinds_of(table):
+        kinds = enumerate(zip(model.table.columns, table.columns, strict=True))
+        j = next(j for j, (mine, given) in kinds if not mine.knows_kind_of(given))
+        raise ValueError(
+            f"{name}={model.name}(...) was fitted on numbers in the column "
+            f"{j if table.names is None else table.names[j]!r}, which is text in X. Give the rows "
+            "that it was fitted on, or the pipeline that makes numbers of them."
+        )
+    return model.on_codes_of(table).forest
+
+
+class GapColumns:
+    """The columns of a table, and those with `gaps` (of all rows) a second time after them.
+
+    Where there are no gaps, rows and trees stay as they are.
+    """
+
+    def __init__(self, gaps):
+        self.gaps = gaps
+        self.n_features = len(gaps.seen)
+        self.lacking = np.flatnonzero(gaps.seen)
+
+    def rows(self, X):
+        """Rows of all columns: NaN is above all numbers, minus infinity below them."""
+        if not self.lacking.size:
+            return X
+        below = X[:, self.lacking]
+        return np.column_stack([X, np.where(np.isnan(below), X.dtype.type(-np.inf), below)])
+
+    def axes(self, forests):
+        """The axes of forests (or `Splits`) over the table, and their trees over these axes."""
+        forests = [self._splits(forest) for forest in forests]
+        return Axes.of(*forests), forests
+
+    def _splits(self, forest):
+        if not self.lacking.size:
+            return forest
+        left, right, feature, threshold = (
+            a.copy() for a in (forest.left, forest.right, forest.feature, forest.threshold)
+        )
+        twin = np.full(self.n_features, -1)
+        twin[self.lacking] = self.n_features + np.arange(len(self.lacking))
+        if forest.missing_left is not None:
+            turned = np.flatnonzero((feature >= 0) & forest.missing_left & (twin[feature] >= 0))
+            # gaps alone go left: they stand on the right of an infinite threshold
+            alone = turned[threshold[turned] == -np.inf]
+            left[alone], right[alone] = right[alone], left[alone]
+            threshold[alone] = np.inf
+            others = turned[threshold[turned] < np.inf]
+            feature[others] = twin[feature[others]]
+        missing = np.append(self.gaps.seen, np.zeros(len(self.lacking), dtype=bool))
+        return Splits(
+            len(missing), forest.offsets, left, right, feature, threshold, missing=missing
+        )
+
+    def written(self, nodes, n_rows):
+        """A tree over the columns of the table; as `with_gaps` answers."""
+        below = nodes.feature >= self.n_features
+        feature = nodes.feature.copy()
+        feature[below] = self.lacking[feature[below] - self.n_features]
+        nodes = TreeNodes(nodes.left, nodes.right, feature, nodes.threshold)
+        return with_gaps(nodes, self.gaps, n_rows, below)

@@ -5,9 +5,10 @@ values into codes and back, `code_sets` writes tests of sets of codes as thresho
 says which inputs can occur. `linear_programs` alone knows HiGHS. Kernels: `_preorder` lists the
 nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts and overlays trees
 over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
-`_boxes` bounds what trees can add inside a box, `_sweep` searches a sorted column for the best
-split, and `_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of
-time and memory.
+`_boxes` bounds what trees can add inside a box, `_joint` searches boxes for points of large sums or
+covers a space with boxes that have none, `_sweep` searches a sorted column for the best split, and
+`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time and
+memory.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -19,6 +20,7 @@ from ensemble_simplify.grid._cells import (
     paint_lines,
 )
 from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins
+from ensemble_simplify.grid._joint import JointSearch
 from ensemble_simplify.grid._limits import (
     Stopped,
     at_least,
@@ -30,6 +32,7 @@ from ensemble_simplify.grid._limits import (
     memory_limit,
     time_left,
     uncounted,
+    unlimited,
     until,
 )
 from ensemble_simplify.grid._regions import (

@@ -1,5 +1,5 @@
 """The stop test of every kernel; see `_limits.pyx`."""
 
-# 1 when the limit of time in force has passed; raises KeyboardInterrupt on Ctrl-C. Takes the GIL for
-# a moment: poll every few milliseconds of work, not every step.
+# 1 when the limit of time in force has passed; raises KeyboardInterrupt on Ctrl-C. Takes the GIL
+# for a moment: poll every few milliseconds of work, not every step.
 cdef int should_stop() except -1 nogil

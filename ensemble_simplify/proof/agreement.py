@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Interval,
+    Rows,
     absolute_tolerance,
     binomial_interval,
     check_atol,
     check_column_names,
+    differ,
     quantile_interval,
     r2,
     validate_params,
@@ -26,7 +28,6 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, limited, limits, read_domain, time_left
 from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
-from ensemble_simplify.proof.given_rows import Given, differ
 from ensemble_simplify.proof.volume import BOXES, FIRST_BOXES, box_of, drawn, settled_volume
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
@@ -394,7 +395,7 @@ def agreement(
     forests = None
     if all(model.forest is not None for model in models):
         forests = common_forests(models)
-    given = None if X is None else Given.of(table, X)
+    given = None if X is None else Rows.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)

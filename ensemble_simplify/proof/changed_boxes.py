@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ensemble_simplify.grid import children
+from ensemble_simplify.reading import are_equal
 
 # Boxes in which two models differ, beyond which they are compared everywhere.
 MOST_CHANGED = 200
@@ -14,20 +15,7 @@ MOST_CHANGED = 200
 
 def same_vote(a, b):
     """Whether two forests decide alike whenever their trees add the same scores."""
-
-    def same(first, second):
-        if len(first.members) != len(second.members):
-            return False
-        for name, one in vars(first).items():
-            other = getattr(second, name)
-            if name == "members":
-                if not all(map(same, one, other)):
-                    return False
-            elif not np.array_equal(one, other):
-                return False
-        return True
-
-    return a.n_scores == b.n_scores and a.n_trees == b.n_trees and same(a.vote, b.vote)
+    return a.n_scores == b.n_scores and a.n_trees == b.n_trees and are_equal(a.vote, b.vote)
 
 
 def same_trees(forests, trees):

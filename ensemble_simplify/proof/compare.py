@@ -2,7 +2,7 @@
 
 Labels are compared by proofs on boxes (`prove`) or on the lines of rows (`near_rows`),
 numbers by bounds on their difference (`numeric_difference`). The rows themselves are put to the
-models as they were given (`given_rows`), before anything else; and every counterexample is put to
+models as they were given (`base.Rows`), before anything else; and every counterexample is put to
 the models' own ``predict``.
 """
 
@@ -13,10 +13,10 @@ from sys import maxsize
 
 import numpy as np
 
+from ensemble_simplify.base import differ
 from ensemble_simplify.grid import Axes, Stopped, distinct_rows, is_late, time_left
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
-from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, points_apart
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds
 from ensemble_simplify.proof.outcome import Verification, shown_row
@@ -29,7 +29,7 @@ TIE_BOXES = 200_000
 
 
 def compare_labels(models, inside, given, max_changes, max_boxes):
-    """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
+    """Compare what two classifiers predict; `given` are the `Rows`, if there are any."""
     forests = common_forests(models)
     space, n_boxes, row_of = None, 0, None
     if given is not None:
@@ -84,7 +84,7 @@ def _labels_of_rows(models, given):
 def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers.
 
-    `given` are the `Given` rows, if there are any.
+    `given` are the `Rows`, if there are any.
     """
     sums_of(models, tolerance, refuse=True)
     columns, n_outputs = places_of(models)

@@ -26,10 +26,10 @@ from ensemble_simplify.base import (
     absolute_tolerance,
     check_atol,
     check_column_names,
+    differ,
     validate_params,
 )
 from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_domain
-from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.volume import box_of, share_of
 from ensemble_simplify.reading import Model, Table, is_plain
 from ensemble_simplify.writing import ALL, NamedTree, Span, counted, one_line, percent, plain

@@ -18,8 +18,7 @@ from sys import maxsize
 import numpy as np
 from scipy.special import expit
 
-from ensemble_simplify.grid import in_boxes, is_late, leaves_of_cells, paint_lines
-from ensemble_simplify.proof._joint import JointSearch
+from ensemble_simplify.grid import JointSearch, in_boxes, is_late, leaves_of_cells, paint_lines
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import walks
 

@@ -13,7 +13,7 @@ from sys import maxsize
 
 import numpy as np
 
-from ensemble_simplify.proof._joint import JointSearch
+from ensemble_simplify.grid import JointSearch
 from ensemble_simplify.proof.joined_trees import without_equal_leaves
 from ensemble_simplify.proof.numeric_difference import BARS, GREY_BOXES, Closeness, Found
 
@@ -196,7 +196,7 @@ class Rise(Closeness):
     def _is_exact(self):
         """Whether sums that differ do so by more than the margin."""
         vote = self.forests[0].vote
-        step = 2.0**-21 / max(vote.n_trees, vote.scale)
+        step = 2.0**-21 / max(vote.n_trees, vote.divisor)
         return all(own.is_exact for own in self.sums) and step > 2.0 * self.of_sums
 
     def decide(self, rng, max_boxes=maxsize) -> Found:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
     Interval,
+    Rows,
     StrOptions,
     check_column_names,
     check_missing,
@@ -25,7 +26,6 @@ from ensemble_simplify.base import (
 from ensemble_simplify.evidence import Claim, Near
 from ensemble_simplify.grid import Domain, limited, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
-from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_forests, common_table
 
@@ -195,7 +195,7 @@ def verify(
         )
     check_column_names([model.estimator for model in models], X)
     table, models = common_table(models, X)
-    given = None if X is None else Given.of(table, X)
+    given = None if X is None else Rows.of(table, X)
     rows = None if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)

@@ -16,8 +16,7 @@ from sys import maxsize
 
 import numpy as np
 
-from ensemble_simplify.grid import Stopped, check_time, is_late
-from ensemble_simplify.proof._joint import JointSearch
+from ensemble_simplify.grid import JointSearch, Stopped, check_time, is_late
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 

@@ -6,20 +6,16 @@ and asks the model itself; `sample` checks that both answer alike.
 is by what CatBoost knows the levels of a column. `pipelines` knows what transformers do before, and
 `cut_offs` what decision thresholds and calibrations do after. All answer with `trees`.
 `level_order` puts levels in the order of a model's answers, or of its sets of them.
-`sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
-turns sums into answers, and `table` turns a user's rows into numbers and back: `columns` knows the
-entries, levels and dtypes of each column. `out_of_bag` asks the trees of a forest about the
-training rows that they did not see.
+`program` says what a model makes of its leaves, in typed steps: `decision` evaluates them, `sums`
+is their linear form, `units` splits votes over votes into such sums. `table` turns a user's rows
+into numbers and back: `columns` knows the entries, levels and dtypes of each column. `out_of_bag`
+asks the trees of a forest about the training rows that they did not see.
 """
 
 from ensemble_simplify.reading.columns import UNKNOWN, Column, Levels, plain
 from ensemble_simplify.reading.decision import (
-    Cut,
-    Temperature,
-    Vote,
     has_probabilities,
     labels_of_scores,
-    link_margin,
     probabilities_of,
 )
 from ensemble_simplify.reading.families.additive import tree_of_steps
@@ -52,6 +48,28 @@ from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
 from ensemble_simplify.reading.pipelines import TableCodes, behind_codes, on_codes
+from ensemble_simplify.reading.program import (
+    Above,
+    Cut,
+    Largest,
+    Lead,
+    Link,
+    MemberAverage,
+    MemberCount,
+    MemberMean,
+    MemberVotes,
+    OfTrees,
+    Program,
+    Temperature,
+    TreeCount,
+    TreeMean,
+    TreeSum,
+    TreeVotes,
+    are_equal,
+    boosted,
+    link_margin,
+    unknown_step,
+)
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     Gaps,

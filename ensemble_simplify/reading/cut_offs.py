@@ -20,14 +20,8 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.grid import last_number, number_at, place_of
-from ensemble_simplify.reading.decision import (
-    Cut,
-    Temperature,
-    Vote,
-    decision_of,
-    has_probabilities,
-    probabilities_of,
-)
+from ensemble_simplify.reading.decision import decision_of, has_probabilities, probabilities_of
+from ensemble_simplify.reading.program import Cut, Link, Program, Temperature, mean_of_members
 from ensemble_simplify.reading.trees import name_of
 
 # Numbers that are looked at for changes of the class: evenly spread among floats, and from -1 to 2.
@@ -122,11 +116,12 @@ class _Answers:
     """What a method of an ensemble answers to its scores; it can be pickled."""
 
     def __init__(self, vote, function):
-        self.vote = replace(vote, cut=None, temperature=None)
+        self.vote = vote
         self.function = function
 
     def __call__(self, scores):
-        if self.function is decision_of and self.vote.divisor != 1:
+        is_divided = self.vote.is_boosted_sum and self.vote.divisor != 1
+        if self.function is decision_of and is_divided:
             raise TypeError(
                 "A decision threshold or a calibration of a LightGBM forest by decision_function "
                 "is not supported. Use response_method='predict_proba' in a threshold, and "
@@ -153,7 +148,7 @@ def with_threshold(estimator, reading):
             "ensemble=False, or on a FrozenEstimator."
         )
     reading.on_numbers = around(estimator, [_standing_in(model, reading, estimator)])
-    reading.vote = replace(reading.vote, cut=_cut_of(estimator, reading))
+    reading.vote = replace(reading.vote, choice=_cut_of(estimator, reading))
     return reading
 
 
@@ -186,9 +181,8 @@ def calibrated(estimator, readings):
     if not is_sum:
         for pair, reading in zip(on_numbers.calibrated_classifiers_, readings, strict=True):
             index = np.arange(len(estimator.classes_))
-            reading.vote = replace(
-                reading.vote, columns=index, cut=None, link="unknown", calibrated=pair
-            )
+            program = replace(reading.vote, columns=index, link=Link("unknown"), calibrated=pair)
+            reading.vote = program.chosen_by(None)
         return None
     (reading,), (pair,) = readings, pairs
     of_scores = hasattr(folds[0], "decision_function")
@@ -196,22 +190,21 @@ def calibrated(estimator, readings):
     if len(reading.classes) > 2:
         logits = "scores" if of_scores else "log" if reading.vote.link is None else "log_softmax"
         scaling = Temperature(pair.calibrators[0].beta_, logits)
-        reading.vote = replace(reading.vote, temperature=scaling, link="unknown")
+        reading.vote = replace(reading.vote, choice=scaling, link=Link("unknown"))
         return reading
     if hasattr(pair.calibrators[0], "X_thresholds_"):
         reading.knots = np.concatenate([reading.knots, _knots_of(pair, folds[0], reading)])
     # scikit-learn takes no logarithms of what is beyond
-    is_mean = reading.vote.rule in ("mean", "soft")
+    is_mean = reading.vote.is_mean
     reading.within_one |= is_mean and _is_temperature(pair)
     reading.on_numbers = on_numbers
-    reading.vote = replace(reading.vote, cut=_cut_of(estimator, reading), **link)
+    reading.vote = replace(reading.vote, choice=_cut_of(estimator, reading), link=link)
     return reading
 
 
-def folds_vote(readings, votes, n_trees):
+def folds_vote(readings, votes) -> Program:
     """The vote over calibrated folds, whose probabilities are averaged."""
-    n_classes = len(readings[0].classes)
-    return Vote("mean", 0, n_trees, n_classes, tuple(votes), scale=len(votes), link="unknown")
+    return mean_of_members(votes, len(readings[0].classes), Link("unknown"))
 
 
 def _is_temperature(pair):
@@ -221,14 +214,12 @@ def _is_temperature(pair):
 def _link_of(pair, vote, of_scores):
     """What turns the sums of a vote into calibrated probabilities of two classes."""
     (calibrator,) = pair.calibrators[:1]
-    is_number = of_scores or (vote.rule in ("mean", "soft") and vote.link is None)
+    is_number = of_scores or (vote.is_mean and vote.link is None)
     if is_number and hasattr(calibrator, "a_"):
-        slope, shift = -float(calibrator.a_), -float(calibrator.b_)
-    elif of_scores and hasattr(calibrator, "beta_"):
-        slope, shift = 2.0 * float(calibrator.beta_), 0.0
-    else:
-        return {"link": "unknown", "by_probability": False}
-    return {"link": "sigmoid", "slope": slope, "shift": shift, "by_probability": False}
+        return Link("sigmoid", -float(calibrator.a_), -float(calibrator.b_))
+    if of_scores and hasattr(calibrator, "beta_"):
+        return Link("sigmoid", 2.0 * float(calibrator.beta_))
+    return Link("unknown")
 
 
 # ------------------------------------------------------------------- from numbers to a class
@@ -240,20 +231,20 @@ def _scores(vote, numbers, column, other=0.0):
     if vote.n_scores == 1:
         return numbers[:, None]
     scores = np.full((len(numbers), vote.n_scores), other, dtype=vote.dtype)
-    scores[:, 1 if vote.rule == "samme" else column] = numbers
+    scores[:, 1 if vote.is_of_votes else column] = numbers
     return scores
 
 
 def _cut_of(estimator, reading):
     """The `Cut` of a model whose copy on numbers is in the reading."""
     vote = reading.vote
-    if vote.rule == "additive" and vote.n_scores != 1:
+    if vote.is_boosted_sum and vote.n_scores != 1:
         raise TypeError(
             f"{name_of(estimator)} is not supported over a model that adds up a score for each of "
             "two classes. Fit it with an objective of one score, as 'binary:logistic'."
         )
     found = []
-    for column in (1,) if vote.rule in ("additive", "samme") else (1, 0):
+    for column in (1,) if vote.is_boosted_sum or vote.is_of_votes else (1, 0):
         at, labels = _changes(
             lambda numbers, column=column: _labels(reading, numbers, column),
             vote.dtype,
@@ -278,7 +269,7 @@ def _labels(reading, numbers, column):
 def _largest_score(reading):
     """No score is larger."""
     vote = reading.vote
-    if vote.rule != "additive":
+    if not vote.is_boosted_sum:
         return 2.0
     with np.errstate(over="ignore"):
         most = sum(float(np.abs(tree.value[tree.left < 0]).max()) for tree in reading.trees)
@@ -345,7 +336,7 @@ def in_range(vote, low, high, column=None, on_numbers=None):
 
     Parameters
     ----------
-    vote : Vote
+    vote : Program
     low, high : float
         Both belong to the range.
     column : int or None
@@ -353,7 +344,7 @@ def in_range(vote, low, high, column=None, on_numbers=None):
     on_numbers : object or None
         What answers the probabilities of scores; None: the vote does.
     """
-    is_mean = vote.rule in ("mean", "soft")
+    is_mean = vote.is_mean
     if column is not None and on_numbers is None and not _is_of_one_score(vote):
         raise TypeError(
             "The probabilities of this model are no function of one sum of its trees. This is the "
@@ -394,9 +385,9 @@ def _is_of_one_score(vote):
     """Whether each probability of a vote depends on one of its scores alone."""
     if not has_probabilities(vote) or any(own.calibrated is not None for own in vote.members):
         return False
-    if vote.rule in ("mean", "soft"):
+    if vote.is_mean:
         return vote.link is None
-    return vote.has_one_score or (vote.rule == "samme" and vote.n_scores == 2)
+    return vote.has_one_score or (vote.is_of_votes and vote.n_scores == 2)
 
 
 def _knots_of(pair, inner, reading):
@@ -409,7 +400,7 @@ def _knots_of(pair, inner, reading):
     def enters(numbers):
         return inner.predict_proba(_scores(vote, numbers, 1))[:, 1].astype(np.float64)
 
-    if vote.rule in ("mean", "soft") and vote.link is None:
+    if vote.is_mean and vote.link is None:
         return own
     with np.errstate(all="ignore"):
         ends = enters(np.array([-1.0, 1.0]) * min(_largest_score(reading), 700.0))

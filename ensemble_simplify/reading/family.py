@@ -19,9 +19,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.program import Program, count_of_trees
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, name_of
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    Trees,
+    constant_tree,
+    name_of,
+    spread,
+)
 
 PACKAGE = __name__.partition(".")[0]
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
@@ -243,12 +250,12 @@ class Family:
                 f"{self.name} has classes_={classes.tolist()}, which are not "
                 f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
             )
-        expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
+        expected = 2 if vote.has_one_score else vote.n_scores
         if len(classes) == 1 and expected == 2 and _never_above_zero(reading):
             # boosting that was fitted on one class
             dtypes = [tree.dtype for tree in reading.trees]
             reading.trees = [constant_tree(self.estimator, [1.0], dtype) for dtype in dtypes]
-            reading.vote = Vote("majority", 0, len(dtypes), 1)
+            reading.vote = count_of_trees(len(dtypes), 1)
         elif len(classes) != expected:
             raise ValueError(
                 f"{self.name} has {len(classes)} classes_, but its trees vote for {expected}. "
@@ -258,7 +265,7 @@ class Family:
 
     # ------------------------------------------------------------------ parts of families
 
-    def joined(self, readings: list[Reading]) -> tuple[list[Tree], list[Vote], Any]:
+    def joined(self, readings: list[Reading]) -> tuple[list[Tree], list[Program], Any]:
         """The trees of several readings in one list, their votes over it, and what they fill in."""
         if any(map(has_categories, readings)):
             raise TypeError(
@@ -272,6 +279,18 @@ class Family:
             trees += reading.trees
         filled = [reading.filled for reading in readings if reading.filled is not None]
         return trees, votes, np.any(filled, axis=0) if filled else None
+
+    def with_sets(self, pairs: Any, scores: Any, n_scores: int) -> tuple[Trees, np.ndarray]:
+        """Trees of one column, each spread to the score that it adds to, with their tests of sets.
+
+        `pairs` are of a tree and these tests, see `Trees.add`. Also which columns such tests ask.
+        """
+        trees, asked = Trees(self.estimator), np.zeros(self.n_features, dtype=bool)
+        for (tree, sets), score in zip(pairs, scores, strict=True):
+            tree.value = spread(tree.value, [score], n_scores)
+            trees.add(tree, sets)
+            asked[tree.feature[list(sets)]] = True
+        return trees, asked
 
     def damaged(self, why: str) -> ValueError:
         """The error for a tree whose arrays are none of a tree."""

@@ -1,7 +1,7 @@
 """Forest: a fitted ensemble as plain node arrays and a vote rule.
 
 `read_forest` answers with a `Forest`: the nodes of all trees one after the
-other, what each leaf adds to the score vector, and a `Vote` that turns the
+other, what each leaf adds to the score vector, and a `Program` that turns the
 sums into a class with the arithmetic of the ensemble's own ``predict``
 (``n_jobs=None``), bit for bit.
 """
@@ -18,7 +18,6 @@ from ensemble_simplify.grid import Stopped, as_thresholds, float32_floor, last_d
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.cut_offs import in_range
 from ensemble_simplify.reading.decision import (
-    Vote,
     labels_of,
     labels_of_scores,
     one_hot,
@@ -26,6 +25,7 @@ from ensemble_simplify.reading.decision import (
     scores_of,
 )
 from ensemble_simplify.reading.family import family_of, unwrap
+from ensemble_simplify.reading.program import Program, boosted, count_of_trees, mean_of_trees
 from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_NODES, name_of
@@ -55,7 +55,7 @@ class Forest:
         Float32-exact: a row goes left iff ``float32(x) <= threshold``. See `in_doubles`.
     value : ndarray of float64, shape (n_nodes, n_scores)
         What the tree adds to the scores of a row that ends in the node.
-    vote : Vote
+    vote : Program
     input_dtype : {"float32", "float64"}
         Type in which the ensemble compares.
     row_dtype : {"float32", "float64"}
@@ -89,7 +89,7 @@ class Forest:
     feature: np.ndarray
     threshold: np.ndarray
     value: np.ndarray
-    vote: Vote
+    vote: Program
     input_dtype: str = "float32"
     row_dtype: str = "float32"
     double_threshold: np.ndarray | None = None
@@ -220,7 +220,7 @@ class Forest:
         """Whether `decide_probabilities` is what ``predict_proba`` answers: of means of trees."""
         vote = self.vote
         plain = self.classes is not None and vote.cut is None and vote.temperature is None
-        return plain and self.number_sums is not None and vote.rule in ("mean", "soft")
+        return plain and self.number_sums is not None and vote.is_mean
 
     @property
     def is_rising(self):
@@ -345,9 +345,10 @@ class Forest:
         shift = np.repeat(offsets[:-1] - self.offsets[kept], sizes)
         inner, to_left = self.left[nodes] >= 0, self.missing_left
         # sums from nothing are those of a mean, which are known to be exact where they are
-        vote = Vote("mean", 0, len(kept), self.n_classes, tie_upper=tie_upper)
+        vote = mean_of_trees(len(kept), self.n_classes, last=tie_upper)
         if start.any():
-            vote = replace(vote, rule="additive", init=start.copy())
+            n_scores, choice = self.n_classes, vote.choice
+            vote = boosted(len(kept), n_scores, init=start.copy(), choice=choice)
         return replace(
             self,
             offsets=offsets,
@@ -371,7 +372,7 @@ class Forest:
         answers; both ends belong to the range. TypeError where there is no such number.
         """
         cut, classes = in_range(self.vote, low, high, column, self.on_numbers)
-        vote = replace(self.vote, cut=cut, link=None, temperature=None)
+        vote = replace(self.vote, choice=cut, link=None)
         return replace(self, classes=classes, vote=vote, on_numbers=None)
 
     def constant(self, label):
@@ -385,7 +386,7 @@ class Forest:
             feature=np.array([-1], dtype=np.intp),
             threshold=np.array([-2.0]),
             value=np.ones((1, 1)),
-            vote=Vote("mean", 0, 1, 1),
+            vote=mean_of_trees(1, 1),
             row_dtype=self.row_dtype,
         )
 
@@ -518,7 +519,7 @@ def _count_labels(reading, estimator):
                 f"voting='hard' is not defined for {name_of(estimator)}, which is or holds a "
                 "decision threshold or a calibration. Use voting='estimator'."
             )
-        if vote.rule in ("samme", "additive"):
+        if vote.is_of_votes or vote.is_boosted_sum:
             raise ValueError(
                 "voting='hard' is not defined for boosting, and "
                 f"{name_of(estimator)} is or holds a boosted ensemble. Use voting='estimator'."
@@ -531,7 +532,7 @@ def _count_labels(reading, estimator):
                 tree.value = one_hot(label, len(classes))
 
     count(reading.vote, np.arange(len(classes)))
-    reading.vote = Vote("majority", 0, len(trees), len(classes))
+    reading.vote = count_of_trees(len(trees), len(classes))
 
 
 def _assemble(reading, n_features, estimator):

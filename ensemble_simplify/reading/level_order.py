@@ -12,7 +12,7 @@ _ROUNDING = 1e-9
 _MOST_LEVELS = 4096
 
 
-def level_orders(table, rows, answers, weight):
+def level_orders(table, rows, answers, weight) -> list:
     """For each column the order of its levels, for `Table.reordered`; None where there are none.
 
     Numbers, and ordered categories, keep the order that they have of themselves. Other levels are
@@ -28,17 +28,17 @@ def level_orders(table, rows, answers, weight):
     weight : ndarray of shape (n_rows,)
     """
     orders = []
-    for j, own in enumerate(table.levels):
-        order = None if own is None else table.natural_order(j)
-        if own is not None and order is None:
+    for j, levels in enumerate(table.levels):
+        order = None if levels is None else table.natural_order(j)
+        if levels is not None and order is None:
             known = ~np.isnan(rows[:, j])
             codes = rows[known, j].astype(np.intp)
-            order = _by_answers(codes, len(own), answers[known], weight[known])
+            order = _by_answers(codes, len(levels), answers[known], weight[known])
         orders.append(order)
     return orders
 
 
-def order_of_sides(sides, n_levels, count=None, below=None):
+def order_of_sides(sides, n_levels, count=None, below=None) -> np.ndarray | None:
     """The order of a column's levels in which sets of them have few ends; None: as it is.
 
     Levels that many tests send the same way become neighbours: a short path through all levels, by
@@ -122,6 +122,7 @@ def _by_answers(codes, n_levels, answers, weight):
     degrees = np.count_nonzero(told) - 1
     within = squares / (codes.size - degrees - 1)
     between = size[told] @ np.square(mean[told] - centre) - degrees * within
+    # what divides a component of variance where levels are of unequal sizes
     between /= codes.size - np.square(size).sum() / codes.size
     if between <= 0.0:
         return np.arange(n_levels)
@@ -137,6 +138,7 @@ def _line(codes, size, answers, weight):
     told = size > 0.0
     shares = shares[:, told] / size[told]
     shares = shares - (shares @ size[told] / size[told].sum())[:, None]
+    # the columns of eigenvectors come in ascending order of their eigenvalues
     direction = np.linalg.eigh(shares * size[told] @ shares.T)[1][:, -1]
     # the sign is arbitrary: that of the first large entry
     large = np.abs(direction) > np.abs(direction).max() / 2.0

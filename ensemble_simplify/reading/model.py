@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -49,12 +50,13 @@ class Model:
         self.estimator, self.name = estimator, type(estimator).__name__
         self._voting = voting
         self.is_classifier = classes_of(estimator) is not None
-        self.table, self.forest = table, forest
+        self.table: Any = table
+        self.forest: Any = forest
         self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
+    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True) -> Model:
         """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
 
         It is read for the dtypes in which some `rows`, or the columns of a table, come, and in the
@@ -63,16 +65,16 @@ class Model:
         see `check_sample`. What was checked before, or was made by this package, needs no check.
         """
         family = family_of(fitted)
-        estimator, own = family.outer, family.own_table()
-        rows = own if rows is None else rows
-        like = rows if isinstance(rows, Table) else own
+        estimator, known = family.outer, family.own_table()
+        rows = known if rows is None else rows
+        like = rows if isinstance(rows, Table) else known
         forest = read_forest(family, voting=voting, rows=_sample(rows), like=like)
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        table = forest.table if own is None else own
+        table = forest.table if known is None else known
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
@@ -85,7 +87,7 @@ class Model:
         return model
 
     @classmethod
-    def unread(cls, fitted):
+    def unread(cls, fitted) -> Model:
         """A model that can only be asked, with the table that it takes."""
         family = family_of(fitted)
         return cls(family.outer, family.table())
@@ -101,12 +103,12 @@ class Model:
         return self.forest.in_doubles(narrow)
 
     @property
-    def classes(self):
+    def classes(self) -> np.ndarray | None:
         """Labels of the classes, in the order of its probabilities; None of a regressor."""
         return classes_of(self.estimator) if self.forest is None else self.forest.classes
 
     @property
-    def adds_in_any_order(self):
+    def adds_in_any_order(self) -> bool:
         """Whether its own threads add up its trees in the order in which they end."""
         return self._n_jobs is not None
 
@@ -175,11 +177,11 @@ class Model:
             forest = forest.in_codes(of_trees, other)
         return self._with(table, forest=forest, _own_codes=codes)
 
-    def answers(self, rows, method="predict"):
+    def answers(self, rows, method="predict") -> np.ndarray:
         """What a method of the model answers to rows of numbers."""
         return self.ask(self._form(rows), method)
 
-    def ask_given(self, X, rows, method="predict", *, fitted=False):
+    def ask_given(self, X, rows, method="predict", *, fitted=False) -> np.ndarray:
         """What it answers to rows as a user gave them; `rows` are the same as numbers.
 
         Rows in a form that it does not take (text where it takes codes, arrays where it wants
@@ -193,12 +195,12 @@ class Model:
         """Rows of numbers as the model takes them."""
         if self._own_codes:
             rows = np.array(rows)
-            for j, own in self._own_codes.items():
+            for j, codes in self._own_codes.items():
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
-                rows[known, j] = self.table.columns[j].translated(rows[known, j], *own)
+                rows[known, j] = self.table.columns[j].translated(rows[known, j], *codes)
         return rows if self.table is None else self.table.decode(rows)
 
-    def takes_gaps(self, rows, ask=None):
+    def takes_gaps(self, rows, ask=None) -> np.ndarray:
         """Columns in which the model takes gaps, as a bool array.
 
         It takes what some of the `rows` lack, which are rows of numbers that it answers. Of the
@@ -207,14 +209,14 @@ class Model:
         `ask` is a function that puts a row to it, and raises an error where it does not take the
         row; None: `answers`.
         """
-        found, ask = np.isnan(rows).any(axis=0), ask or self.answers
+        taken, ask = np.isnan(rows).any(axis=0), ask or self.answers
         if says_it_takes_gaps(self.estimator):
-            return np.ones_like(found)
-        coded = np.zeros_like(found) if self.table is None else self.table.coded
-        if not hasattr(self.estimator, "predict") and not (found | coded).any():
-            return found
-        for columns in (np.ones_like(found), ~coded, coded):
-            if not (columns & ~found).any():
+            return np.ones_like(taken)
+        coded = np.zeros_like(taken) if self.table is None else self.table.coded
+        if not hasattr(self.estimator, "predict") and not (taken | coded).any():
+            return taken
+        for columns in (np.ones_like(taken), ~coded, coded):
+            if not (columns & ~taken).any():
                 continue
             row = rows[:1].copy()
             row[:, columns] = np.nan
@@ -224,10 +226,10 @@ class Model:
                     ask(row)
             except Exception:  # it refuses gaps in its own way
                 continue
-            found |= columns
-        return found
+            taken |= columns
+        return taken
 
-    def labels(self, rows):
+    def labels(self, rows) -> np.ndarray:
         """The classes that `ask_given` answers to rows of numbers."""
         if self._voting == "hard":
             return self._most(self.finest, rows)
@@ -258,7 +260,7 @@ class Model:
     def _most(forest, rows):
         return forest.classes[forest.predict_index(rows)]
 
-    def ask(self, X, method="predict"):
+    def ask(self, X, method="predict") -> np.ndarray:
         """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""
         function = getattr(self._asked, method)
         with warnings.catch_warnings():
@@ -267,17 +269,17 @@ class Model:
             if self._n_jobs not in (None, 1):
                 n_tasks = min(effective_n_jobs(self._n_jobs), X.shape[0] // _ROWS_PER_TASK)
             if n_tasks <= 1:
-                found = np.asarray(function(X))
+                answers = np.asarray(function(X))
             else:
-                parts = gen_even_slices(X.shape[0], n_tasks)
-                found = np.concatenate(
+                slices = gen_even_slices(X.shape[0], n_tasks)
+                answers = np.concatenate(
                     Parallel(n_jobs=self._n_jobs, require="sharedmem")(
-                        delayed(function)(X[part]) for part in parts
+                        delayed(function)(X[rows]) for rows in slices
                     )
                 )
         # some models that were fitted on a column of targets answer with a column
-        is_column = method == "predict" and found.ndim == 2 and found.shape[1] == 1
-        return found[:, 0] if is_column else found
+        is_column = method == "predict" and answers.ndim == 2 and answers.shape[1] == 1
+        return answers[:, 0] if is_column else answers
 
 
 def common_table(models, X=None) -> tuple[Table, list[Model]]:

@@ -115,7 +115,7 @@ class Transformers:
         self._refuses[self.source[state != _ENCODED]] = True
         if self._steps and isinstance(self._steps[0][1], TableCodes):
             self.table = self._steps[0][1].table
-        elif any(own is not None for own in self._levels):
+        elif any(levels is not None for levels in self._levels):
             self.table = Table(tuple(map(self._column, range(self.n_features))), names)
         self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
@@ -177,11 +177,11 @@ class Transformers:
     def _parts(self, name, step, source, state):
         """The columns of a ColumnTransformer, part by part."""
         made = [(source[:0], state[:0])]
-        for part, inner, chosen in step.transformers_:
+        for label, inner, chosen in step.transformers_:
             places = _places(name, step, chosen, len(source))
             if not len(places) or (isinstance(inner, str) and inner == "drop"):
                 continue
-            made.append(self._made(part, inner, source[places], state[places]))
+            made.append(self._made(label, inner, source[places], state[places]))
         return tuple(np.concatenate(columns).astype(np.intp) for columns in zip(*made, strict=True))
 
     def _imputed(self, name, step, source, state):
@@ -203,16 +203,16 @@ class Transformers:
             raise refused(name, step, "encodes what another step made of a column")
         if isinstance(step, TargetEncoder) and step.target_type_ == "multiclass":
             raise refused(name, step, "makes new columns (a target of several classes)")
-        for j, own in zip(source, step.categories_, strict=True):
-            own, has_none, has_nan = plain_levels(own)
+        for j, levels in zip(source, step.categories_, strict=True):
+            levels, has_none, has_nan = plain_levels(levels)
             self._as_none |= {int(j)} if has_none else set()
             self._as_nan |= {int(j)} if has_nan else set()
             known = self._levels[j]
             if known is not None:
                 seen = set(known.tolist())
-                more = [level for level in own.tolist() if level not in seen]
-                own = np.array([*known.tolist(), *more], dtype=object) if more else known
-            self._levels[j] = own
+                more = [level for level in levels.tolist() if level not in seen]
+                levels = np.array([*known.tolist(), *more], dtype=object) if more else known
+            self._levels[j] = levels
             if j in self._as_none and j in self._as_nan:
                 raise refused(
                     name,
@@ -230,7 +230,7 @@ class Transformers:
 
     # ------------------------------------------------------------------ tests
 
-    def transform(self, X, finite=True):
+    def transform(self, X, finite=True) -> np.ndarray:
         """Transform rows of numbers: float64, codes in columns with levels.
 
         If they are `finite`, what comes out of each step has to be a number.
@@ -238,7 +238,7 @@ class Transformers:
         rows = self.given.decode(X)
         return self._through(rows.copy() if rows is X else rows, finite)
 
-    def of_rows(self, X):
+    def of_rows(self, X) -> np.ndarray:
         """What the steps make of rows as a user gives them, as float64; errors are theirs."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X has feature names, but")
@@ -246,7 +246,7 @@ class Transformers:
                 X = step.transform(X)
         return _numbers(X)
 
-    def of_column(self, j, numbers):
+    def of_column(self, j, numbers) -> np.ndarray:
         """What the steps make of numbers of one input column, of shape (n_rows, n_outputs)."""
         rows = np.zeros((len(numbers), self.n_features))
         rows[:, j] = numbers
@@ -295,7 +295,7 @@ class Transformers:
             "in predict."
         )
 
-    def fold(self, feature, threshold, single):
+    def fold(self, feature, threshold, single) -> Folded:
         """Find the tests of the rows that go in which decide as tests of those that come out.
 
         `feature` is the column of each test among those that come out; values that are at most its
@@ -342,14 +342,14 @@ class Transformers:
         row[order] = np.arange(len(order)) - first[source[order]]
         step = max(1, _BATCH // max(1, self.n_features))
         for begin in range(0, row.max(initial=-1) + 1, step):
-            part = np.flatnonzero(numbers & (begin <= row) & (row < begin + step))
-            if part.size:
-                tests = (row[part] - begin, feature[part]), threshold[part], single[part]
-                last = last_float32(self._below(*tests, falls[part]), len(part))
+            batch = np.flatnonzero(numbers & (begin <= row) & (row < begin + step))
+            if batch.size:
+                tests = (row[batch] - begin, feature[batch]), threshold[batch], single[batch]
+                last = last_float32(self._below(*tests, falls[batch]), len(batch))
                 by_dtype = by_dtype or not all(
-                    _ends_at(last, other._below(*tests, falls[part])) for other in others
+                    _ends_at(last, other._below(*tests, falls[batch])) for other in others
                 )
-                folded[part] = last
+                folded[batch] = last
         return Folded(folded, falls, sets, set_of, *missing, by_dtype)
 
     def _in_other_dtypes(self):
@@ -374,11 +374,11 @@ class Transformers:
             rows = np.zeros((int(self.table.highest[j]) + 1, self.n_features))
             rows[:, j] = np.arange(len(rows))
             values[j] = self.transform(rows)
-        found = []
+        sets = []
         for i in tests.tolist():
             value = values[self.source[feature[i]]][:, feature[i]]
-            found.append((_passes(value, threshold[i], single[i]), np.isnan(value)))
-        return found
+            sets.append((_passes(value, threshold[i], single[i]), np.isnan(value)))
+        return sets
 
     def _at_missing(self, feature, threshold, single):
         """Which tests a missing value passes, and which tests see it as missing."""
@@ -386,9 +386,9 @@ class Transformers:
         source = self.source[feature]
         for j, value in self._lacking(np.unique(source[~self.filled[source]])):
             mine = np.flatnonzero(source == j)
-            own = value[feature[mine]]
-            stays[mine] = np.isnan(own)
-            passes[mine] = _passes(own, threshold[mine], single[mine])
+            answers = value[feature[mine]]
+            stays[mine] = np.isnan(answers)
+            passes[mine] = _passes(answers, threshold[mine], single[mine])
         return passes, stays
 
     def _lacking(self, columns):
@@ -442,7 +442,7 @@ class Folded:
     missing_stays: np.ndarray
     by_dtype: bool
 
-    def at(self, places):
+    def at(self, places) -> Folded:
         """The tests at some places."""
         names = ("threshold", "falls", "set_of", "missing_passes", "missing_stays")
         return replace(self, **{name: getattr(self, name)[places] for name in names})
@@ -527,7 +527,7 @@ def _columns_of_imputer(name, step, width):
     return kept.astype(np.intp) - 1
 
 
-def refused(name, step, why):
+def refused(name, step, why) -> TypeError:
     """The error for a pipeline with a transformer that cannot be folded into thresholds."""
     return TypeError(
         f"A Pipeline with the step {name!r}, {type(step).__name__}(...), is not supported: the "
@@ -561,7 +561,7 @@ class TableCodes(TransformerMixin, BaseEstimator):
         return True
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of columns."""
         return len(self.table)
 
@@ -575,13 +575,13 @@ class TableCodes(TransformerMixin, BaseEstimator):
         """Do nothing: the levels are known."""
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Numbers for rows of the table, as an array of float64."""
         rows = self.table.read(X)
         return self.table.gaps.fill(rows) if self.complete else rows
 
 
-def on_codes(codes, estimator):
+def on_codes(codes, estimator) -> Pipeline:
     """A fitted estimator of numbers behind the step that makes them of a table.
 
     It is given arrays: names of columns that it knows are left out of a copy.

@@ -50,7 +50,7 @@ def check_sample(model):
         return
     forest = model.forest
     vote = forest.vote
-    has_odds = forest.classes is not None and vote.rule == "additive" and vote.link in _LINKS
+    has_odds = forest.classes is not None and vote.is_boosted_sum and vote.link_kind in _LINKS
     has_odds &= hasattr(model.estimator, "predict_proba")
     method = "predict_proba" if is_own and has_odds and vote.cut is None else "predict"
     rows = _rows(forest, model.table)
@@ -163,7 +163,7 @@ def _probabilities(forest, leaves):
     scores = vote.slope * scores + vote.shift
     # treelite has its softmax in float32, whatever the sums are in
     error = abs(vote.slope) * _largest_error(forest) + _ROUNDINGS * np.finfo(np.float32).eps
-    if vote.link == "sigmoid":
+    if vote.link_kind == "sigmoid":
         upper = expit(scores)
         return np.hstack([1.0 - upper, upper]), error
     return softmax(scores, axis=1), error

@@ -15,7 +15,19 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify.reading.decision import link_margin, one_hot, parts_of
+from ensemble_simplify.reading.decision import one_hot, shares_of
+from ensemble_simplify.reading.program import (
+    Above,
+    Largest,
+    Lead,
+    Temperature,
+    TreeCount,
+    TreeMean,
+    TreeSum,
+    TreeVotes,
+    link_margin,
+    unknown_step,
+)
 
 # A cut-off that is this near to a fraction of a denominator of at most that is told by the
 # fraction, so that sums of whole numbers stay whole.
@@ -92,9 +104,11 @@ def class_sums(forest, vote=None):
     vote = forest.vote if vote is None else vote
     if vote.cut is not None:
         return _cut_sums(forest, vote)
+    if not isinstance(vote.choice, Largest | Lead | Above | Temperature):
+        raise unknown_step(vote.choice, "The linear form of a model")
     columns = np.arange(vote.n_classes)
     value, start = np.zeros((forest.n_nodes, vote.n_classes)), np.zeros(vote.n_classes)
-    if vote.rule == "hard":
+    if vote.counts_labels:
         if not vote.counts_trees:
             return None
         for member, weight in zip(vote.members, vote.member_weights, strict=True):
@@ -102,27 +116,27 @@ def class_sums(forest, vote=None):
             label = member.columns[forest.value[nodes, : member.n_scores].argmax(axis=1)]
             value[nodes] = one_hot(label, vote.n_classes) * weight
     else:
-        parts = parts_of(vote, columns)
-        if parts is None:
+        shares = shares_of(vote, columns)
+        if shares is None:
             return None
-        for own, columns, factor in parts:
+        for own, columns, factor in shares:
             # dividing the whole cannot change which column is largest
-            share = factor / own.scale if vote.members else 1.0
+            share = factor / own.divisor if vote.members else 1.0
             nodes, places = forest.nodes_of(own), columns[1:] if own.has_one_score else columns
             value[nodes, places] = forest.value[nodes, : own.n_scores] * share
             start[places] += own.moved_by - own.divisor * own.above
     leaves, magnitude = _leaves(forest, vote, value)
-    plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
+    plain = vote.counts_labels or isinstance(vote.numbers, TreeMean | TreeCount)
     magnitude += 3.0 * (vote.largest_start + vote.divisor * abs(vote.above))
     # points of a scorecard
-    is_whole = vote.rule == "additive" and vote.dtype == "float64" and vote.divisor == 1
+    is_whole = vote.is_boosted_sum and vote.dtype == "float64" and vote.divisor == 1
     is_whole &= vote.above == 0.0 and vote.offset is None and not vote.by_probability
     is_exact = (plain or is_whole) and _cannot_round(np.vstack([leaves, start]), magnitude)
     rounding = 8.0 * (vote.n_trees + 16) * vote.coarsest * magnitude
     if vote.by_probability:
         rounding += link_margin(vote) * vote.divisor
     if vote.temperature is not None:
-        rounding += vote.temperature.margin(magnitude) * vote.scale * vote.divisor
+        rounding += vote.temperature.margin(magnitude) * vote.divisor
     bound = 0.0 if is_exact or (plain and vote.n_trees == 1) else rounding
     return Sums(
         value,
@@ -153,24 +167,24 @@ def _cut_sums(forest, vote):
     if not cut.at:
         start[cut.first] = 1.0
         return Sums(value, start, 1.0, 0.0, is_exact=True, first=_first_tree(forest, vote))
-    parts = parts_of(vote, np.arange(max(2, vote.n_scores)))
-    if parts is None or cut.first == cut.last:
+    shares = shares_of(vote, np.arange(max(2, vote.n_scores)))
+    if shares is None or cut.first == cut.last:
         return None
     # of ranges, the first of the two numbers that part them
     middle, half = cut.middle(cut.first if cut.ranges else None)
     at, fraction = middle, None
-    if vote.rule == "mean" and not vote.members and half == 0.0 and not cut.ranges:
+    if vote.is_mean_of_trees and half == 0.0 and not cut.ranges:
         fraction = _fraction_near(middle, *_leaves(forest, vote, forest.value))
         at = middle if fraction is None else float(fraction.numerator)
     unit = 1.0
-    for own, columns, factor in parts:
+    for own, columns, factor in shares:
         nodes = forest.nodes_of(own)
         if own.has_one_score:
             unit = own.divisor
             value[nodes, 1] = forest.value[nodes, 0]
             start += [middle * unit, own.moved_by[0]]
-        elif own.rule == "samme":
-            unit = own.scale
+        elif own.is_of_votes:
+            unit = own.divisor
             value[nodes] = forest.value[nodes, :2]
             # each node holds the weight of its tree, or the negative of it
             weight = np.abs(value[nodes, 0])
@@ -179,7 +193,7 @@ def _cut_sums(forest, vote):
         else:
             share = factor / own.n_trees
             if not vote.members:
-                unit = own.scale if fraction is None else own.scale * fraction.denominator
+                unit = own.divisor if fraction is None else own.divisor * fraction.denominator
                 share *= unit
             place = np.flatnonzero(columns == cut.column)
             if len(place):
@@ -229,16 +243,16 @@ def number_sums(forest):
     None where probabilities are no sums: votes of labels, and behind a sigmoid or softmax.
     """
     n_outputs = max(forest.n_classes, 1)
-    parts = parts_of(forest.vote, np.arange(n_outputs))
-    if parts is None or forest.vote.link is not None:
+    shares = shares_of(forest.vote, np.arange(n_outputs))
+    if shares is None or forest.vote.link is not None:
         return None
     value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
     terms = np.zeros_like(value)
     largest_start, one = 0.0, 0.0
-    for own, columns, factor in parts:
-        if own.link is not None or own.rule in ("samme", "majority"):
+    for own, columns, factor in shares:
+        if own.link is not None or isinstance(own.numbers, TreeVotes | TreeCount):
             return None
-        nodes, share = forest.nodes_of(own), factor / (own.scale * own.divisor)
+        nodes, share = forest.nodes_of(own), factor / own.divisor
         held = forest.value[nodes, : own.n_scores]
         leaves, moved = held * share, own.moved_by * share
         if own.has_one_score and forest.classes is not None:
@@ -263,15 +277,15 @@ def odds_sums(forest):
     None where there is no such.
     """
     vote = forest.vote
-    if vote.link != "sigmoid" or forest.n_classes != 2:
+    if vote.link_kind != "sigmoid" or forest.n_classes != 2:
         return None
-    if vote.rule in ("mean", "soft"):
+    if vote.is_mean:
         return _odds_of_means(forest, vote)
     if vote.members:
         return None
-    if vote.rule == "samme":
+    if vote.is_of_votes:
         held = forest.value[:, 1:2] - forest.value[:, :1]
-        value = held * vote.slope / vote.scale
+        value = held * vote.slope / vote.divisor
     else:
         held = forest.value[:, :1]
         value = held * (vote.slope / vote.divisor)
@@ -292,10 +306,9 @@ def lead_sums(forest, column):
     if forest.n_classes == 2:
         odds = odds_sums(forest)
         return odds if odds is None or column == 1 else odds.times(-1.0)
-    if vote.link != "softmax" or vote.members or vote.rule not in ("additive", "samme"):
+    if vote.link_kind != "softmax" or not isinstance(vote.numbers, TreeSum | TreeVotes):
         return None
-    shared = vote.divisor if vote.rule == "additive" else vote.scale * (vote.n_scores - 1)
-    shared = shared / vote.slope
+    shared = vote.divisor * (1 if vote.is_boosted_sum else vote.n_scores - 1) / vote.slope
     others = np.delete(np.arange(vote.n_scores), column)
     terms = forest.value[:, [column]] - forest.value[:, others]
     moved = vote.moved_by
@@ -319,8 +332,8 @@ def _odds_of_means(forest, vote):
 
 def tree_shares(vote, n_classes, total):
     """For every tree its share of a total, and the class index of each class it may know."""
-    parts = parts_of(vote, np.arange(n_classes), total, through_labels=True)
-    return [(factor / own.n_trees, columns) for own, columns, factor in parts for _ in own.trees]
+    shares = shares_of(vote, np.arange(n_classes), total, through_labels=True)
+    return [(factor / own.n_trees, columns) for own, columns, factor in shares for _ in own.trees]
 
 
 def _leaves(forest, vote, value):

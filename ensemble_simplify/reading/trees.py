@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ensemble_simplify.grid import as_thresholds
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.level_order import order_of_sides
+from ensemble_simplify.reading.program import Program
 from ensemble_simplify.reading.table import Table
 
 # Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
@@ -61,7 +61,7 @@ class Reading:
     """
 
     trees: list[Tree]
-    vote: Vote
+    vote: Program
     classes: np.ndarray | None
     table: Table | None = None
     filled: np.ndarray | None = None

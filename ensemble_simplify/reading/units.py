@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ensemble_simplify.reading.program import Above, Largest, Lead, MemberAverage, MemberMean
 from ensemble_simplify.reading.sums import class_sums
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -120,7 +121,7 @@ class _Splitting:
             return Unit(rank, tolerance=0.0, opaque=True)
         weights = np.array([weight for _, weight in below])
         whole = np.ldexp(weights, 20)
-        if vote.rule == "hard" and weights.sum() < 2.0**20 and (whole == np.rint(whole)).all():
+        if vote.counts_labels and weights.sum() < 2.0**20 and (whole == np.rint(whole)).all():
             return Unit(rank, tolerance=0.0)
         total = 16.0 * (len(below) + 16) * _EPS * np.abs(weights).sum()
         return Unit(rank, tolerance=4.0 * self._rounding(vote) + total)
@@ -136,23 +137,23 @@ class _Splitting:
         weights = factor * vote.member_weights
         if any(member.calibrated is not None for member in vote.members):
             return None
-        if vote.rule == "samme" and vote.n_scores > 1:
+        if vote.is_of_votes and vote.n_scores > 1:
             weights = weights * (1.0 + 1.0 / (vote.n_scores - 1))
-        elif vote.rule == "mean":
-            weights = weights / vote.scale
-        elif vote.rule == "soft":
+        elif isinstance(vote.numbers, MemberMean):
+            weights = weights / vote.divisor
+        elif isinstance(vote.numbers, MemberAverage):
             weights = weights / vote.member_weights.sum()
         if (weights < 0).any():
             return None
         below = []
         for member, weight in zip(vote.members, weights.tolist(), strict=True):
             own = labels[member.columns]
-            if vote.rule in ("samme", "hard") or member.rule == "hard":
+            if vote.is_of_votes or vote.counts_labels or member.counts_labels:
                 below.append((self.add(member, own), weight))
                 continue
             sums = class_sums(self.forest, member)
             if sums is not None:
-                self._put(member, sums, own, weight if member.members else weight / member.scale)
+                self._put(member, sums, own, weight if member.members else weight / member.divisor)
                 continue
             inner = self._below(member, own, weight)
             if inner is None:
@@ -200,19 +201,23 @@ class ExactRule:
     labels: np.ndarray
 
 
+# Choices that a kernel can make as the ensemble does, with its roundings.
+_EXACT = {
+    Largest(): "first_largest",
+    Lead(): "second_above",
+    Above(): "above_zero",
+    Above(inclusive=True): "not_below_zero",
+}
+
+
 def exact_rule(vote, labels):
     """How the sums of a vote without members become its class; see `ExactRule`."""
     rule = "ask"
-    is_plain = vote.divisor == 1 and vote.offset is None and vote.above == 0.0
-    is_plain &= vote.cut is None and vote.temperature is None
-    is_plain &= vote.has_one_score or not vote.tie_upper
-    if not vote.members and vote.dtype == "float64" and not vote.by_probability and is_plain:
-        if vote.has_one_score:
-            rule = "not_below_zero" if vote.tie_upper else "above_zero"
-        elif vote.rule == "samme" and vote.n_scores == 2:
-            rule = "second_above"
-        else:
-            rule = "first_largest"
+    is_plain = not vote.members and vote.dtype == "float64" and vote.offset is None
+    if vote.is_boosted_sum:
+        is_plain &= vote.divisor == 1
+    if is_plain and vote.choice in _EXACT:
+        rule = _EXACT[vote.choice]
     start = np.zeros(vote.n_scores) if vote.init is None else vote.init[: vote.n_scores]
-    scale = vote.scale if vote.rule in ("mean", "samme") else 1.0
-    return ExactRule(rule, float(scale), start, labels)
+    scale = 1.0 if vote.is_boosted_sum else float(vote.divisor)
+    return ExactRule(rule, scale, start, labels)

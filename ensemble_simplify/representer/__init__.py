@@ -1,10 +1,10 @@
 """One tree grown on synthetic rows that any predictor labels.
 
 `_estimator` is the public class, `_options` says which of its parameters go together. `_grower`
-grows the tree, with its kernel `_best_split`; `_alternation`, with its kernel `_alternating`,
-optimises small trees split by split; `_grown_tree` prunes trees and writes them down; `_folds` says
-which trees are grown without a fold of the rows. `_fidelity` says where a tree disagrees with the
-predictor, which pruning that selects, and how stable it is; `_display` draws the pruning path.
+grows the tree, with its kernel `_best_split`, and smaller ones without a fold of the rows;
+`_alternation`, with its kernel `_alternating`, optimises small trees split by split; `_grown_tree`
+prunes trees and writes them down. `_fidelity` says where a tree disagrees with the predictor, which
+pruning that selects, and how stable it is; `_display` draws the pruning path.
 """
 
 from ensemble_simplify.representer._display import PruningPathDisplay

@@ -71,6 +71,7 @@ class Alternation:
         if is_label:
             self._label = rows.answers.argmax(axis=1).astype(np.int32)
         else:
+            # Sums of squares keep their digits only around the mean.
             value = rows.answers - self._centre
             value[np.abs(value) <= _ROUNDING * np.abs(rows.answers)] = 0.0
         n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
@@ -100,6 +101,7 @@ class Alternation:
         trees = [self.optimised(start.pruned(n_leaves)) for start in starts]
         best = min(trees, key=lambda tree: tree.loss)
         for _ in range(_MOST_REGROWN):
+            # A branch that was emptied leaves a leaf to be spent elsewhere.
             larger = self.grown(OVERGROWN * n_leaves, above=best)
             tree = self.optimised(larger.prunings(n_leaves).pruned(n_leaves))
             if tree.loss >= best.loss - _ROUNDING * tree.cost[0]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -29,9 +31,15 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import limited, limits, time_left
 from ensemble_simplify.representer._fidelity import node_figures, prunings, selected, stability
-from ensemble_simplify.representer._folds import pruned_trees, sizes, trial_sizes
-from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
-from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
+from ensemble_simplify.representer._grower import (
+    Grower,
+    grow_trees,
+    pruned_trees,
+    sizes,
+    trial_sizes,
+    worth_its_leaves,
+)
+from ensemble_simplify.representer._grown_tree import ExactPrunings, GrownTree, WrittenTree
 from ensemble_simplify.representer._options import (
     check_folds,
     check_options,
@@ -63,6 +71,26 @@ _FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 1.0
 # With a time limit: the share of it for growing, and the shares of what is left for new rows to
 # choose a size, and again to measure it.
 _GROWING_SHARE, _NEW_SHARE = 0.6, 0.4
+
+
+@dataclass(eq=False)
+class _Grown:
+    """The trees that smaller ones are pruned from."""
+
+    trees: list[WrittenTree]
+    figures: list[np.ndarray]  # of the nodes of each, see `node_figures`
+    most: int  # leaves that can be asked for
+
+
+@dataclass(eq=False)
+class _Measured:
+    """Rows that trees of all sizes are measured on."""
+
+    leaves: list[np.ndarray]  # where they end in each tree
+    decisions: np.ndarray  # of the predictor
+    weight: np.ndarray | None = None
+    answers: np.ndarray | None = None  # of the predictor, where trees are written with them
+    labelled_size: float = 0.0  # rows of equal weight that tell as much
 
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
@@ -499,69 +527,26 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         self.sampling_ = sampling_of(self)
         check_folds(self, fold_of)
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
-        found = self._material(X, y, sample_weight, target, fold_of, answers)
-        law, training, seeds = found.law, found.training, found.seeds
-        predictor = self._predictor
-        self.smearing_, self.keep_rows_ = (
-            self._law_arguments[name] for name in ("smearing", "keep_rows")
-        )
-        begin, n_before = time.monotonic(), predictor.n_queries
-        with limits(_GROWING_SHARE * time_left()):
-            trees, sample = self._grow(found, seeds)
-        if self._takes_missing:
-            for tree in trees:
-                tree.send_gaps(training.X, ~found.gaps.seen)
-        # what a new row took in growing tells how many there is time for
-        a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
-        self._most_new = partial(share_of_time, share=_NEW_SHARE, each=a_row)
-
-        if self.select == "smeared":
-            judging = self._new_rows(law, self._most_new(len(training.X)), seeds[1])
-        else:
-            truth = training.answers if found.y is None else predictor.encode(found.y[found.kept])
-            judging = training.X, truth, training.weight
-        aside = found.aside(predictor)
-        figures = self._figures(trees, law, training, judging, aside)
-        which, is_split = self._sized(trees)
-        tree, nodes = trees[which].collapsed(is_split)
-        self.path_, pruned_at, to_judge = prunings(tree, figures[which][nodes], aside.labelled_size)
-        if self.select != "fidelity" or self.max_leaf_nodes is None:
-            self.path_.selected = selected(self.path_, to_judge, self.select)
-        is_split = np.zeros_like(is_split)
-        is_split[nodes] = pruned_at > self.path_.selected
-        if self.max_leaf_nodes is None:
-            tree, kept_nodes = trees[0].collapsed(is_split)
-            trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
-        levels = found.columns.levels(training.X)
-        self._grown = Bunch(
-            trees=[WrittenTree.of(tree, levels, self._takes_missing) for tree in trees],
-            figures=figures,
-            most=trees[0].n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
-        )
-        self._known = self._gather(law, training, aside, seeds[2])
+        material = self._material(X, y, sample_weight, target, fold_of, answers)
+        arguments = self._law_arguments
+        self.smearing_, self.keep_rows_ = arguments["smearing"], arguments["keep_rows"]
+        trees, sample, most_new = self._grow_in_time(material)
+        aside = material.aside(self._predictor)
+        which, is_split = self._choose_size(trees, material, aside, most_new)
+        self._measured = self._gather(material, aside, most_new)
         on_rows = self._set_size(which, is_split)
         if target != "value":
             warn_of_lost_classes(
-                self._known["training"].decisions,
+                self._measured["training"].decisions,
                 on_rows,
                 self.classes_,
                 "tree",
                 "Allow more leaves (max_leaf_nodes, max_depth), or set select=None to keep the "
                 "tree as it is grown.",
             )
-        self.folds_ = self._ask_folds(sample, found)
-        self.stability_ = None
-        if self.n_stability:
-            others = [trees]
-            for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
-                with limits(time_left() / (self.n_stability - k)):
-                    others.append(self._grow(found, other.generate_state(4).tolist())[0])
-            sized = [(each, *self._sized(each)) for each in others]
-            self.stability_ = stability(
-                [each[which].collapsed(is_split)[0] for each, which, is_split in sized], training.X
-            )
-        self.n_queries_ = predictor.n_queries
-        del self._most_new
+        self.folds_ = self._ask_folds(sample, material)
+        self.stability_ = self._ask_stability(material) if self.n_stability else None
+        self.n_queries_ = self._predictor.n_queries
         return self
 
     def _trial(self, training, seed):
@@ -569,15 +554,62 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
         return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)
 
-    def _grow(self, found, seeds):
+    def _grow_in_time(self, material) -> tuple[list[GrownTree], Sample | None, Callable]:
+        """What `_grow` returns, and a function that says for how many new rows there is time."""
+        begin, n_before = time.monotonic(), self._predictor.n_queries
+        with limits(_GROWING_SHARE * time_left()):
+            trees, sample = self._grow(material, material.seeds)
+        if self._takes_missing:
+            # Where nothing was missing, nothing was learned: gaps go to the side of more rows.
+            for tree in trees:
+                tree.send_gaps(material.training.X, ~material.gaps.seen)
+        # What a new row took in growing tells how many there is time for.
+        a_row = (time.monotonic() - begin) / max(self._predictor.n_queries - n_before, 1)
+        return trees, sample, partial(share_of_time, share=_NEW_SHARE, each=a_row)
+
+    def _choose_size(self, trees, material, aside, most_new) -> tuple[int, np.ndarray]:
+        """Which of the trees answers, and its splits that stay; sets `path_`.
+
+        Kept is what trees of other sizes are pruned from: `_grown`.
+        """
+        training, law = material.training, material.law
+        if self.select == "smeared":
+            judging = self._new_rows(law, most_new(len(training.X)), material.seeds[1])
+        else:
+            truth = training.answers
+            if material.y is not None:
+                truth = self._predictor.encode(material.y[material.kept])
+            judging = training.X, truth, training.weight
+        figures = self._figures(trees, material, judging, aside, most_new)
+        which, is_split = self._sized(trees)
+        tree, nodes = trees[which].collapsed(is_split)
+        self.path_, pruned_at, to_judge = prunings(tree, figures[which][nodes], aside.labelled_size)
+        # A tree of a size that was asked for is not pruned by its fidelity.
+        if self.select != "fidelity" or self.max_leaf_nodes is None:
+            self.path_.selected = selected(self.path_, to_judge, self.select)
+        is_split = np.zeros_like(is_split)
+        is_split[nodes] = pruned_at > self.path_.selected
+        if self.max_leaf_nodes is None:
+            # Nobody asks for more leaves than this: `at` starts from here.
+            tree, kept_nodes = trees[0].collapsed(is_split)
+            trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
+        levels = material.columns.levels(training.X)
+        self._grown = _Grown(
+            trees=[WrittenTree.of(tree, levels, self._takes_missing) for tree in trees],
+            figures=figures,
+            most=trees[0].n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
+        )
+        return which, is_split
+
+    def _grow(self, material, seeds) -> tuple[list[GrownTree], Sample | None]:
         """Trees, a large one first, and the one sample that they are grown on, if it is one."""
-        law, training, sample = found.law, found.training, None
+        law, training, sample = material.law, material.training, None
         n_rows = law.X.shape[0]
         if self.sampling_ == "one_shot":
             is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
             is_free &= self.select is not None
             with limits(time_left() / (1.0 + _FRESH_SHARE) if is_free else None):
-                sample = self._draw(found, seeds[0])
+                sample = self._draw(material, seeds[0])
             report(self, f"{self._predictor.n_queries} rows labelled")
             trees = grow_trees(
                 sample.rows(),
@@ -588,14 +620,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
             if is_free:
-                trees[0] = self._worth_its_leaves(trees[0], found, seeds[0])
+                trees[0] = self._worth_its_leaves(trees[0], material, seeds[0])
         else:
             tree = Grower(
                 law=law,
                 predictor=self._predictor,
                 report=partial(report, self),
-                answers=found.base.answers,
-                categorical=found.columns.categorical,
+                answers=material.base.answers,
+                categorical=material.columns.categorical,
                 n_samples=(
                     min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
                 ),
@@ -618,16 +650,17 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             )
         return trees, sample
 
-    def _worth_its_leaves(self, tree, found, seed):
+    def _worth_its_leaves(self, tree, material, seed) -> GrownTree:
         """A tree that grew without limit, pruned by rows that it was not grown on."""
-        law, base = found.law, found.base
+        law, base = material.law, material.base
         n_samples = max(int(self._n_drawn(law) * _FRESH_SHARE), 1)
-        own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
-        rows = Sample(law, self._predictor, base, base, n_samples, own).made
+        # Numbers of their own: what the tree was grown on must not come again.
+        fresh_seed = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
+        rows = Sample(law, self._predictor, base, base, n_samples, fresh_seed).made
         price = max(_LEAST_GAIN / law.X.shape[0], _LEAST_FRESH / len(rows.X))
-        return worth_its_leaves(tree, rows, price, self._class_weight(found.training))
+        return worth_its_leaves(tree, rows, price, self._class_weight(material.training))
 
-    def _sized(self, trees):
+    def _sized(self, trees) -> tuple[int, np.ndarray]:
         """Which of the trees has the size that is asked for, and with which of its splits."""
         if self.max_leaf_nodes is None:
             return 0, ~trees[0].is_leaf
@@ -638,18 +671,18 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
 
-    def _ask_folds(self, sample, found):
+    def _ask_folds(self, sample, material) -> Bunch | None:
         """The answers of trees of some sizes to rows that they were not grown on.
 
         They are grown on the sample where folds are asked for; else those of the trial tell.
         """
-        predictor, trial, fold_of = self._predictor, found.trial, found.fold_of
-        X, kept, training, own = found.X, found.kept, found.training, trial.get("answers")
-        if (fold_of < 0).all() or (own is None and not self._are_folds_asked):
+        predictor, trial, fold_of = self._predictor, material.trial, material.fold_of
+        X, kept, training = material.X, material.kept, material.training
+        if (fold_of < 0).all() or (trial.answers is None and not self._are_folds_asked):
             return None
         if self._are_folds_asked:
             n_leaves = self._fold_sizes(training)
-            how = {"max_depth": self.max_depth, "seed": found.seeds[3], "sizes": n_leaves}
+            how = {"max_depth": self.max_depth, "seed": material.seeds[3], "sizes": n_leaves}
             learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
             told = unseen_answers(sample, X, fold_of, len(n_leaves), learn)
             agreement = unseen_agreement(told[:, kept], training, predictor)
@@ -657,8 +690,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             n_leaves, agreement = trial.sizes, trial.agreement
             tried = np.flatnonzero(kept)[trial.places]
             fold_of = np.where(np.isin(np.arange(len(X)), tried), fold_of, -1)
-            told = np.zeros((len(n_leaves), len(X), own.shape[2]))
-            told[:, tried] = own
+            told = np.zeros((len(n_leaves), len(X), trial.answers.shape[2]))
+            told[:, tried] = trial.answers
         outside = np.flatnonzero(fold_of < 0)
         trees = self._grown.trees
         prunings = ExactPrunings([each.tree for each in trees], int(max(n_leaves)))
@@ -672,52 +705,57 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             answers=np.array([predictor.decode(answers) for answers in told]),
             agreement=agreement,
             law=self.sampler_,
-            laws=trial.get("laws"),
+            laws=trial.laws,
         )
 
-    def _figures(self, trees, law, training, judging, aside):
+    def _ask_stability(self, material) -> Bunch:
+        """How far trees that are grown from other random numbers have the same first splits."""
+        others = [[each.tree for each in self._grown.trees]]
+        for k, other in enumerate(np.random.SeedSequence(material.seeds).spawn(self.n_stability)):
+            with limits(time_left() / (self.n_stability - k)):
+                others.append(self._grow(material, other.generate_state(4).tolist())[0])
+        sized = [(trees, *self._sized(trees)) for trees in others]
+        return stability(
+            [trees[which].collapsed(is_split)[0] for trees, which, is_split in sized],
+            material.training.X,
+        )
+
+    def _figures(self, trees, material, judging, aside, most_new) -> list[np.ndarray]:
         """What the pruning path sums up over the leaves, for every node of each tree."""
-        class_weight, new = self._class_weight(training), None
+        training, new = material.training, None
+        class_weight = self._class_weight(training)
         if self.select == "fidelity" and self.max_leaf_nodes is None:
-            n = self._most_new(min(len(training.X), _MOST_MEASURED))
-            new = self._new_rows(law, n, self._law_arguments["seed"], class_weight)
+            n = most_new(min(len(training.X), _MOST_MEASURED))
+            new = self._new_rows(material.law, n, self._law_arguments["seed"], class_weight)
         target = self._predictor.target
         return [node_figures(tree, target, judging, aside, class_weight, new) for tree in trees]
 
-    def _gather(self, law, training, aside, seed):
+    def _gather(self, material, aside, most_new) -> dict[str, _Measured]:
         """What is known of rows that the tree, of whatever size, is measured on."""
-        predictor, trees = self._predictor, self._grown.trees
-        n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
-        smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, seed))
+        predictor, law, training = self._predictor, material.law, material.training
+        n_new = most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
+        smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, material.seeds[2]))
         decisions = predictor.decode(training.answers)
         if predictor.target == "proba":
             decisions = predictor.decisions(training.X)
+
+        def leaves(X):
+            return [tree.leaves(X) for tree in self._grown.trees]
+
         return {
-            "training": Bunch(
-                leaves=[tree.leaves(training.X) for tree in trees],
-                decisions=decisions,
-                weight=training.weight,
-                answers=training.answers,
-            ),
-            "smeared": Bunch(
-                leaves=[tree.leaves(smeared) for tree in trees],
-                decisions=predictor.decisions(smeared),
-                weight=None,
-            ),
-            "aside": Bunch(
-                leaves=[tree.leaves(aside.X) for tree in trees],
-                decisions=aside.decisions,
-                weight=aside.weight,
-                labelled_size=aside.labelled_size,
+            "training": _Measured(leaves(training.X), decisions, training.weight, training.answers),
+            "smeared": _Measured(leaves(smeared), predictor.decisions(smeared)),
+            "aside": _Measured(
+                leaves(aside.X), aside.decisions, aside.weight, labelled_size=aside.labelled_size
             ),
         }
 
-    def _set_size(self, which, is_split):
+    def _set_size(self, which, is_split) -> np.ndarray:
         """Make it the tree with some of the splits of one that was grown, and measure it.
 
         Returns its answers to the training rows.
         """
-        training, aside = self._known["training"], self._known["aside"]
+        training, aside = self._measured["training"], self._measured["aside"]
         predictor, tree = self._predictor, self._grown.trees[which]
         self.n_leaves_ = int(np.count_nonzero(is_split)) + 1
         self.decision_tree_ = tree.write(
@@ -731,16 +769,16 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         )
         answers = {
             name: predictor.decode(tree.answers(is_split, rows.leaves[which]))
-            for name, rows in self._known.items()
+            for name, rows in self._measured.items()
         }
-        found = {
+        agreements = {
             name: agreement(rows.decisions, answers[name], predictor.target, rows.weight)
             if rows.leaves[which].size
             else np.nan
-            for name, rows in self._known.items()
+            for name, rows in self._measured.items()
         }
-        self.fidelity_, self.smeared_fidelity_ = found["aside"], found["smeared"]
-        self.train_fidelity_ = found["training"]
+        self.fidelity_, self.smeared_fidelity_ = agreements["aside"], agreements["smeared"]
+        self.train_fidelity_ = agreements["training"]
         if predictor.target == "value":
             return answers["training"]
         self.train_class_fidelity_ = agreement_by_class(
@@ -788,7 +826,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         which, is_split = ExactPrunings(trees, int(n_leaves)).best(int(n_leaves))
         tree, nodes = trees[which].collapsed(is_split)
         figures = self._grown.figures[which][nodes]
-        smaller.path_ = prunings(tree, figures, self._known["aside"].labelled_size)[0]
+        smaller.path_ = prunings(tree, figures, self._measured["aside"].labelled_size)[0]
         smaller._set_size(which, is_split)
         return smaller
 

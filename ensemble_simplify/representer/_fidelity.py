@@ -69,6 +69,7 @@ def selected(path, figures, by):
     if by is None:
         return 0
     unlike, by_class, on_new_rows = figures
+    # All prunings, the whole tree first.
     best = np.arange(on_new_rows.size)
     if by != "fidelity":
         return int(_least(path.errors, best)[-1])
@@ -102,6 +103,7 @@ def stability(trees, X):
         counts["root_column"].append(column)
         if not same or first.splits[0] is None:
             continue
+        # Below different roots there is nothing to compare.
         goes_left = first.splits[0].goes_left(X[:, first.splits[0].column])
         pairs = zip(first.children(0), other.children(0), (goes_left, ~goes_left), strict=True)
         for mine, theirs, rows in pairs:

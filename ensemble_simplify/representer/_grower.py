@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_simplify.grid import is_late, preorder, sized_nodes, time_left
 from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._grown_tree import GrownTree
+from ensemble_simplify.representer._grown_tree import ExactPrunings, GrownTree
 from ensemble_simplify.sampling import ColumnSplit, Law, Predictor, Region
 from ensemble_simplify.writing import gini
 
@@ -34,6 +34,12 @@ _MOST_OVERGROWN = 48
 
 # Leaves up to which trees are optimised.
 _MOST_OPTIMISED = 64
+
+# The smallest tree that folds are asked about.
+_SMALLEST = 4
+
+# Where a law is chosen: leaves of the largest trees, at most; and where no size is asked for.
+_MOST_TRIED_LEAVES, _USUAL_LEAVES = 32, 16
 
 
 @dataclass(eq=False)
@@ -124,7 +130,7 @@ class Grower:
             return False
         return self._tree(root).prunings(most).pruned(most).n_leaves == most
 
-    def _count(self, node):
+    def _count(self, node) -> None:
         """Count the leaves below a node, and those above it, in which siblings differ."""
         while node is not None:
             node.n_different = sum(child.n_different for child in node.children)
@@ -133,7 +139,7 @@ class Grower:
                 node.n_different -= int(left == right)
             node = node.parent
 
-    def _look_ahead(self, open_nodes, n_wanted):
+    def _look_ahead(self, open_nodes, n_wanted) -> None:
         """Make and evaluate the children of the nodes that are likely to be split next.
 
         Growing breadth first, that is all of them; best first, as many as may still be split.
@@ -142,9 +148,11 @@ class Grower:
         if n_wanted < np.inf:
             open_nodes = heapq.nsmallest(int(n_wanted), open_nodes)
         parents = [node for node in open_nodes if node.candidates is None]
+        # One question about many rows is quicker than many about few, but all rows are held.
         per_batch = max(1, _BATCH_NUMBERS // (2 * self.n_samples * self.law.X.shape[1]))
         while parents:
             begin = time.monotonic()
+            # A model cannot be interrupted: what it would take is known from the nodes before.
             if self.seconds_each >= time_left():
                 self.out_of_time = True
                 return
@@ -155,6 +163,7 @@ class Grower:
             self.seconds_each = (time.monotonic() - begin) / len(batch)
             for parent, pair in zip(batch, pairs, strict=True):
                 parent.candidates = pair
+                # Its children have what they need: rows are most of the memory.
                 parent.region = parent.draws = parent.answers = None
 
     def _make_children(self, parent):
@@ -176,7 +185,7 @@ class Grower:
             children.append(child)
         return tuple(children)
 
-    def _evaluate(self, nodes):
+    def _evaluate(self, nodes) -> None:
         """Draw rows in each node, have all labelled at once, and find the best splits.
 
         Nodes whose best split must lead and does not are given as many rows again.
@@ -217,13 +226,13 @@ class Grower:
             missing = max(missing - node.draws.shape[0], 1)
         elif node.n_rounds > 0:
             missing = node.draws.shape[0]
-        own = node.path if node.n_rounds == 0 else (*node.path, 1 + node.n_rounds)
-        sequence = np.random.SeedSequence(self.seed, spawn_key=own)
+        place = node.path if node.n_rounds == 0 else (*node.path, 1 + node.n_rounds)
+        sequence = np.random.SeedSequence(self.seed, spawn_key=place)
         seed = int(sequence.generate_state(1, np.uint64)[0])
         node.n_rounds += 1
         return self.law.draw_and_tell(node.region, missing, seed)
 
-    def _assess(self, node, X, answers):
+    def _assess(self, node, X, answers) -> bool:
         """Cost and split of a node whose rows are labelled; leaves keep no rows.
 
         Tells whether no further rows are needed.
@@ -234,6 +243,7 @@ class Grower:
         node.draws, node.answers = X, answers
         node.probability = self.law.probability(node.region)
         node.mean = node.answers.mean(axis=0)
+        # Labels are split by their variance, too: their errors alone often fall by no single split.
         variance = float(np.square(node.answers - node.mean).mean(axis=0).sum())
         if self.root_variance is None:
             self.root_variance = variance
@@ -250,6 +260,7 @@ class Grower:
             best_first = self.max_leaf_nodes < np.inf
             rank = -node.probability * decrease if best_first else len(node.path)
             node.priority = (rank, node.path)
+        # More rows may tell which of two splits is better; a tie they never would.
         if not leads and node.draws.shape[0] < _MOST_ROWS * self.n_samples:
             return False
         if node.split is None:
@@ -321,12 +332,12 @@ def _as_arrays(root, gaps, is_label, is_complete):
         if node.children is not None:
             left, right = node.children
             together = left.probability + right.probability
-            part = left.probability / together if together > 0.0 else 0.5
-            node.mean = part * left.mean + (1.0 - part) * right.mean
+            on_left = left.probability / together if together > 0.0 else 0.5
+            node.mean = on_left * left.mean + (1.0 - on_left) * right.mean
             node.cost = left.cost + right.cost
             if not is_label:
                 apart = np.square(left.mean - right.mean).sum()
-                node.cost += together * part * (1.0 - part) * apart
+                node.cost += together * on_left * (1.0 - on_left) * apart
             elif left.mean.argmax() != right.mean.argmax():
                 node.cost = together * (1.0 - node.mean.max())
     mean, cost, probability = (
@@ -460,3 +471,34 @@ def _read(tree, sample):
         is_label=is_label,
         is_complete=sample.is_complete,
     )
+
+
+# -------------------------------------------------- trees without a fold of the rows
+
+
+def trial_sizes(max_leaf_nodes, n_classes):
+    """Sizes of trees that choose a law."""
+    if max_leaf_nodes is None:
+        return sizes(max(_USUAL_LEAVES, n_classes), n_classes)
+    return sizes(min(max_leaf_nodes, _MOST_TRIED_LEAVES), n_classes)
+
+
+def sizes(max_leaf_nodes, n_classes) -> np.ndarray:
+    """Sizes of trees to ask about: powers of two, and the largest; none below the classes."""
+    smaller = []
+    size = _SMALLEST
+    while size < max_leaf_nodes:
+        if size >= n_classes:
+            smaller.append(size)
+        size *= 2
+    return np.array([*smaller, max_leaf_nodes])
+
+
+def pruned_trees(rows, n_leaves, target, **how):
+    """Learn trees of some sizes from rows: a function that answers other rows, once a size."""
+    largest = int(max(n_leaves))
+    trees = grow_trees(rows, target, max_leaf_nodes=largest, **how)
+    prunings = ExactPrunings(trees, largest)
+    sized = [prunings.best(n) for n in n_leaves]
+    ends = [(trees[which], trees[which].ends(is_split)) for which, is_split in sized]
+    return lambda X: np.array([tree.mean[at[tree.leaves(X)]] for tree, at in ends])

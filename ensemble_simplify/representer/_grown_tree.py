@@ -46,7 +46,7 @@ class GrownTree:
         return (len(self.nodes) + 1) // 2
 
     @property
-    def loss(self):
+    def loss(self) -> float:
         """What all leaves cost together."""
         return float(self.cost[self.is_leaf].sum())
 
@@ -83,7 +83,7 @@ class GrownTree:
             errors[t] = product(weight[rows], loss)
         return errors / weight.sum()
 
-    def send_gaps(self, X, columns):
+    def send_gaps(self, X, columns) -> None:
         """Let splits on some columns send gaps to the side of more rows.
 
         `columns` is a bool array. Splits that a row of X with a gap comes to stay as they are.
@@ -97,7 +97,7 @@ class GrownTree:
                 n_left = np.count_nonzero(split.goes_left(x))
                 self.splits[t] = replace(split, missing_left=bool(2 * n_left > rows.size))
 
-    def centre_thresholds(self, X):
+    def centre_thresholds(self, X) -> None:
         """Put every threshold halfway between the rows of X in its node that it divides."""
         for t, rows in self._rows_of_nodes(X):
             split = self.splits[t]
@@ -176,6 +176,7 @@ class GrownTree:
         left, right, feature, threshold, missing_left, source = as_thresholds(
             left, right, feature, threshold, missing_left, sets, may_miss=may_miss
         )
+        # Sets were written over numbers of levels; the tree is to compare their codes.
         of_sets = (left >= 0) & np.isin(source, list(sets)) & np.isfinite(threshold)
         for i in np.flatnonzero(of_sets).tolist():
             below, above = levels[feature[i]][[int(threshold[i]), int(threshold[i]) + 1]]
@@ -207,6 +208,7 @@ class ExactPruning:
             alike = np.array_equal(*(answer[child] for child in tree.children(t)))
             for i, cost in enumerate(left[: costs.size - 1]):  # i + 1 leaves on the left
                 sums = cost + right[: costs.size - 1 - i]
+                # Two leaves that answer alike are one: the split would be worth no leaf.
                 if i == 0 and alike:
                     sums[0] = np.inf
                 place = slice(i + 1, i + 1 + sums.size)
@@ -246,16 +248,16 @@ class ExactPrunings:
 
     def best(self, n_leaves):
         """Which tree it is, and its splits; the smallest where costs tie."""
-        found = [each.best(n_leaves) for each in self._of_each]
+        best_of_each = [each.best(n_leaves) for each in self._of_each]
         losses = np.array(
             [
                 tree.collapsed(is_split)[0].loss
-                for tree, is_split in zip(self.trees, found, strict=True)
+                for tree, is_split in zip(self.trees, best_of_each, strict=True)
             ]
         )
         least = losses <= losses.min() + _ROUNDING * self.trees[0].cost[0]
-        which = min(np.flatnonzero(least), key=lambda k: np.count_nonzero(found[k]))
-        return int(which), found[which]
+        which = min(np.flatnonzero(least), key=lambda k: np.count_nonzero(best_of_each[k]))
+        return int(which), best_of_each[which]
 
 
 @dataclass(eq=False)

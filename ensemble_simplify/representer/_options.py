@@ -26,7 +26,7 @@ _MEANINGLESS = {
 _LEAST_COST = 0.25
 
 
-def check_options(tree):
+def check_options(tree) -> None:
     """Raise an error for an option that is set but cannot be honoured."""
     for (parameter, value), others in _MEANINGLESS.items():
         if getattr(tree, parameter) != value:
@@ -61,7 +61,7 @@ def _is_set(tree, names):
         yield given is not default and not (np.isscalar(given) and given == default)
 
 
-def check_folds(tree, fold_of):
+def check_folds(tree, fold_of) -> None:
     """Raise an error where folds are asked for and there can be none."""
     asked = {f"n_folds={tree.n_folds}": tree.n_folds, "fold_of": fold_of is not None}
     for name in (name for name, is_set in asked.items() if is_set):

@@ -54,7 +54,7 @@ class CopulaLaw(Law):
         self.seed = seed
         self._score(np.random.default_rng([seed, 2]))
 
-    def _score(self, random):
+    def _score(self, random) -> None:
         """Normal scores, their correlation, and the sorted columns with their cumulated shares."""
         n_rows, n_ordered = self.X.shape[0], self.ordered.size
         total = self.weight.sum()
@@ -76,6 +76,7 @@ class CopulaLaw(Law):
         deviation[deviation == 0.0] = 1.0
         # factor.T @ factor is the correlation, which would be large where columns are many
         self.factor = np.sqrt(self.weight / total)[:, None] * (centred / deviation)
+        # A factor of as many rows as columns draws the same noise from fewer numbers.
         if n_rows > n_ordered > 0:
             self.factor = np.asarray(np.linalg.qr(self.factor, mode="r"))
 
@@ -154,7 +155,7 @@ class CopulaLaw(Law):
             self._read(base[rows], noise[rows], limited, random, X[rows])
         return X
 
-    def _read(self, base, inside, limited, random, X):
+    def _read(self, base, inside, limited, random, X) -> None:
         """Write the values of all ordered columns, given the noise of the limited ones, to X."""
         noise = self._noise(base.size, random)
         if limited.size:
@@ -176,7 +177,7 @@ class CopulaLaw(Law):
             X,
         )
 
-    def _smeared(self, i, base, region, random):
+    def _smeared(self, i, base, region, random) -> np.ndarray:
         """Training row that each draw has a nominal coordinate from."""
         allowed = region.allowed[self.allowed_start[i] : self.allowed_start[i + 1]]
         inside = allowed[self.level[i]].astype(bool)

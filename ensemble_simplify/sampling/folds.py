@@ -7,11 +7,10 @@ some sizes of what was learned: an array of shape (n_sizes, n_rows, n_outputs).
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import limits, time_left
-from ensemble_simplify.sampling.fidelity import agreement
 from ensemble_simplify.sampling.labelled import Sample
+from ensemble_simplify.sampling.predictor import agreement
 
 # Rows that are learned from without a fold, at most; and so many where a law is chosen.
 _MOST_LEARNED, _MOST_TRIED = 24_000, 6_000
@@ -67,16 +66,16 @@ def unseen_answers(sample, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED):
 
     Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
     """
-    found = np.zeros((n_sizes, len(X), sample.n_outputs))
+    unseen = np.zeros((n_sizes, len(X), sample.n_outputs))
     most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_LEARNED))
     for fold in np.unique(fold_of[fold_of >= 0]):
         answers = learn(sample.rows(without=fold, most=most))
         places = np.flatnonzero(fold_of == fold)
-        found[:, places] = answers(X[places])
-    return found
+        unseen[:, places] = answers(X[places])
+    return unseen
 
 
-def unseen_agreement(found, rows, predictor):
+def unseen_agreement(found, rows, predictor) -> np.ndarray:
     """How well answers to rows that were not learned from agree with those known; one a size."""
     judged = rows.fold >= 0
     truth = predictor.decode(rows.told[judged])
@@ -90,30 +89,28 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, rows, predictor, n_sizes, learn, *, seed):
+def choose_law(
+    laws, rows, predictor, n_sizes, learn, *, seed
+) -> tuple[str, dict[str, np.ndarray], np.ndarray]:
     """The law from whose rows is learned what agrees best with what is known of other rows.
 
-    `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
-    the ``laws``, the agreement at each size by name, and, of the one chosen, the ``agreement``
-    and the ``answers`` to rows that were not learned from.
+    `laws` are laws and the rows that they are made of, by name. Returns the name of the one chosen,
+    the agreement at each size by name, and, of the one chosen, the answers to rows that were not
+    learned from.
     """
     judged = rows.fold >= 0
     most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_LEARNED))
     n_samples = min(_TRIED * len(rows.X), most)
-    scores, answers, found = {}, {}, {}
+    scores, answers, agreements = {}, {}, {}
     for name, (law, base) in laws.items():
+        # Each law has a share of what is left: a slow model must not spend all on the first.
         with limits(_TRIAL_SHARE * time_left()):
             sample = Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10)
         answers[name] = unseen_answers(sample, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED)
-        found[name] = unseen_agreement(answers[name], rows, predictor)
+        agreements[name] = unseen_agreement(answers[name], rows, predictor)
         scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
     best = clearly_best(scores, rows.weight[judged])
-    return Bunch(
-        law=best,
-        laws=found,
-        agreement=found[best],
-        answers=answers[best],
-    )
+    return best, agreements, answers[best]
 
 
 def clearly_best(scores, weight):

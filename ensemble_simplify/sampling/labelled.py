@@ -41,31 +41,31 @@ class Sample:
     def rows(self, without=None, most=np.inf):
         """Rows to learn from, at most so many, those of a fold left out; training rows first."""
         parts = []
-        for part, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
+        for rows, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
             if share > 0.0:
-                places = np.arange(len(part.X))
+                places = np.arange(len(rows.X))
                 if without is not None:
-                    places = np.flatnonzero(part.fold != without)
+                    places = np.flatnonzero(rows.fold != without)
                 if places.size:
-                    parts.append([part, share, places])
+                    parts.append([rows, share, places])
         surplus = sum(places.size for *_, places in parts) - most
         for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
             size = parts[k][2].size  # the larger part gives first
             fewer = int(max(min(size, most // len(parts)), size - max(surplus, 0)))
             surplus -= size - fewer
             parts[k][2] = parts[k][2][some_rows(size, fewer, [self.seed, 7, k])]
-        X = np.concatenate([part.X[places] for part, _, places in parts])
-        answers = np.concatenate([part.answers[places] for part, _, places in parts])
+        X = np.concatenate([rows.X[places] for rows, _, places in parts])
+        answers = np.concatenate([rows.answers[places] for rows, _, places in parts])
         weight = np.concatenate(
             [
-                part.weight[places] * (share / part.weight[places].sum())
-                for part, share, places in parts
+                rows.weight[places] * (share / rows.weight[places].sum())
+                for rows, share, places in parts
             ]
         )
         # one on average: scikit-learn's limits are in such units
         return Bunch(
             X=X,
-            n_real=sum(places.size for part, _, places in parts if part is self.training),
+            n_real=sum(places.size for rows, _, places in parts if rows is self.training),
             answers=answers,
             weight=weight * len(X),
             gaps=self.gaps,
@@ -82,7 +82,7 @@ def some_rows(n_rows, most, seed):
 
 def _manufactured(law, predictor, base, n_samples, seed):
     """Synthetic rows, their weights, and the folds of their base rows."""
-    found, place = [], []
+    made, place = [], []
     folds = np.unique(base.fold)
     shares = np.array([base.weight[base.fold == fold].sum() for fold in folds])
     shares /= shares.sum()
@@ -91,21 +91,19 @@ def _manufactured(law, predictor, base, n_samples, seed):
         if n == 0:
             continue
         of_fold = base.fold == fold
-        own = (
+        its_seed = (
             seed
             if of_fold.all()
             else int(np.random.SeedSequence([seed, int(fold) + 1]).generate_state(1)[0])
         )
-        X, weight = _made_from(law, predictor, base, of_fold, n, own)
+        X, weight = _made_from(law, predictor, base, of_fold, n, its_seed)
         weight *= share / weight.sum()
-        found.append(Bunch(X=X, weight=weight, fold=np.full(len(X), fold)))
+        made.append(Bunch(X=X, weight=weight, fold=np.full(len(X), fold)))
         place.append((np.arange(len(X)) + 0.5) / len(X))
-    if len(found) == 1:
-        return found[0]
+    if len(made) == 1:
+        return made[0]
     order = np.argsort(np.concatenate(place), kind="stable")  # all folds mixed
-    return Bunch(
-        **{name: np.concatenate([part[name] for part in found])[order] for name in found[0]}
-    )
+    return Bunch(**{name: np.concatenate([part[name] for part in made])[order] for name in made[0]})
 
 
 def _made_from(law, predictor, base, among, n_samples, seed):
@@ -125,8 +123,9 @@ def _made_from(law, predictor, base, among, n_samples, seed):
     if present.size < 2 or share[present].min() >= least:
         region = replace(everywhere, q=among.astype(np.float64))
         return law.manufacture(region, n_samples, seed), np.ones(n_samples)
-    part = np.maximum(share[present], least)
-    counts = np.ceil(n_samples * part / part.sum()).astype(np.intp)
+    # A rare answer needs rows to be learned at all; weights make up for it.
+    raised = np.maximum(share[present], least)
+    counts = np.ceil(n_samples * raised / raised.sum()).astype(np.intp)
     rows = [
         law.manufacture(
             replace(everywhere, q=((labels == c) & among).astype(np.float64)), n, seed + k

@@ -15,10 +15,60 @@ from scipy.special import ndtr, ndtri
 
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import float32_floor
+from ensemble_simplify.reading import column_indices
 from ensemble_simplify.sampling._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
 # Normal numbers beyond this have no probability in float64.
 _FARTHEST = 38.0
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """What moves together: groups of columns, and single ones."""
+
+    categorical: np.ndarray  # uint8 (n_columns,)
+    coordinates: list  # of intp arrays of columns, groups first
+    # bool (n_columns,): of values between which there are none, such as codes of levels; and of
+    # levels without an order, so that no level is next to another; None: no such columns
+    discrete: np.ndarray | None = None
+    unordered: np.ndarray | None = None
+
+    @classmethod
+    def resolve(cls, categorical_features, feature_groups, n_columns, names):
+        categorical = np.zeros(n_columns, dtype=np.uint8)
+        if categorical_features is not None:
+            categorical[
+                column_indices(categorical_features, "categorical_features", n_columns, names)
+            ] = 1
+        group_of = np.full(n_columns, -1, dtype=np.intp)
+        coordinates = []
+        for g, group in enumerate(feature_groups or ()):
+            numbers = column_indices(group, f"feature_groups[{g}]", n_columns, names)
+            if (twice := numbers[group_of[numbers] >= 0]).size:
+                column = twice[0] if names is None else repr(names[twice[0]])
+                raise ValueError(
+                    f"feature_groups[{g}] and feature_groups[{group_of[twice[0]]}] both hold "
+                    f"column {column}. A column belongs to one group at most: join the groups."
+                )
+            group_of[numbers] = g
+            coordinates.append(np.sort(numbers))
+        coordinates += [np.array([j], dtype=np.intp) for j in np.flatnonzero(group_of < 0)]
+        return cls(categorical, coordinates)
+
+    @property
+    def nominal(self) -> np.ndarray:
+        """Which coordinates have values without an order, as a bool array."""
+        by_column = self.categorical.astype(bool)
+        if self.unordered is not None:
+            by_column = by_column | self.unordered
+        return np.array([m.size > 1 or by_column[m[0]] for m in self.coordinates], dtype=bool)
+
+    def levels(self, X):
+        """The codes of every categorical column, ascending, as float32."""
+        levels = {
+            int(j): np.unique(X[:, j].astype(np.float32)) for j in np.flatnonzero(self.categorical)
+        }
+        return {j: own[~np.isnan(own)] for j, own in levels.items()}
 
 
 @dataclass(eq=False)
@@ -147,7 +197,7 @@ class Law:
             return region.q
         return self.keep_rows * region.inside + (1.0 - self.keep_rows) * region.q
 
-    def probability(self, region):
+    def probability(self, region) -> float:
         """Probability that a synthetic row falls into a region."""
         return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
@@ -331,7 +381,7 @@ def bandwidth(x, weight):
     return 0.9 * spread * n_effective**-0.2
 
 
-def truncated_normal(low, high, random):
+def truncated_normal(low, high, random) -> np.ndarray:
     """Standard normal numbers in (low, high), by inversion in the tail that is precise."""
     flip = low > 0
     low, high = np.where(flip, -high, low), np.where(flip, -low, high)
@@ -341,7 +391,7 @@ def truncated_normal(low, high, random):
     return np.where(flip, -z, z)
 
 
-def _clipped(x, low, high):
+def _clipped(x, low, high) -> np.ndarray:
     """Bring what rounding carried over a limit back, as float32 compares."""
     x32 = x.astype(np.float32)
     above = np.nextafter(float32_floor(low).astype(np.float32), np.float32(np.inf))

@@ -13,34 +13,31 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
 from ensemble_simplify.base import (
+    NOT_GIVEN,
+    Rows,
     check_weights,
     comes_fitted,
     fit_or_unwrap,
     fitted_rows,
-    named_rows,
     safe_indexing,
     tags_of,
     takes_missing,
+    validated,
 )
-from ensemble_simplify.grid import time_left
+from ensemble_simplify.grid import time_left, unlimited
 from ensemble_simplify.reading import (
     Gaps,
     Model,
     Table,
-    is_plain,
     level_orders,
     out_of_bag,
     table_of,
 )
-from ensemble_simplify.sampling.coordinates import Coordinates
-from ensemble_simplify.sampling.fidelity import RowsAside, agreement
+from ensemble_simplify.sampling.copula import CopulaLaw
 from ensemble_simplify.sampling.folds import (
     KEEP_ROWS,
     N_FOLDS,
@@ -50,8 +47,9 @@ from ensemble_simplify.sampling.folds import (
     laws_to_try,
 )
 from ensemble_simplify.sampling.labelled import LEAST_SHARE, Sample, some_rows
-from ensemble_simplify.sampling.predictor import Predictor, one_hot
-from ensemble_simplify.sampling.samplers import make_law
+from ensemble_simplify.sampling.law import Coordinates, KernelLaw, Law
+from ensemble_simplify.sampling.leaves import LeafLaw
+from ensemble_simplify.sampling.predictor import Predictor, RowsAside, agreement, one_hot
 
 # One sample has so many times the training rows,
 _ONE_SHOT = 40
@@ -73,6 +71,24 @@ _LEAST_NEW, _LAW_SHARE, _LAW_SECONDS = 200, 0.25, 5e-7
 
 
 @dataclass(eq=False)
+class Trial:
+    """How the law was chosen: the first one of all, unless something was learned from each."""
+
+    law: str
+    options: dict
+    made: tuple | None = None  # see `_make_law`; None: only some of the rows were used
+    laws: dict | None = None  # the agreement at each size, by name
+    sizes: np.ndarray | None = None
+    places: np.ndarray | None = None  # of the training rows that were used
+    answers: np.ndarray | None = None  # to these, of what was learned without their folds
+
+    @property
+    def agreement(self):
+        """That of the chosen law at each size."""
+        return self.laws[self.law]
+
+
+@dataclass(eq=False)
 class Material:
     """What there is to learn from: rows with the predictor's answers, and a law of more rows."""
 
@@ -87,7 +103,7 @@ class Material:
     fold_of: np.ndarray  # of all rows; -1 for none
     law: Any
     base: Bunch  # the training rows that the law is made of
-    trial: Bunch  # how the law was chosen
+    trial: Trial
     seeds: list
 
     def aside(self, predictor):
@@ -159,7 +175,7 @@ class LearnsFromPredictor:
     def _is_fitted_before(self):
         return self._is_function() or comes_fitted(self.estimator)
 
-    def _resolve_target(self):
+    def _resolve_target(self) -> str:
         kind = self._type()
         name = self._name_of(self.estimator)
         if kind is None and self._is_function():
@@ -193,17 +209,17 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ rows, answers and the law
 
-    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None):
-        """Check the rows, fit or take the predictor, ask it, and choose the law; a `Material`.
+    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None) -> Material:
+        """Check the rows, fit or take the predictor, ask it, and choose the law.
 
         Sets ``estimator_``, ``classes_`` and ``sampler_``.
         """
         given = X
-        X, y, is_table = self._check_rows(X, y, target)
-        weight = check_weights(sample_weight, X)
+        rows, y = self._check_rows(X, y, target)
+        weight = check_weights(sample_weight, rows.given)
         names = getattr(self, "feature_names_in_", None)
         columns = Coordinates.resolve(
-            self.categorical_features, self.feature_groups, X.shape[1], names
+            self.categorical_features, self.feature_groups, rows.given.shape[1], names
         )
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
@@ -211,17 +227,20 @@ class LearnsFromPredictor:
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        told = None if answers is None else _of_rows("answers", answers, X)
+        told = None if answers is None else _of_rows("answers", answers, weight)
 
-        rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
-            rows, y, None if sample_weight is None else weight, ~held_out, random
+            rows.given, y, None if sample_weight is None else weight, ~held_out, random
         )
-        X = self._read_rows(given, X, is_table)
+        X = self._read_rows(given, rows)
         self._predictor = predictor = self._make_predictor(target)
         answers = predictor.first_answers(X[kept], y)
-        X = self._order_levels(X, kept, answers, weight)
-        self._may_miss = self._columns_to_lack(X[kept])
+        # Only now are there answers to order levels by: splits of ordered codes part those alike.
+        if self._table.coded.any():
+            orders = level_orders(self._table, X[kept], answers, weight[kept])
+            X, self._table = self._table.recoded(X, orders), self._table.reordered(orders)
+            predictor.take_codes_of(self._table)
+        self._may_miss = self._columns_to_lack(predictor, X[kept])
         self._takes_missing = self._may_miss is not None
         gaps = Gaps.of(X[kept])
         columns = self._table_columns(columns)
@@ -229,7 +248,7 @@ class LearnsFromPredictor:
             self.classes_ = predictor.classes
 
         if told is None:
-            told = self._out_of_bag(rows, ~held_out)
+            told = self._out_of_bag(rows.given, ~held_out)
         told = answers if told is None else predictor.told(told[kept])
         fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
         training = Bunch(
@@ -257,33 +276,19 @@ class LearnsFromPredictor:
             seeds=seeds,
         )
 
-    def _check_rows(self, X, y, target):
-        if y is None and not self._is_fitted_before():
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only "
-                "FrozenEstimator(model) and a function need no y."
-            )
-        numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    def _check_rows(self, X, y, target) -> tuple[Rows, Any]:
+        """Rows and, if there are any, their targets, checked."""
         if not (hasattr(X, "dtype") or hasattr(X, "columns")):
             X = _as_table(X)
-        is_table = not is_plain(X)
-        if is_table:
-            if y is not None:
-                y = validate_data(self, y=y, y_numeric=target == "value")
-                check_consistent_length(X, y)
-            validate_data(self, X, skip_check_array=True)
-            if len(X.shape) != 2:
-                raise ValueError(f"X has {len(X.shape)} dimensions instead of 2. Give rows.")
-        elif y is None:
-            X = validate_data(self, X, **numbers)
-        else:
-            X, y = validate_data(self, X, y, **numbers, y_numeric=target == "value")
+        numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        targets = NOT_GIVEN if y is None else y
+        checked, targets = validated(self, X, targets, regression=target == "value", **numbers)
         if y is not None and target == "value":
-            y = y.astype(np.float64)
+            y = targets.astype(np.float64)
         elif y is not None:
-            y = column_or_1d(y, warn=True)
+            y = targets
             check_classification_targets(y)
-        return X, y, is_table
+        return Rows.checked(X, checked), y
 
     def _name_of(self, estimator):
         if estimator is None:
@@ -291,16 +296,19 @@ class LearnsFromPredictor:
         name = getattr(estimator, "__name__", None)
         return type(estimator).__name__ if name is None else name
 
-    def _read_rows(self, given, X, is_table):
-        """Numbers for the training rows, and the table that makes them."""
-        if is_table:
+    def _read_rows(self, given, rows) -> np.ndarray:
+        """Numbers for the training rows; ``_table`` keeps the table that makes them."""
+        X = rows.numbers
+        if X is None:
+            X = rows.given
             known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
             self._table = Table.of_rows(X, known, unknown="missing")
             X = self._table.read(X)
         else:
             names = getattr(self, "feature_names_in_", None)
-            self._table = Table.of_numbers(X.shape[1], names).like(given)
-            self._table = replace(self._table, gaps=Gaps.of(X))
+            # in their dtypes: the checked array is of float64
+            table = Table.of_numbers(X.shape[1], names).like(given)
+            self._table = replace(table, gaps=Gaps.of(X))
         self._table = self._table.as_whole(given)
         with np.errstate(over="ignore"):
             if np.isinf(X.astype(np.float32)).any():
@@ -309,16 +317,6 @@ class LearnsFromPredictor:
                     "compares. Scale that column."
                 )
         return np.ascontiguousarray(X)
-
-    def _order_levels(self, X, kept, answers, weight):
-        """Rows of codes in the order of the answers, which the table takes, too."""
-        if not self._table.coded.any():
-            return X
-        orders = level_orders(self._table, X[kept], answers, weight[kept])
-        X = self._table.recoded(X, orders)
-        self._table = self._table.reordered(orders)
-        self._predictor.asked.table = self._table
-        return X
 
     def _table_columns(self, columns):
         """What is known of the columns, with what the table says of levels."""
@@ -333,23 +331,23 @@ class LearnsFromPredictor:
             unordered=np.array(unordered, dtype=bool),
         )
 
-    def _columns_to_lack(self, X):
+    def _columns_to_lack(self, predictor, X) -> np.ndarray | None:
         """Columns in which gaps are taken, as a bool array; None if there are none.
 
         These are the columns in which the predictor takes them. A level that nobody knows counts as
         a gap, so columns with levels have some in any case.
         """
-        predictor = self._predictor
         may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
         return may_lack if may_lack.any() else None
 
-    def _set_aside(self, y, weight, target, random):
+    def _set_aside(self, y, weight, target, random) -> np.ndarray:
         """Choose the rows that nothing is learned from; every class stays seen."""
         held_out = np.zeros(weight.size, dtype=bool)
         candidates = random.permutation(np.flatnonzero(weight > 0))
         n_held_out = int(self.validation_fraction * candidates.size)
         if y is not None and target != "value":
             first = np.unique(y[candidates], return_index=True)[1]
+            # Of every class one row is learned from: else the tree could not name it.
             candidates = np.delete(candidates, first)
         held_out[candidates[:n_held_out]] = True
         return held_out
@@ -373,14 +371,16 @@ class LearnsFromPredictor:
             return None
         frozen = comes_fitted(self.estimator)
         seen = np.ones(seen.size, dtype=bool) if frozen else seen
-        known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
+        # Folds are made by these answers: they are needed however late it is.
+        with unlimited():
+            known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
         if known is None:
             return None
         answers = np.zeros(seen.size, dtype=known[0].dtype)
         answers[seen] = known[0]
         return answers
 
-    def _make_predictor(self, target):
+    def _make_predictor(self, target) -> Predictor:
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
         without_names = (
@@ -397,6 +397,7 @@ class LearnsFromPredictor:
         """The law of some options, the rows that it is made of, and what makes it anew."""
         most = np.inf
         if options["sampler"] in ("copula", "leaves"):
+            # These laws are fitted to their rows, which takes time before any row is drawn.
             a_row = _LAW_SECONDS * training.X.shape[1]
             most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, a_row)
         base = taken(training, some_rows(len(training.X), most, [seed, 5]))
@@ -412,7 +413,7 @@ class LearnsFromPredictor:
         }
         return make_law(**arguments), base, arguments
 
-    def _resolve_folds(self, fold_of, kept, answers, seed):
+    def _resolve_folds(self, fold_of, kept, answers, seed) -> np.ndarray:
         """The fold of every row given; -1 for none."""
         if fold_of is not None:
             fold_of = np.maximum(_check_folds(_of_rows("fold_of", fold_of, kept)), -1)
@@ -436,8 +437,8 @@ class LearnsFromPredictor:
             fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
         return fold_of
 
-    def _choose_law(self, training, columns, gaps, seed):
-        """The law, its options, and what its trial told; the first one where there is none."""
+    def _choose_law(self, training, columns, gaps, seed) -> Trial:
+        """Try the laws that are asked for, if there are several and folds to judge them by."""
         laws = {self.sampler: {"sampler": self.sampler}}
         if self.sampler == "auto":
             laws = laws_to_try(self.smearing)
@@ -454,27 +455,25 @@ class LearnsFromPredictor:
         is_alone = len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all()
         if self._trial is None or is_alone:
             name = next(iter(laws))
-            return Bunch(law=name, options=options[name], made=None)
+            return Trial(name, options[name])
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = taken(training, places)
         made = {
             name: self._make_law(own, rows, columns, gaps, seed) for name, own in options.items()
         }
         sizes, learn = self._trial(training, seed)
-        trial = choose_law(
-            {name: (law, base) for name, (law, base, _) in made.items()},
-            rows,
-            self._predictor,
-            len(sizes),
-            learn,
-            seed=seed,
+        laws = {name: (law, base) for name, (law, base, _) in made.items()}
+        name, agreements, answers = choose_law(
+            laws, rows, self._predictor, len(sizes), learn, seed=seed
         )
-        return Bunch(
-            **trial,
+        return Trial(
+            law=name,
+            options=options[name],
+            made=made[name] if len(places) == len(training.X) else None,
+            laws=agreements,
             sizes=sizes,
-            options=options[trial.law],
             places=places,
-            made=made[trial.law] if len(places) == len(training.X) else None,
+            answers=answers,
         )
 
     def _n_classes(self, training):
@@ -482,7 +481,7 @@ class LearnsFromPredictor:
             return 0
         return np.unique(training.answers.argmax(axis=1)).size
 
-    def _class_weight(self, training):
+    def _class_weight(self, training) -> np.ndarray | None:
         """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
         if self._predictor.target == "value":
             return None
@@ -502,7 +501,7 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ drawn rows
 
-    def _draw(self, material, seed, n_samples=None):
+    def _draw(self, material, seed, n_samples=None) -> Sample:
         """One sample of training and synthetic rows, with the predictor's answers."""
         law, training = material.law, material.training
         return Sample(
@@ -564,12 +563,25 @@ class LearnsFromPredictor:
         return agreement(decisions, self._answers_to(rows), predictor.target, sample_weight)
 
 
-def share_of_time(n, share, each):
+def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
+    """Make the law; `common` are the rows, their weights, columns and gaps, and `keep_rows`."""
+    if sampler == "kernel":
+        return KernelLaw(**common)
+    if sampler == "leaves":
+        return LeafLaw(**common, seed=seed)
+    if sampler == "copula":
+        return CopulaLaw(**common, smearing=smearing, seed=seed)
+    if sampler == "neighbors":
+        return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
+    return Law(**common, smearing=smearing)
+
+
+def share_of_time(n, share, each) -> int:
     """So many, or as many as a share of the time left is enough for; a few in any case."""
     return int(min(n, max(share * time_left() / max(each, 1e-12), _LEAST_NEW)))
 
 
-def taken(rows, places):
+def taken(rows, places) -> Bunch:
     """Some of the rows."""
     return Bunch(**{name: values[places] for name, values in rows.items()})
 

@@ -59,7 +59,7 @@ class LeafLaw(Law):
         )
         return forest.fit(scores, scores[:, some]).apply(scores)
 
-    def _cumulated(self, of_rows):
+    def _cumulated(self, of_rows) -> np.ndarray:
         """A number of each row, summed over the rows of all cells up to each place."""
         return np.concatenate([[0.0], np.cumsum(of_rows[self.row])])
 
@@ -72,9 +72,9 @@ class LeafLaw(Law):
         for i in range(self.nominal.size):
             inside = None
             if self.nominal[i]:
-                own = allowed[self.allowed_start[i] : self.allowed_start[i + 1]]
-                if not own.all():
-                    inside = own[self.level[i]].astype(bool)
+                its_levels = allowed[self.allowed_start[i] : self.allowed_start[i + 1]]
+                if not its_levels.all():
+                    inside = its_levels[self.level[i]].astype(bool)
             elif np.isfinite(limits[i]).any():
                 x = self.X[:, self.members[i][0]].astype(np.float32)
                 inside = (x > limits[i, 0]) & (x <= limits[i, 1])

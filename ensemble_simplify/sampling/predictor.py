@@ -1,4 +1,4 @@
-"""The predictor that a tree represents: questions to it, and checks of what it says."""
+"""The predictor that a tree represents: questions, checks of what it says, agreement with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
 
-from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.base import safe_indexing, warn
 from ensemble_simplify.reading import Model
 
 _LARGEST = 1e145  # Values of regressors whose squares can be added up.
@@ -28,10 +29,10 @@ class Predictor:
     n_queries: int = 0
     says: str = ""  # how errors about answers begin
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.says = self.says or f"the model {self.name} returned"
 
-    def first_answers(self, X, y):
+    def first_answers(self, X, y) -> np.ndarray:
         """Answers to the training rows.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
@@ -47,17 +48,21 @@ class Predictor:
             self.classes = np.asarray(classes)
         return self._as_matrix(raw)
 
+    def take_codes_of(self, table) -> None:
+        """From now on, rows come in the codes of this table."""
+        self.asked.table = table
+
     def told(self, given):
         """Labels or values that a user gives, as answers."""
         kind = "value" if self.target == "value" else "label"
         told = replace(self, target=kind, says="answers= holds")
         return told._as_matrix(told._checked(given, len(given)))
 
-    def answers(self, X):
+    def answers(self, X) -> np.ndarray:
         """Answers to any rows."""
         return self._as_matrix(self._ask(X))
 
-    def decisions(self, X, given=None):
+    def decisions(self, X, given=None) -> np.ndarray:
         """Labels or values, as the predictor decides; about rows as they were `given`, if any."""
         if self.target != "proba":
             return self._ask(X, given)
@@ -65,13 +70,13 @@ class Predictor:
             return self._one_each(self._call("predict", X, given), X.shape[0])
         return self.decode(self._ask(X, given))
 
-    def decode(self, answers):
+    def decode(self, answers) -> np.ndarray:
         """Labels or values of answers."""
         if self.target == "value":
             return answers[:, 0]
         return self.classes[answers.argmax(axis=1)]
 
-    def encode(self, y):
+    def encode(self, y) -> np.ndarray:
         """Labels or values as answers; a row of zeros for a label that is none of the classes."""
         if self.target == "value":
             return np.asarray(y, dtype=np.float64)[:, None]
@@ -172,6 +177,86 @@ class Predictor:
         return raw
 
 
-def one_hot(answers):
+def one_hot(answers) -> np.ndarray:
     """Answers with the whole of each row in its largest place."""
     return np.eye(answers.shape[1])[answers.argmax(axis=1)]
+
+
+# ------------------------------------------------------------------ agreement
+
+
+@dataclass(eq=False)
+class RowsAside:
+    """Rows that were set aside, and what is true of them."""
+
+    X: np.ndarray
+    weight: np.ndarray
+    target: str
+    truth: np.ndarray | None = None  # of `y`, or of the predictor without one, as answers
+    decisions: Any = None  # of the predictor
+    encoded: Any = None  # the same as answers
+
+    @classmethod
+    def of(cls, predictor, X, y, weight):
+        """Ask the predictor about the rows, if there are any."""
+        if not len(X):
+            return cls(X, weight, predictor.target)
+        decisions = predictor.decisions(X)
+        encoded = predictor.encode(decisions)
+        if y is not None:
+            truth = predictor.encode(y)
+        else:
+            truth = predictor.answers(X) if predictor.target == "proba" else encoded
+        return cls(X, weight, predictor.target, truth, decisions, encoded)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.X)
+
+    @property
+    def effective_size(self):
+        """Rows of equal weight that would tell as much; 0 without any."""
+        if not self.n_rows:
+            return 0.0
+        return self.weight.sum() ** 2 / np.square(self.weight).sum()
+
+    @property
+    def labelled_size(self):
+        """The same where rows have labels, of which shares agree; 0 for values."""
+        return 0.0 if self.target == "value" else self.effective_size
+
+
+def agreement(decisions, answers, target, sample_weight=None) -> float:
+    """Share of equal labels, or the part of the variance of the decisions that is explained."""
+    if target != "value":
+        return float(accuracy_score(decisions, answers, sample_weight=sample_weight))
+    if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
+        return float(np.allclose(answers, decisions))
+    return float(r2_score(decisions, answers, sample_weight=sample_weight))
+
+
+def agreement_by_class(decisions, answers, classes, sample_weight=None):
+    """Share of equal labels among the rows that the predictor gives each class; nan for none."""
+    weight = np.ones(len(decisions)) if sample_weight is None else sample_weight
+    shares = np.full(classes.size, np.nan)
+    for k, c in enumerate(classes):
+        mine = decisions == c
+        if mine.any():
+            shares[k] = weight[mine] @ (answers[mine] == c) / weight[mine].sum()
+    return shares
+
+
+def warn_of_lost_classes(decisions, answers, classes, what, remedy) -> None:
+    """Say so if what was learned never gives a class that the predictor gives to training rows."""
+    given = np.isin(classes, decisions)
+    lost = given & ~np.isin(classes, answers)
+    if not lost.any():
+        return
+    names = ", ".join(repr(c) for c in classes[lost].tolist()[:8])
+    counts = [int(np.count_nonzero(decisions == c)) for c in classes[lost]]
+    only = np.unique(answers)
+    how = f"answers {only.tolist()[0]!r} everywhere" if only.size == 1 else "has lost classes"
+    warn(
+        f"the {what} {how}: it never answers {names}, which the model gives to {sum(counts)} "
+        f"of {len(decisions)} training rows. {remedy}"
+    )

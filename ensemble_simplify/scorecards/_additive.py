@@ -14,6 +14,8 @@ from ensemble_simplify.proof import verify
 from ensemble_simplify.reading import (
     ImportedEnsemble,
     Model,
+    TreeSum,
+    TreeVotes,
     has_probabilities,
     imported,
     says_it_takes_gaps,
@@ -185,6 +187,7 @@ def _card_of(model):
     """The card of a model that was read; TypeError if it is none."""
     value, base, options = _sums_of(model)
     boxes = _boxes_of(model, value)
+    # trees of one leaf add the same to every row
     base = base + sum((own for _, own in boxes.pop((), [])), np.zeros(len(base)))
     sizes = {columns: _edges_of(columns, own) for columns, own in boxes.items()}
     n_points = sum(np.prod([len(own) + 2 for own in edges]) for edges in sizes.values())
@@ -206,12 +209,12 @@ def _sums_of(model):
         if sums is None:
             _refuse(model, "does not add up its trees")
         return sums.value, sums.start, {"link": "identity"}
-    is_sum = vote.rule in ("additive", "samme") and not vote.members
+    is_sum = isinstance(vote.numbers, TreeSum | TreeVotes)
     if not is_sum or not has_probabilities(vote) or vote.temperature is not None:
         _refuse(model, "does not add up its trees behind a sigmoid or softmax")
     options = {"slope": vote.slope, "shift": vote.shift}
-    if vote.rule == "samme":
-        value, base = forest.value[:, : vote.n_scores] / vote.scale, np.zeros(vote.n_scores)
+    if vote.is_of_votes:
+        value, base = forest.value[:, : vote.n_scores] / vote.divisor, np.zeros(vote.n_scores)
         if vote.n_scores > 2:
             options["slope"] = 1.0 / (vote.n_scores - 1)
             return value, base, {"link": "softmax", **options}
@@ -257,6 +260,7 @@ def _boxes_of(model, value):
                 continue
             j, end = int(forest.feature[node]), float(ends[node])
             low, high, gaps = box.get(j, (-np.inf, np.inf, True))
+            # a card of three columns in one term would be a table that nobody reads
             if j not in box and len(box) == 2:
                 _refuse(model, "has a path that tests more than two columns")
             gap_left = to_left is not None and bool(to_left[node])
@@ -278,6 +282,7 @@ def _edges_of(columns, boxes):
 def _term(columns, edges, boxes, n_scores):
     points = np.zeros((*(len(own) + 2 for own in edges), n_scores))
     for box, value in boxes:
+        # a bin is in a box where its last number is, since all ends of boxes are edges
         inside = []
         for own, (low, high, gaps) in zip(edges, box, strict=True):
             last = np.append(own, np.inf)

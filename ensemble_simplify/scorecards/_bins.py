@@ -86,7 +86,7 @@ def card_path(
     interactions=0,
     monotone=None,
     min_samples_bin=1,
-):
+) -> list[Step]:
     """Cards of all sizes for weighted rows that are labelled, as many as the limit of time allows.
 
     Parameters
@@ -142,6 +142,7 @@ class _Fit:
 
 class _Search:
     def __init__(self, X, weight, target, link, real, monotone, min_samples_bin):
+        # the shrinkage counts rows, whatever unit the weights are in
         self.weight = weight / weight.mean()
         target, self.link = np.asarray(target, dtype=np.float64), link
         self.n_scores = target.shape[1]
@@ -214,6 +215,7 @@ class _Search:
         """A row of each pattern of bins, and the pattern of each row."""
         key = np.zeros(self.codes.shape[1], dtype=np.int64)
         for k, cut in enumerate([*cuts, *(cut for pair in grids for cut in pair)]):
+            # before the bits of a number are used up, the patterns so far are numbered anew
             if k % _BITS == _BITS - 1:
                 key = np.unique(key, return_inverse=True)[1]
             key = 2 * key + self._is_above(cut)
@@ -249,7 +251,7 @@ class _Search:
 
     # -------------------------------------------------------------- points
 
-    def fit(self, cuts, points, most=_FEW_STEPS, grids=()):
+    def fit(self, cuts, points, most=_FEW_STEPS, grids=()) -> _Fit:
         """The best points of some cuts, from those given; steps of the wrong sign are left out."""
         cuts = tuple(cuts)
         while True:
@@ -257,6 +259,7 @@ class _Search:
             is_wrong = fitted.points[1 : len(cuts) + 1, 0] * self.sign[list(cuts)] < 0.0
             if not is_wrong.any():
                 return fitted
+            # for good, so that this ends
             cuts = tuple(cut for cut, wrong in zip(cuts, is_wrong, strict=True) if not wrong)
             points = fitted.points[np.r_[True, ~is_wrong, np.full(3 * len(grids), True)]]
 
@@ -267,6 +270,7 @@ class _Search:
         points = points.copy()
         scores = design @ points
         shrink = np.full((len(points), 1), _RIDGE)
+        # the base says how frequent answers are, and is no step
         shrink[0] = 0.0
         loss = self._loss(scores, told) + 0.5 * (shrink * points**2).sum()
         for _ in range(most):
@@ -277,6 +281,7 @@ class _Search:
             curvature = [self._curvature(design, own) for own in held.T]
             change = np.linalg.solve(curvature, slope.T[:, :, None])[:, :, 0].T
             along, promised, length = design @ change, (slope * change).sum(), 1.0
+            # half the step, and half of that, until the loss falls as its slope promises (Armijo)
             while length > 1e-6:
                 tried, moved = points + length * change, scores + length * along
                 lower = self._loss(moved, told) + 0.5 * (shrink * tried**2).sum()
@@ -318,6 +323,8 @@ class _Search:
             one = slice(c, c + 1)
             sums = self._above(np.hstack([pull[:, one], held[:, one] * design]))
             joint = sums[:, 1:]
+            # what of a cut's curvature the present steps explain (a Schur complement): the rest is
+            # by how much it stands for something new
             known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
             own = joint[:, 0] + _RIDGE
             gain += 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, _ROUNDING * own)
@@ -363,6 +370,7 @@ class _Search:
         cost = self._costs(fitted.cuts, max_features)
         gain = self._gains(fitted)
         gain[cost > room] = -1.0
+        # infinite for cuts that may not come in, whose gain of -1 would become 0 by it
         worth = gain / np.minimum(cost, 3.0)
         cut = _first_best(worth)
         if worth[cut] <= _ENOUGH:
@@ -390,6 +398,7 @@ class _Search:
         """Cuts by what the loss would rise without them, estimated, the least first."""
         held = self._slopes(fitted.scores, fitted.told)[1]
         curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
+        # as for Wald's test: a step that is small for how firmly rows hold it can go
         variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
         rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
         return _ascending(rise)
@@ -468,6 +477,7 @@ class _Search:
             if gain <= 0.0:
                 break
             points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
+            # the estimate takes pairs by themselves, so the first few are fitted with all others
             tried = self.fit(fitted.cuts, points, grids=(*fitted.grids, pair))
             if best is None or _is_lower(tried.loss, best.loss):
                 best = tried
@@ -485,7 +495,7 @@ class _Search:
                 ):
                     best[n_bins + 4] = other
 
-    def path(self, max_bins, max_features, n_pairs):
+    def path(self, max_bins, max_features, n_pairs) -> list[Step]:
         best = {}
 
         def note(fitted):
@@ -508,6 +518,7 @@ class _Search:
                 fitted = other
         self._add_grids(best, max_bins, max_features, n_pairs)
         path, lowest = [], np.inf
+        # a larger card that is no better is not on the path
         for n_bins in sorted(best):
             if _is_lower(best[n_bins].loss, lowest):
                 lowest = best[n_bins].loss
@@ -528,6 +539,7 @@ class _Search:
             terms.append(term)
             base += centre
         base = base * self.scale + self.centre
+        # the same for all classes changes no probability; around zero, points can be read
         if self.link == "softmax":
             base -= base.mean()
         card = Card(terms, base, self.link)
@@ -567,6 +579,7 @@ class _Search:
         steps = np.array([fitted.points[k] for _, k in own]).reshape(len(own), self.n_scores)
         points = np.zeros((len(own) + 2, fitted.points.shape[1]))
         points[1:-1] = np.cumsum(steps, axis=0)
+        # points are zero on average, so that a part that tells nothing apart shows it
         mass = np.add.reduceat(self.mass[begin:gap], [0, *(cut - begin for cut in cuts)])
         if gap in fitted.cuts:
             points[-1] = fitted.points[fitted.cuts.index(gap) + 1]

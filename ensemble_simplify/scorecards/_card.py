@@ -12,8 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from ensemble_simplify.reading import (
+    Above,
+    Largest,
+    Link,
+    Program,
     Reading,
-    Vote,
+    boosted,
     labels_of_scores,
     probabilities_of,
     tree_of_steps,
@@ -53,13 +57,13 @@ class Term:
                 f"{self.columns} make {shape} bins, each with one for gaps."
             )
 
-    def bins(self, X):
+    def bins(self, X) -> tuple[np.ndarray, ...]:
         """The bin of each row along each axis, as a tuple that indexes `points`."""
         return tuple(
             places(edges, X[:, j]) for j, edges in zip(self.columns, self.edges, strict=True)
         )
 
-    def parts(self, X):
+    def parts(self, X) -> np.ndarray:
         """What the term adds for each row: (n_rows, n_scores)."""
         return self.points[self.bins(X)]
 
@@ -72,7 +76,7 @@ class Term:
         return tree_of_steps(self.columns, self.edges, self.points, n_features)
 
     @cached_property
-    def n_bins(self):
+    def n_bins(self) -> int:
         """Number of bins that differ from their neighbours; 0 where all have the same points."""
         n_leaves = int((self.tree(max(self.columns) + 1).left < 0).sum())
         return n_leaves if n_leaves > 1 else 0
@@ -115,7 +119,7 @@ class Card:
             )
 
     @property
-    def n_scores(self):
+    def n_scores(self) -> int:
         """Number of sums: one, or one for each class."""
         return len(self.base)
 
@@ -125,7 +129,7 @@ class Card:
         return sum(term.n_bins for term in self.terms)
 
     @cached_property
-    def features(self):
+    def features(self) -> list[int]:
         """Columns that some term tells apart, ascending."""
         return sorted({j for term in self.terms if term.n_bins for j in term.columns})
 
@@ -137,7 +141,7 @@ class Card:
             found[:, i] = term.parts(X)
         return found
 
-    def scores(self, X):
+    def scores(self, X) -> np.ndarray:
         """The sums for rows of numbers, NaN where they lack one: (n_rows, n_scores).
 
         Terms are added in their order, as the trees of the `reading` are.
@@ -149,33 +153,29 @@ class Card:
             total += term.parts(X)
         return total
 
-    def index_of(self, scores):
+    def index_of(self, scores) -> np.ndarray:
         """Place of the class for each row of scores; the numbers themselves without classes."""
         if self.link == "identity":
             return scores[:, 0]
         return labels_of_scores(self.vote, scores)
 
-    def probabilities(self, scores):
+    def probabilities(self, scores) -> np.ndarray:
         """Probabilities of the classes for each row of scores: (n_rows, n_classes)."""
         return probabilities_of(self.vote, scores)
 
     @cached_property
-    def vote(self):
+    def vote(self) -> Program:
         """What makes classes and probabilities of the sums."""
-        links = {"logistic": "sigmoid", "softmax": "softmax", "identity": None}
-        return Vote(
-            "additive",
-            0,
-            max(1, len(self.terms)),
-            self.n_scores,
-            init=self.base,
-            tie_upper=self.tie_upper,
-            link=links[self.link],
-            slope=self.slope,
-            shift=self.shift,
-        )
+        link, choice = None, Largest(last=self.tie_upper)
+        if self.link != "identity":
+            kind = "sigmoid" if self.link == "logistic" else "softmax"
+            link = Link(kind, self.slope, self.shift)
+        if self.n_scores == 1:
+            choice = Above(inclusive=self.tie_upper)
+        n_trees = max(1, len(self.terms))
+        return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 
-    def reading(self, classes, table):
+    def reading(self, classes, table) -> Reading:
         """The card as an ensemble of one tree a term, over the columns of a table.
 
         `classes` are its labels; None where it answers numbers.
@@ -184,13 +184,13 @@ class Card:
         trees = [term.tree(len(table)) for term in self.terms or [none]]
         return Reading(trees, self.vote, classes, table)
 
-    def with_points(self, points, base):
+    def with_points(self, points, base) -> Card:
         """The same bins with other points, a list of arrays, and another base."""
         terms = [replace(term, points=own) for term, own in zip(self.terms, points, strict=True)]
         return replace(self, terms=terms, base=base)
 
 
-def places(edges, values):
+def places(edges, values) -> np.ndarray:
     """Place of the bin of each value among the points of a column; that of gaps is the last."""
     found = np.searchsorted(edges, values, side="left")
     found[np.isnan(values)] = len(edges) + 1

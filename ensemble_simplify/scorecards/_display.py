@@ -102,6 +102,7 @@ class ScorecardDisplay(Display):
             )
         ends = np.array([line.points for part in parts for line in part.told]).ravel()
         low, high = min(ends.min(initial=0.0), 0.0), max(ends.max(initial=0.0), 0.0)
+        # one scale for all panels, so that lengths tell which feature counts most; room for figures
         room = 0.12 * ((high - low) or 1.0)
         for part, ax in zip(parts, axes, strict=False):
             self._draw(part, ax, (low - room, high + room))

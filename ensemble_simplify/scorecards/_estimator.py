@@ -155,6 +155,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 f"time_limit={self.time_limit} ended the search for bins. Raise it, or ask for "
                 "less: a smaller max_bins or n_samples."
             )
+        # 45 in place of 44.73: on the training rows nothing changes, and the card can be read
         rows, is_number = found.training.X, ~self._table.categorical
         self._steps = [
             replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
@@ -192,6 +193,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     def _learn(self, rows):
         """The path of cards for rows with answers, the largest first."""
+        # synthetic rows cost nothing, so only real ones say whether a bin is large enough
         real = np.zeros(len(rows.X))
         real[: rows.n_real] = 1.0
         return card_path(
@@ -293,6 +295,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 f"n_bins={n_bins!r} is not a size on the path. Use an integer from 2 to "
                 f"{self.max_bins}, or fit with a larger max_bins."
             )
+        # the predictor and the rows are shared; only the card is another one
         smaller = copy(self)
         smaller.max_bins = int(n_bins)
         step = _at(self._steps, n_bins)

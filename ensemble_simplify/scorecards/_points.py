@@ -15,6 +15,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logsumexp
 
+from ensemble_simplify.scorecards._card import Card
+
 # Largest differences of the points within a term that are tried, one after the other.
 RANGES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 50, 60, 80, 100)
 MORE_RANGES = (150, 200, 300, 500, 1000, 3000, 10_000, 100_000, 1_000_000)
@@ -72,7 +74,7 @@ class Rounded:
         None: there are too many combinations, or more than two classes with too many of them.
     """
 
-    card: object
+    card: Card
     unit: float
     n_changed: int
     share_changed: float
@@ -81,7 +83,7 @@ class Rounded:
     everywhere: Everywhere | None = None
 
 
-def rounded(card, X, weight=None, *, max_changed=0.0, target=None):
+def rounded(card, X, weight=None, *, max_changed=0.0, target=None) -> Rounded:
     """Whole numbers for the points of a card, as small as a promise on some rows allows.
 
     Parameters
@@ -110,6 +112,7 @@ def rounded(card, X, weight=None, *, max_changed=0.0, target=None):
     best, least = None, np.inf
     for most in (*RANGES, *MORE_RANGES):
         changed, unit, points, base = _at_scale(card, kinds, most, max_changed)
+        # larger points have to bring something
         if changed > max(least, max_changed):
             continue
         whole = replace(card.with_points(points, base), tie_upper=card.link == "logistic")
@@ -151,6 +154,7 @@ class _Kinds:
     @classmethod
     def of(cls, card, X, weight):
         bins = [np.ravel_multi_index(term.bins(X), term.points.shape[:-1]) for term in card.terms]
+        # the zeros are for a card without terms, which has one kind
         codes = np.column_stack([*bins, np.zeros(len(X), dtype=np.intp)])
         _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         total = np.bincount(kind.ravel(), weights=weight) / weight.sum()
@@ -192,6 +196,7 @@ class _Search:
         sums = sums[:, 0]
         low, high = int(sums.min()), int(sums.max())
         places = sums - low
+        # all cut-offs at once: moving one up by a sum changes the rows of this sum alone
         lead = np.where(kinds.label == 1, -kinds.weight, kinds.weight)
         # with the cut-off at a sum, those from it on are in the upper class
         gain = np.bincount(places, weights=lead, minlength=high - low + 1)
@@ -203,7 +208,7 @@ class _Search:
         cut = cuts[np.abs(cuts + int(base[0])).argmin()]
         return float(wrong[cut - low]), np.array([-cut])
 
-    def mend(self, enough):
+    def mend(self, enough) -> None:
         """Move single points by one, as long as that changes fewer classes."""
         for _ in range(ROUNDS):
             before = self.changed
@@ -273,7 +278,7 @@ def _at_scale(card, kinds, most, enough):
 # ------------------------------------------------------------------- probabilities
 
 
-def with_slope(card, unit, X, weight, scores, target=None):
+def with_slope(card, unit, X, weight, scores, target=None) -> Card:
     """A card whose probabilities are fitted to classes, or to those of some `scores`.
 
     Its scores are multiplied by about `unit`. With one score, a shift within one point is fitted,
@@ -302,6 +307,7 @@ def with_slope(card, unit, X, weight, scores, target=None):
         logits = slope * (distinct + shift)
         return -float(yes @ log_expit(logits) + no @ log_expit(-logits)) / total
 
+    # totals are whole, so a shift by less than one point moves no class
     shifts = np.arange(1, 20) / 20.0
     tried = [(*_least(lambda slope, own=own: loss(slope, own), unit), own) for own in shifts]
     slope, _, shift = min(tried, key=lambda own: own[1])
@@ -325,7 +331,7 @@ def _one_hot(target, n):
     return (np.asarray(target)[:, None] == np.arange(n)).astype(np.float64)
 
 
-def score_table(card, X, weight=None, target=None):
+def score_table(card, X, weight=None, target=None) -> dict[str, np.ndarray]:
     """What totals mean: a dict of arrays, one entry for each total among some rows, ascending.
 
     Keys are ``"total"``, ``"probability"`` of the upper class, ``"share"`` of the rows that have
@@ -380,7 +386,7 @@ def _largest_change(card, whole, unit):
     return float(max(-low.min(), high.max()))
 
 
-def changed_everywhere(one, two, X, weight=None):
+def changed_everywhere(one, two, X, weight=None) -> Everywhere | None:
     """Over all combinations of bins, those with another class in one card than in the other.
 
     Both have the same bins. None where there are too many combinations.
@@ -390,6 +396,8 @@ def changed_everywhere(one, two, X, weight=None):
     if parts is None:
         return None
     sizes = [len(part[2]) for part in parts]
+    # combinations are listed for two halves of about equal size and then joined: twice the root of
+    # their number, where all at once would be too many
     halves, products = ([], []), [1.0, 1.0]
     for i in sorted(range(len(parts)), key=lambda i: -sizes[i]):
         less = int(products[1] < products[0])
@@ -413,6 +421,7 @@ def changed_everywhere(one, two, X, weight=None):
 
 def _independent_parts(one, two, X, weight):
     """For each set of columns that terms tie together: both cards' points, and share of rows."""
+    # columns of a pair are not independent: their bins are counted together
     sets = []
     for t, term in enumerate(one.terms):
         joined, rest = ({t}, set(term.columns)), []
@@ -508,6 +517,7 @@ def _rounded_numbers(card, X, weight, max_changed):
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
     usual = [term.points.reshape(-1, 1).mean() for term in card.terms]
     power = int(np.ceil(np.log10(spread))) if spread > 0 else 0
+    # from coarse to fine: the first unit that moves values by little enough
     for own in range(power, power - 12, -1):
         for nice in _NICE:
             unit = float(f"{nice:g}e{own}")
@@ -527,6 +537,7 @@ def _rounded_numbers(card, X, weight, max_changed):
 def _multiples(numbers, unit):
     """The multiples of a unit that are nearest to some numbers, with no more digits than it."""
     whole = np.rint(np.asarray(numbers) / unit)
+    # 3 * 0.1 is not the number that is written 0.3
     digits = max(0, -int(np.floor(np.log10(unit))))
     return np.round(whole * unit, digits) + 0.0
 
@@ -534,7 +545,7 @@ def _multiples(numbers, unit):
 # ------------------------------------------------------------------- edges
 
 
-def with_short_edges(card, X, is_number):
+def with_short_edges(card, X, is_number) -> Card:
     """The card with edges of as few digits as part some rows as before.
 
     Parameters

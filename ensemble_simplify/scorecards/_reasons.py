@@ -47,7 +47,7 @@ class Reason:
         return self.sentence
 
 
-def reasons(named, scores, bins, n, against):
+def reasons(named, scores, bins, n, against) -> list[list[Reason]]:
     """For each row, at most `n` reasons, the largest first.
 
     Parameters
@@ -65,6 +65,7 @@ def reasons(named, scores, bins, n, against):
     parts = named.parts()
     order = [next(i for i, t in enumerate(named.card.terms) if t is p.term) for p in parts]
     found = [[] for _ in scores]
+    # rows with the same answer, beside the same second one, are told at once
     pairs, which = np.unique(weights, axis=0, return_inverse=True)
     which = which.ravel()
     for k, weight in enumerate(pairs):

@@ -209,7 +209,7 @@ class ShowsCard:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
-def counted(card, X, weight=None):
+def counted(card, X, weight=None) -> list[np.ndarray]:
     """For each term of a card, the weight of some rows of numbers in each of its bins."""
     weight = np.ones(len(X)) if weight is None else weight
     found = []

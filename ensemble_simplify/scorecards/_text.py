@@ -75,22 +75,22 @@ class Part:
     lines: list
 
     @property
-    def told(self):
+    def told(self) -> list[Line]:
         """The lines that a printed card has: without gaps where no row lacked anything."""
         return [line for line in self.lines if line.is_told]
 
     @property
-    def is_constant(self):
+    def is_constant(self) -> bool:
         """Whether every row gets the same points, which are part of the start."""
         return all(np.array_equal(line.points, self.lines[0].points) for line in self.lines)
 
     @property
-    def span(self):
+    def span(self) -> float:
         """How far apart two rows can be by this part, at most."""
         points = np.array([line.points for line in self.told])
         return float(np.ptp(points, axis=0).max())
 
-    def line_of(self):
+    def line_of(self) -> np.ndarray:
         """The number of the line of every bin, in the shape of the points without scores."""
         found = np.zeros(self.term.points.shape[:-1], dtype=np.intp)
         for number_, line in enumerate(self.lines):
@@ -124,7 +124,7 @@ class NamedCard(NamedColumns):
 
     # --------------------------------------------------------------- parts
 
-    def parts(self):
+    def parts(self) -> list[Part]:
         """What the columns bring to the sum, that which tells rows apart most first."""
         found = self._all_parts
         found = [part for part in found if not part.is_constant]
@@ -136,7 +136,7 @@ class NamedCard(NamedColumns):
         return [self._part(*pair) for pair in zip(self.card.terms, rows, strict=True)]
 
     @property
-    def start(self):
+    def start(self) -> np.ndarray:
         """What every row gets: the base, and the points of terms that are the same for all."""
         constant = [part.lines[0].points for part in self._all_parts if part.is_constant]
         return self.card.base + sum(constant, np.zeros(len(self.card.base)))
@@ -181,6 +181,7 @@ class NamedCard(NamedColumns):
 
     def _groups_of_numbers(self, j, edges, points):
         ends = np.concatenate([[-np.inf], edges, [np.inf]])
+        # neighbours with the same points are one line
         starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
         is_whole = self.table.columns[j].whole is not None
         if is_whole:
@@ -218,14 +219,14 @@ class NamedCard(NamedColumns):
     # --------------------------------------------------------------- words
 
     @property
-    def scored(self):
+    def scored(self) -> list:
         """What each score is for: a label; none for values."""
         if self.card.link == "identity":
             return []
         return self.classes[1:] if self.card.link == "logistic" else self.classes
 
     @property
-    def heads(self):
+    def heads(self) -> list[str]:
         """Headings of the columns of points."""
         return (
             [one_line(label) for label in self.scored]
@@ -234,12 +235,12 @@ class NamedCard(NamedColumns):
         )
 
     @property
-    def is_whole(self):
+    def is_whole(self) -> bool:
         """Whether all points are whole numbers."""
         arrays = [self.card.base, *(term.points for term in self.card.terms)]
         return all((array == np.rint(array)).all() for array in arrays)
 
-    def in_points(self, value, decimals=None):
+    def in_points(self, value, decimals=None) -> str:
         """Points in words: three digits of the largest ones, whole numbers as they are."""
         if decimals is None:
             decimals = 0 if self.is_whole else self._decimals
@@ -252,14 +253,14 @@ class NamedCard(NamedColumns):
         return int(np.clip(2 - np.floor(np.log10(most)), 0, 9)) if most > 0 else 2
 
     @property
-    def title(self):
+    def title(self) -> str:
         if self.card.link == "identity":
             return "Scorecard for a number"
         if self.card.link == "softmax":
             return f"Scorecard for {len(self.classes)} classes"
         return f"Scorecard: points for {quoted(self.scored[0])}"
 
-    def decision(self):
+    def decision(self) -> str:
         """What the total says, in a sentence."""
         if self.card.link == "identity":
             return f"{_ADD} The total is the answer."
@@ -271,7 +272,7 @@ class NamedCard(NamedColumns):
             least = "1 or more"
         return f"{_ADD} The answer is {yes} if the total is {least}, otherwise {no}."
 
-    def unseen(self):
+    def unseen(self) -> str:
         """A sentence on gaps where no row lacked anything; empty if there are none."""
         hidden = [(part, line) for part in self.parts() for line in part.lines if not line.is_told]
         if not hidden:
@@ -289,7 +290,7 @@ class NamedCard(NamedColumns):
 
     # --------------------------------------------------------------- totals
 
-    def range(self):
+    def range(self) -> tuple[float, float]:
         """The lowest and the highest total of a card with one score."""
         low = high = float(self.start[0])
         for part in self.parts():
@@ -297,17 +298,18 @@ class NamedCard(NamedColumns):
             low, high = low + min(points), high + max(points)
         return low, high
 
-    def chance(self, totals):
+    def chance(self, totals) -> np.ndarray:
         """The probability of the second class at some totals."""
         totals = np.asarray(totals, dtype=np.float64)
         return self.card.probabilities(totals[:, None])[:, 1]
 
-    def totals(self):
+    def totals(self) -> tuple[np.ndarray, list[str]]:
         """Round totals over the range of a card for two classes, as numbers and as text."""
         if self.card.link != "logistic":
             return np.zeros(0), []
         low, high = self.range()
         steps = (s * 10.0**e for e in range(-9, 12) for s in (1, 2, 5))
+        # the finest round step for which the table stays short
         step = next(s for s in steps if (high - low) / s <= _MOST_TOTALS - 1)
         if self.is_whole:
             step = max(step, 1.0)
@@ -317,7 +319,7 @@ class NamedCard(NamedColumns):
 
     # --------------------------------------------------------------- text
 
-    def text(self, decimals=None, *, with_title=True):
+    def text(self, decimals=None, *, with_title=True) -> str:
         """The card as text: a line for each bin, blocks for columns."""
         parts = self.parts()
         blocks = [[("start", self.start, np.nan)]]
@@ -359,12 +361,12 @@ def _aligned(rows):
     ]
 
 
-def chance_in_words(chance):
+def chance_in_words(chance) -> str:
     """A probability in a table of totals."""
     return percent(float(chance), digits=0, brief=True)
 
 
-def quoted(label):
+def quoted(label) -> str:
     """A label in a sentence."""
     return f"'{one_line(label)}'" if isinstance(label, str) else one_line(label)
 

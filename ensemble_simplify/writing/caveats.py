@@ -7,14 +7,13 @@ lacks, and numbers that were rounded to 16 bits by request.
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 
-from ensemble_simplify.writing.ensemble_in_json import ensemble_in_json, read_ensemble
+from ensemble_simplify.writing.code import Best
+from ensemble_simplify.writing.in_json import ensemble_in_json, read_json
 from ensemble_simplify.writing.int16 import Int16
-from ensemble_simplify.writing.program import Largest
 from ensemble_simplify.writing.words import number_up
 
 
@@ -32,7 +31,7 @@ def caveats(ensemble, language, X):
         apart = "" if sums is None else f" by at most {number_up(2.0 * sums.rounding)}"
         return [f"Numbers can differ from the model's{apart}: {'; '.join(found)}."]
     sums = forest.sums
-    if sums is not None and sums.is_exact and not ensemble.program.margin:
+    if sums is not None and sums.is_exact and not ensemble.code.margin:
         return []
     if not found:
         return []
@@ -63,13 +62,13 @@ def caveats(ensemble, language, X):
 
 def _reasons(ensemble, language):
     """Why code that follows the steps of a program can answer otherwise."""
-    program, vote, found = ensemble.program, ensemble.forest.vote, []
+    program, vote, found = ensemble.code, ensemble.forest.vote, []
     if ensemble.model.adds_in_any_order:
         found.append("threads of the model (n_jobs) add its trees up in any order")
     if language == "sql" and vote.coarsest > np.finfo(np.float64).eps:
         found.append("the model adds in float32, which SQLite lacks")
     labels = [*program.labels, program.result]
-    if program.margin or any(isinstance(own, Largest) and own.softmax for own in labels):
+    if program.margin or any(isinstance(own, Best) and own.softmax for own in labels):
         found.append("the model compares exponentials, which libraries round in their own ways")
     return found
 
@@ -93,7 +92,7 @@ def caveats_of_int16(ensemble, X):
     rows, model = _numbers(ensemble, X), ensemble.model
     int16 = Int16.of(ensemble, rows)
     lines = int16.words()
-    again = read_ensemble(json.loads(ensemble_in_json(int16.ensemble)))._forest
+    again = read_json(ensemble_in_json(int16.ensemble), "model")._forest
     leaves = again.apply(rows)
     n_moved = int((leaves != model.finest.apply(rows)).any(axis=1).sum())
     lines = [*lines, _counted(n_moved, len(rows), "ended in other leaves than the model's")]

@@ -1,22 +1,106 @@
-"""Fitted trees in JSON, and back."""
+"""Fitted trees and ensembles in JSON, and back: columns, nodes, and the program over them."""
 
 from __future__ import annotations
 
+import json
 import math
+from functools import singledispatch
 
 import numpy as np
 
 from ensemble_simplify.grid import preorder
-from ensemble_simplify.reading import Column, Levels, Table
-from ensemble_simplify.writing.literals import literal_kind
+from ensemble_simplify.reading import (
+    Above,
+    Column,
+    Cut,
+    Largest,
+    Lead,
+    Levels,
+    Link,
+    MemberAverage,
+    MemberCount,
+    MemberMean,
+    MemberVotes,
+    Model,
+    Program,
+    Reading,
+    Table,
+    Temperature,
+    Tree,
+    TreeCount,
+    TreeMean,
+    TreeSum,
+    TreeVotes,
+    imported,
+    unknown_step,
+)
 from ensemble_simplify.writing.sklearn_tree import write_tree
-from ensemble_simplify.writing.words import as_json
+from ensemble_simplify.writing.words import as_json, literal_kind
 
-FORMAT, VERSION = "ensemble_simplify.tree", 1
+# The format of a file by what it holds.
+_FORMATS = {"tree": "ensemble_simplify.tree", "model": "ensemble_simplify.ensemble"}
+_VERSION = 1
 _UNKNOWN = ("refused", "code", "missing")
 
 
-def columns_in_json(named):
+# ------------------------------------------------------------------- what both kinds share
+
+
+def _in_json(named, kind, **contents):
+    """The text of a tree or an ensemble: its columns, its classes, and more.
+
+    Each entry of a list stands on one line: to be read, and to be compared line by line.
+    """
+    for label in named.classes or ():
+        literal_kind(label, "label", "JSON")
+    parts = {
+        "format": _FORMATS[kind],
+        "version": _VERSION,
+        "kind": "regressor" if named.classes is None else "classifier",
+        "columns": _columns_in_json(named),
+        "classes": named.classes,
+        **contents,
+    }
+    lines = [f'"{key}": {_json_lines(value)}' for key, value in parts.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def read_json(text, kind):
+    """The "tree", or "model", of what ``export_tree`` or ``export_model`` wrote."""
+    try:
+        data = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"text is not JSON that can be read ({error}). Give what export_{kind} wrote as 'json'."
+        ) from error
+    form = data.get("format") if isinstance(data, dict) else None
+    if form != _FORMATS[kind]:
+        other = next((other for other, its in _FORMATS.items() if its == form), None)
+        remedy = f"Use import_{other}." if other else f'Give what export_{kind}(..., "json") wrote.'
+        raise ValueError(f'text has no "format": "{_FORMATS[kind]}". {remedy}')
+    if data.get("version") != _VERSION:
+        raise ValueError(
+            f"text has version {data.get('version')!r} of the format; this package reads version "
+            f"{_VERSION}. Use the version of the package that wrote it."
+        )
+    try:
+        classes = data["classes"]
+        if (data["kind"] == "classifier") != (classes is not None):
+            raise ValueError(f"text is a {data['kind']} with classes {classes!r}. Export it again.")
+        for label in classes or ():
+            literal_kind(label, "label", "JSON")
+        if len(set(classes or ())) < len(classes or ()):
+            raise ValueError(f"text names a class twice: {classes}. Export it again.")
+        table = _table_of(data["columns"])
+        return (_read_tree if kind == "tree" else _read_ensemble)(data, classes, table)
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        raise ValueError(
+            f"text is not a whole {kind}: {type(error).__name__}: {str(error).rstrip('.')}. The "
+            f"keys are listed on the page 'JSON of trees and ensembles'. Export the {kind} again."
+        ) from error
+
+
+def _columns_in_json(named):
     """What is written of the columns of a tree or an ensemble."""
     columns = []
     for j in range(named.n_features):
@@ -32,12 +116,12 @@ def columns_in_json(named):
     return columns
 
 
+# ------------------------------------------------------------------- trees
+
+
 def tree_in_json(tree):
-    nodes = tree.nodes
-    for label in tree.classes or ():
-        literal_kind(label, "label", "JSON")
-    columns = columns_in_json(tree)
-    written = []
+    """The whole file; see `export_tree`."""
+    nodes, written = tree.nodes, []
     for node in range(nodes.n_nodes):
         entry = {}
         if nodes.left[node] >= 0:
@@ -57,19 +141,10 @@ def tree_in_json(tree):
         impurity = float(tree.impurity[node])
         entry["impurity"] = max(impurity, 0.0) if math.isfinite(impurity) else None
         written.append(entry)
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": "regressor" if tree.classes is None else "classifier",
-        "columns": columns,
-        "classes": tree.classes,
-    }
-    # one line for each entry of a list: to be read, and to be compared line by line
-    parts = [f'"{key}": {json_lines(value)}' for key, value in {**head, "nodes": written}.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return _in_json(tree, "tree", nodes=written)
 
 
-def json_lines(value):
+def _json_lines(value):
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n]"
     return as_json(value)
@@ -84,14 +159,9 @@ def _as_array(levels):
     return array
 
 
-def read_tree(data):
-    columns, entries, classes = data["columns"], data["nodes"], data["classes"]
-    if (data["kind"] == "classifier") != (classes is not None):
-        raise ValueError(f"text is a {data['kind']} with classes {classes!r}. Export it again.")
-    for label in classes or ():
-        literal_kind(label, "label", "JSON")
-    if len(set(classes or ())) < len(classes or ()):
-        raise ValueError(f"text names a class twice: {classes}. Export it again.")
+def _read_tree(data, classes, table):
+    """The tree that `tree_in_json` wrote."""
+    entries = data["nodes"]
     inner = ["left" in entry for entry in entries]
 
     def of_splits(key, other, read=lambda x: x):
@@ -109,7 +179,6 @@ def read_tree(data):
         of_splits("column", -1),
         of_splits("threshold", 0.0, lambda t: np.inf if t is None else float(t)),
     )
-    table = table_of_columns(columns)
 
     def of_all(key):
         return np.array([entry[key] for entry in entries])[order]
@@ -120,7 +189,7 @@ def read_tree(data):
         n_node_samples=of_all("rows"),
         weighted_n_node_samples=of_all("weight"),
         impurity=of_all("impurity"),
-        n_features=len(columns),
+        n_features=len(data["columns"]),
         classes=classes,
         feature_names=table.names,
         missing_go_to_left=np.array([way == "left" for way in ways])[order],
@@ -131,7 +200,7 @@ def read_tree(data):
     return tree
 
 
-def table_of_columns(columns):
+def _table_of(columns):
     """The table whose columns were written."""
     names = [column["name"] for column in columns]
     for column in columns:
@@ -153,3 +222,173 @@ def _column(written) -> Column:
         return Column(unknown=unknown)
     levels, by_text = _as_array(written["levels"]), bool(written.get("of_text"))
     return Levels(levels=levels, unknown=unknown, by_text=by_text)
+
+
+# ------------------------------------------------------------------- ensembles
+
+_VISITOR = "JSON"
+# How each kind of numbers is called in a file.
+_RULES = {
+    TreeMean: "mean",
+    MemberMean: "mean",
+    TreeCount: "majority",
+    TreeVotes: "samme",
+    MemberVotes: "samme",
+    TreeSum: "additive",
+    MemberAverage: "soft",
+    MemberCount: "hard",
+}
+_OF_TREES = {_RULES[kind]: kind for kind in (TreeMean, TreeCount, TreeVotes, TreeSum)}
+_OF_MEMBERS = {_RULES[kind]: kind for kind in (MemberMean, MemberVotes, MemberAverage, MemberCount)}
+
+
+def ensemble_in_json(ensemble):
+    """The whole file; see `export_model`."""
+    forest, trees = ensemble.forest, []
+    for begin, end in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
+        nodes = slice(begin, end)
+        inner = forest.left[nodes] >= 0
+        ends, missing_left = np.where(inner, ensemble.end[nodes], 0.0), ensemble.missing_left[nodes]
+        left, right = forest.left[nodes], forest.right[nodes]
+        # where nothing but perhaps missing values goes left, sides are exchanged: all else does
+        turned = ends == -np.inf
+        ends[turned] = np.inf
+        missing_left = missing_left != turned
+        left, right = np.where(turned, right, left), np.where(turned, left, right)
+        trees.append(
+            {
+                "column": forest.feature[nodes].tolist(),
+                "end": [None if own == np.inf else own for own in ends.tolist()],
+                "missing_left": (missing_left & inner).astype(int).tolist(),
+                "left": np.where(inner, left - begin, -1).tolist(),
+                "right": np.where(inner, right - begin, -1).tolist(),
+                "value": np.where(inner[:, None], 0.0, forest.value[nodes]).tolist(),
+            }
+        )
+    return _in_json(ensemble, "model", vote=_vote_in_json(forest.vote), trees=trees)
+
+
+def _vote_in_json(vote):
+    """The three steps of a program in one object: keys that say nothing are left out."""
+    rule = _RULES.get(type(vote.numbers))
+    if rule is None or vote.calibrated is not None:
+        raise unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
+    divisor = "divisor_of_boosting" if rule == "additive" else "divisor"
+    link = vote.link or Link(None)
+    entries = {
+        "rule": rule,
+        "first_tree": vote.start,
+        "end_tree": vote.stop,
+        "n_scores": vote.n_scores,
+        divisor: None if vote.divisor == 1 else vote.divisor,
+        "link": link.kind,
+        "slope": None if link.slope == 1 else link.slope,
+        "shift": link.shift or None,
+        "by_probability": link.by_library or None,
+        "type": None if vote.dtype == "float64" else vote.dtype,
+        "weights": getattr(vote.numbers, "weights", None),
+        "init": vote.init,
+        "offset": vote.offset,
+        "columns": vote.columns,
+        **_choice_in_json(vote.choice),
+        "members": [_vote_in_json(member) for member in vote.members] or None,
+    }
+    entries = {name: entry for name, entry in entries.items() if entry is not None}
+    return {
+        name: entry.tolist() if isinstance(entry, np.ndarray | np.generic) else entry
+        for name, entry in entries.items()
+    }
+
+
+@singledispatch
+def _choice_in_json(choice):
+    raise unknown_step(choice, _VISITOR)
+
+
+@_choice_in_json.register
+def _(choice: Largest | Lead):
+    return {"last_wins_ties": getattr(choice, "last", False) or None}
+
+
+@_choice_in_json.register
+def _(choice: Above):
+    return {"last_wins_ties": choice.inclusive or None, "above": choice.at or None}
+
+
+@_choice_in_json.register
+def _(choice: Cut):
+    if choice.ranges:
+        raise TypeError(f"{_VISITOR} does not know a Cut into ranges.")
+    return {
+        "cut": {"at": list(choice.at), "first": int(choice.first), "column": int(choice.column)}
+    }
+
+
+@_choice_in_json.register
+def _(choice: Temperature):
+    kind = str(np.asarray(choice.beta).dtype)
+    return {"temperature": {"beta": float(choice.beta), "type": kind, "logits": choice.logits}}
+
+
+def _read_vote(data):
+    """The program that `_vote_in_json` wrote."""
+    rule, n_scores = data["rule"], data["n_scores"]
+    divisor = data.get("divisor_of_boosting" if rule == "additive" else "divisor", 1)
+    if "members" in data:
+        members = tuple(map(_read_vote, data["members"]))
+        numbers = _OF_MEMBERS[rule](members, n_scores, _array(data, "weights"), divisor)
+    else:
+        kind, more = _OF_TREES[rule], {}
+        if kind is TreeSum:
+            more = {"dtype": data.get("type", "float64")}
+            more |= {key: _array(data, key) for key in ("init", "offset")}
+        numbers = kind(data["first_tree"], data["end_tree"], n_scores, divisor, **more)
+    link, by_link = data.get("link"), data.get("by_probability", False)
+    if link is not None:
+        link = Link(link, data.get("slope", 1.0), data.get("shift", 0.0), by_link)
+    last = data.get("last_wins_ties", False)
+    if "cut" in data:
+        cut = data["cut"]
+        choice = Cut(tuple(map(float, cut["at"])), int(cut["first"]), int(cut["column"]))
+    elif "temperature" in data:
+        scaling = data["temperature"]
+        beta = np.dtype(scaling["type"]).type(scaling["beta"])
+        choice = Temperature(beta, scaling["logits"])
+    elif rule == "samme" and n_scores == 2:
+        choice = Lead()
+    elif rule == "additive" and n_scores == 1:
+        choice = Above(data.get("above", 0.0), last, by_link)
+    else:
+        choice = Largest(last, by_link)
+    return Program(numbers, choice, link, _array(data, "columns", np.intp))
+
+
+def _array(data, key, dtype=np.float64):
+    return np.array(data[key], dtype=dtype) if key in data else None
+
+
+def _read_ensemble(data, classes, table):
+    """The ensemble that `ensemble_in_json` wrote."""
+    n_features, trees = len(data["columns"]), []
+    for i, own in enumerate(data["trees"]):
+        ends = [np.inf if end is None else float(end) for end in own["end"]]
+        trees.append(
+            Tree(
+                name=f"tree {i}",
+                left=np.array(own["left"], dtype=np.intp),
+                right=np.array(own["right"], dtype=np.intp),
+                feature=np.array(own["column"], dtype=np.intp),
+                threshold=np.array(ends),
+                value=np.array(own["value"], dtype=np.float64),
+                n_features=n_features,
+                dtype="float64",
+                missing_left=np.array(own["missing_left"], dtype=bool),
+            )
+        )
+    if classes is not None:
+        texts = any(isinstance(label, str) for label in classes)
+        classes = np.array(classes, dtype=object if texts else None)
+    reading = Reading(trees, _read_vote(data["vote"]), classes, table)
+    found = imported(reading, n_features)
+    found._forest = Model.of(found, check=False).finest
+    return found

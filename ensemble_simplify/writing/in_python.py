@@ -1,12 +1,18 @@
-"""Fitted trees in Python."""
+"""Fitted trees and ensembles in Python, with its standard library alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ensemble_simplify.grid import rounding_boundary
-from ensemble_simplify.writing.literals import blocks, codes_left, literal_kind, used_features
+from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.named_columns import ALL
+from ensemble_simplify.writing.words import (
+    blocks,
+    literal_kind,
+    one_line,
+    used_features,
+)
 
 
 def python_value(value, what):
@@ -17,6 +23,15 @@ def python_value(value, what):
 def python_set(levels):
     listed = ", ".join(python_value(level, "level") for level in levels)
     return f"({listed},)" if len(levels) == 1 else f"({listed})"
+
+
+def _is_missing(named, j, entry):
+    """The test for a gap in a column of levels: None or NaN, unless one of them is a level."""
+    if named.table.columns[j].lacks_none:
+        return f"{entry} is None"
+    if named.table.columns[j].knows_nan:
+        return f"{entry} != {entry}"
+    return f"{entry} is None or {entry} != {entry}"
 
 
 def tree_in_python(tree, probabilities, name):
@@ -52,16 +67,11 @@ def tree_in_python(tree, probabilities, name):
     ]
     for j in used:
         key = j if tree.names is None else tree.names[j]
+        lines.append(f"    x{j} = row[{key!r}]")
         if tree.levels(j) is None:
-            lines.append(f"    x{j} = row[{key!r}]")
             lines.append(f'    x{j} = float("nan") if x{j} is None else float(x{j})')
             continue
-        lines.append(f"    x{j} = row[{key!r}]")
-        absent = f"x{j} is None or x{j} != x{j}"
-        if tree.table.columns[j].lacks_none:
-            absent = f"x{j} is None"
-        elif tree.table.columns[j].knows_nan:
-            absent = f"x{j} != x{j}"
+        absent = _is_missing(tree, j, f"x{j}")
         levels, of_text = tree.literals(j)
         known, entry = python_set(levels), f"str(x{j})" if of_text else f"x{j}"
         if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
@@ -77,8 +87,215 @@ def tree_in_python(tree, probabilities, name):
 
 def python_levels(tree, j, threshold):
     """The test whether a level goes left that is not missing."""
-    (levels, of_text), codes = tree.literals(j), codes_left(tree, j, threshold)
+    (levels, of_text), codes = tree.literals(j), tree.codes(j, ALL.below(threshold, False))
     if codes == tree.codes(j, ALL):
         return f"not missing{j}"
     listed = python_set([levels[code] for code in codes if code < len(levels)])
     return f"str(x{j}) in {listed}" if of_text else f"x{j} in {listed}"
+
+
+def ensemble_in_python(ensemble, probabilities, name, told=()):
+    """A function of a row; see `export_model`. `told` are lines for a comment."""
+    return _PythonFile(ensemble, name).text(probabilities, told)
+
+
+def _float(value):
+    """A double as Python writes it, also where it is not finite."""
+    return repr(float(value)) if np.isfinite(value) else f'float("{value}")'
+
+
+class _PythonFile(StepWriter):
+    """One Python file: tables, and the function."""
+
+    def __init__(self, ensemble, name):
+        self.ensemble, self.name = ensemble, name
+        self.steps, self.n_steps = [], 0
+
+    literal = staticmethod(_float)
+
+    def _variable(self, value):
+        self.n_steps += 1
+        self.steps.append(f"    v{self.n_steps} = {value}")
+        return f"v{self.n_steps}"
+
+    def tree_sum(self, own):
+        function = f"_{self.name}_sum_single" if own.single else f"_{self.name}_sum"
+        place = f"{own.start}, {own.stop}, {own.column}, {_float(own.init)}"
+        return self._variable(f"{function}(leaf, {place})")
+
+    def operation(self, sign, one, two, single):
+        value = f"{one} {sign} {two}"
+        return self._variable(f"_{self.name}_single({value})" if single else value)
+
+    def chosen(self, own):
+        test = f"label_{own.label} == {own.column}"
+        return self._variable(f"{_float(own.yes)} if {test} else {_float(own.no)}")
+
+    def above(self, label, number, target):
+        sign = ">=" if label.inclusive else ">"
+        tests = " + ".join(f"({number} {sign} {_float(at)})" for at in label.at) or "0"
+        self.steps.append(f"    {target} = ({label.first} + {tests}) % 2")
+
+    def largest(self, label, numbers, target):
+        own, n = f"of_{target}", len(numbers)
+        self.steps.append(f"    {own} = [{', '.join(numbers)}]")
+        if label.softmax is not None:
+            single = f"_{self.name}_single" if label.softmax == "float32" else ""
+            self.steps += [
+                f"    most = max({own})",
+                f"    {own} = [{single}(math.exp({single}(v - most))) for v in {own}]",
+                f"    total = {single}(sum({own}, 0.0))",
+                f"    {own} = [{single}(v / total) for v in {own}]",
+            ]
+        order = f"range({n - 1}, -1, -1)" if label.last else f"range({n})"
+        self.steps.append(f"    {target} = max({order}, key={own}.__getitem__)")
+
+    def tables(self):
+        """The nodes of all trees and the values of their leaves."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        entries = zip(
+            ensemble.end.tolist(),
+            forest.feature.tolist(),
+            forest.left.tolist(),
+            forest.right.tolist(),
+            ensemble.missing_left.tolist(),
+            ensemble.leaf.tolist(),
+            strict=True,
+        )
+        lines = [
+            "# (end, column, left, right, whether missing values go left): a number goes left if",
+            "# it is at most the end. In a leaf, (number of the leaf,).",
+            f"_{self.name}_nodes = [",
+        ]
+        for end, j, left, right, to_left, leaf in entries:
+            node = (
+                f"({leaf},)" if leaf >= 0 else f"({_float(end)}, {j}, {left}, {right}, {to_left})"
+            )
+            lines.append(f"    {node},")
+        lines += ["]", f"_{self.name}_roots = {forest.offsets[:-1].tolist()}"]
+        lines.append(f"_{self.name}_values = [")
+        lines += [f"    {tuple(row)}," for row in ensemble.value.tolist()]
+        return [*lines, "]", ""]
+
+    def levels(self):
+        """A mapping from levels to codes for each column that has levels."""
+        lines = []
+        for j in self.ensemble.coded:
+            levels, _ = self.ensemble.literals(j)
+            pairs = (f"{python_value(level, 'level')}: {i}" for i, level in enumerate(levels))
+            lines.append(f"_{self.name}_codes_{j} = {{{', '.join(pairs)}}}")
+        return [*lines, ""] if lines else []
+
+    def entry(self, j):
+        """Lines that put an entry of the row, as a number, in its place."""
+        ensemble, key = self.ensemble, j
+        if ensemble.names is not None:
+            key = ensemble.names[j]
+        lines = [f"    entry = row[{key!r}]"]
+        if ensemble.levels(j) is None:
+            return [*lines, f'    x[{j}] = float("nan") if entry is None else float(entry)']
+        absent = _is_missing(ensemble, j, "entry")
+        levels, of_text = ensemble.literals(j)
+        codes, own = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"
+        unknown = ensemble.unknown(j)
+        if unknown == "refused":
+            lines += [
+                f"    if not ({absent}) and {own} not in {codes}:",
+                '        raise ValueError("unknown level: " + repr(entry))',
+            ]
+        other = {"code": f"{len(levels)}", "missing": 'float("nan")', "refused": "None"}[unknown]
+        lines.append(f'    x[{j}] = float("nan") if {absent} else {codes}.get({own}, {other})')
+        return lines
+
+    def helpers(self):
+        """The functions that the steps call."""
+        name, body, lines = self.name, "\n".join(self.steps), []
+        if "_single(" in body:
+            lines += [
+                "",
+                f"def _{name}_single(x):",
+                '    """A number, rounded to float32."""',
+                '    return struct.unpack("f", struct.pack("f", x))[0]',
+                "",
+            ]
+        for single in (False, True):
+            own = f"_{name}_sum_single" if single else f"_{name}_sum"
+            if f"{own}(" not in body:
+                continue
+            value = f"_{name}_values[leaf[t]][column]"
+            added = (
+                f"_{name}_single(total + _{name}_single({value}))" if single else f"total + {value}"
+            )
+            lines += [
+                "",
+                f"def {own}(leaf, start, stop, column, total):",
+                "    for t in range(start, stop):",
+                f"        total = {added}",
+                "    return total",
+                "",
+            ]
+        return lines
+
+    def text(self, probabilities, told):
+        """The whole file."""
+        ensemble, name, program = self.ensemble, self.name, self.ensemble.code
+        labels = [python_value(c, "label") for c in ensemble.classes or ()]
+        self.labels(program)
+        if probabilities:
+            self._probabilities(program.outputs, labels)
+        elif ensemble.classes is None:
+            self.steps.append(f"    return {self.number(program.result)}")
+        else:
+            self.label(program.result, "answer")
+            self.steps.append(f"    return [{', '.join(labels)}][answer]")
+        imports = [m for m in ("math", "struct") if f"{m}." in "\n".join(self.steps)]
+        if "_single(" in "\n".join(self.steps):
+            imports = sorted({*imports, "struct"})
+        helpers = self.helpers()
+        lines = [
+            *(f"# {one_line(line)}" for line in told),
+            *(f"import {module}" for module in imports),
+            *([""] if imports else []),
+            *self.levels(),
+            *self.tables(),
+            *helpers,
+            "",
+            f"def {name}(row):",
+            f'    """Answer of an ensemble of {ensemble.n_trees} trees for one row."""',
+            f"    x = [None] * {ensemble.n_features}",
+        ]
+        for j in ensemble.used:
+            lines += self.entry(j)
+        lines += [
+            "    leaf = []",
+            f"    for at in _{name}_roots:",
+            f"        node = _{name}_nodes[at]",
+            "        while len(node) > 1:",
+            "            end, column, left, right, missing_left = node",
+            "            own = x[column]",
+            "            to_left = own <= end or (own != own and missing_left)",
+            f"            node = _{name}_nodes[left if to_left else right]",
+            "        leaf.append(node[0])",
+            *self.steps,
+            "",
+        ]
+        return "\n".join(lines)
+
+    def _probabilities(self, outputs, labels):
+        first = outputs[0]
+        if not isinstance(first, Probability):
+            numbers = [self.number(own) for own in outputs]
+        elif first.link == "sigmoid":
+            (number,) = (self.number(own) for own in first.numbers)
+            upper = self._variable(
+                f"1.0 / (1.0 + math.exp(-{number})) if {number} > -700.0 else 0.0"
+            )
+            numbers = [self._variable(f"1.0 - {upper}"), upper]
+        else:
+            scores = [self.number(own) for own in first.numbers]
+            most = self._variable(f"max({', '.join(scores)})")
+            powers = [self._variable(f"math.exp({own} - {most})") for own in scores]
+            total = self._variable(" + ".join(powers))
+            numbers = [self._variable(f"{own} / {total}") for own in powers]
+        pairs = (f"{label}: {own}" for label, own in zip(labels, numbers, strict=True))
+        self.steps.append(f"    return {{{', '.join(pairs)}}}")

@@ -1,12 +1,29 @@
-"""Fitted trees in SQL."""
+"""Fitted trees in SQL, and ensembles: one query, whose steps are common table expressions.
+
+Trees are nested ``CASE``, so that a row passes one path of each; or rows of one table of all nodes,
+over which one recursive expression walks. Sums are written as additions, one after the other: an
+aggregate could add in any order. Every step is a ``MATERIALIZED`` expression: databases would put
+it wherever it is used otherwise, and compute it again at each place.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
 from ensemble_simplify.grid import rounding_boundary
-from ensemble_simplify.writing.literals import checked_text, literal_kind, used_features
+from ensemble_simplify.reading import name_of
+from ensemble_simplify.writing.code import (
+    Beyond,
+    Chosen,
+    LeafSum,
+    Operation,
+    Probability,
+    StepWriter,
+)
 from ensemble_simplify.writing.named_columns import ALL
+from ensemble_simplify.writing.words import checked_text, literal_kind, one_line, used_features
 
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
@@ -137,3 +154,434 @@ def tree_in_sql(tree, probabilities, name, table):
             parts[0] += f" AS {sql_name(name)}"
     text = ",\n".join(parts)
     return f"{text}\n" if table is None else f"SELECT {text}\nFROM {sql_name(table)}\n"
+
+
+# Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
+_NESTED = 10
+# Numbers of trees in a step: databases take some two thousand columns.
+_VALUES = 800
+# Additions in a row: they take a thousand operations.
+_ADDITIONS = 100
+# Each addition of float32 numbers is one level of nesting.
+_SINGLE_ADDITIONS = 8
+# Exponentials of less are 0; databases raise errors where they underflow.
+_LEAST = -700.0
+# Nodes that a row passes in one step of the recursion, each by a join: SQLite makes an index for
+# each join, PostgreSQL keeps all steps on disk.
+_PASSED = 3
+# Rows in one list: of more, SQLite misjudges the number, and makes no index of some tables.
+_LISTED = 10_000
+# Sums that a row can carry through the recursion.
+_CARRIED = 200
+_SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
+
+
+def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, nested, told=()):
+    """A SELECT of the answers to the rows of a table; see `export_model`.
+
+    `told` are lines for a comment.
+    """
+    comment = "".join(f"-- {one_line(line)}\n" for line in told)
+    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys)
+    return comment + writer.text(probabilities)
+
+
+class _Query(StepWriter):
+    """One query: its steps, and the columns that each hands on."""
+
+    opening, numbering = "WITH", ()
+
+    def __init__(self, ensemble, name, table, keys):
+        self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
+        self.steps, self.sums, self.source = [], {}, sql_name(table)
+
+    # --------------------------------------------------------------- trees
+
+    def tree(self, t, column):
+        """What a tree says in a column, as nested CASE."""
+        return self._case(int(self.ensemble.forest.offsets[t]), 0, column)
+
+    def _span(self, node, span):
+        return span.below(float(self.ensemble.end[node]), bool(self.ensemble.missing_left[node]))
+
+    def _case(self, node, depth, column):
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        if ensemble.leaf[node] >= 0:
+            return sql_number(forest.value[node, column])
+        if depth == _NESTED:
+            return self._list(node, column)
+        left, right = (
+            self._case(int(side[node]), depth + 1, column) for side in (forest.left, forest.right)
+        )
+        if left == right:
+            return left
+        j = int(forest.feature[node])
+        condition = _condition(j, self._span(node, ALL)) or "1 = 1"
+        return f"CASE WHEN {condition} THEN {left} ELSE {right} END"
+
+    def _list(self, node, column):
+        """The leaves below a node as one flat CASE: a row of a later leaf fails a test of each."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        whens, stack = [], [(node, {})]
+        while stack:
+            node, spans = stack.pop()
+            if ensemble.leaf[node] >= 0:
+                terms = [_condition(j, span) for j, span in spans.items()]
+                terms = [term for term in terms if term is not None]
+                value = sql_number(forest.value[node, column])
+                whens.append((conjunction(terms) or "1 = 1", value))
+                continue
+            j = int(forest.feature[node])
+            below = self._span(node, spans.get(j, ALL))
+            stack.append((int(forest.right[node]), spans))
+            stack.append((int(forest.left[node]), {**spans, j: below}))
+        last = whens.pop()[1]
+        while whens and whens[-1][1] == last:  # all that is left has one answer
+            whens.pop()
+        listed = " ".join(f"WHEN {test} THEN {value}" for test, value in whens)
+        return f"CASE {listed} ELSE {last} END" if whens else last
+
+    # --------------------------------------------------------------- numbers
+
+    def literal(self, value):
+        return f"CAST({sql_number(value)} AS DOUBLE PRECISION)"
+
+    def tree_sum(self, own):
+        return self.sums[own]
+
+    def operation(self, sign, one, two, single):
+        value = f"({one} {sign} {two})"
+        return f"CAST({value} AS REAL)" if single else value
+
+    def chosen(self, own):
+        yes, no = sql_number(own.yes), sql_number(own.no)
+        return f"CASE WHEN label_{own.label} = {own.column} THEN {yes} ELSE {no} END"
+
+    @staticmethod
+    def above_of(label, number):
+        """The class of a number."""
+        sign = ">=" if label.inclusive else ">"
+        whens = [
+            f"WHEN {number} {sign} {sql_number(at)} THEN {(label.first + i + 1) % 2}"
+            for i, at in reversed(list(enumerate(label.at)))
+        ]
+        return f"CASE {' '.join(whens)} ELSE {label.first} END" if whens else str(label.first)
+
+    @staticmethod
+    def largest_of(numbers, results, last):
+        """What goes with the first, or last, of the largest of some numbers."""
+        order = list(range(len(numbers)))
+        order = order[::-1] if last else order
+        whens = []
+        for i, k in enumerate(order[:-1]):
+            tests = " AND ".join(f"{numbers[k]} >= {numbers[other]}" for other in order[i + 1 :])
+            whens.append(f"WHEN {tests} THEN {results[k]}")
+        final = str(results[order[-1]])
+        return f"CASE {' '.join(whens)} ELSE {final} END" if whens else final
+
+    # --------------------------------------------------------------- steps
+
+    def step(self, new, dropped=()):
+        """Add a step that computes columns, (name, expression) each, and hands on the others."""
+        if not new and not dropped:
+            return
+        self.kept = [column for column in self.kept if column not in dropped]
+        listed = ",\n    ".join([*self.kept, *(f"{value} AS {column}" for column, value in new)])
+        source = self.source
+        self.source = f"step_{len(self.steps)}"
+        self.steps.append(
+            f"{self.source} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
+        )
+        names = [column for column, _ in new]
+        self.kept = [column for column in self.kept if column not in names] + names
+
+    def begin(self):
+        """The first step: the columns that are needed, and rows that the ensemble refuses."""
+        ensemble = self.ensemble
+        names = [f"x{j}" for j in range(ensemble.n_features)]
+        names = [sql_name(name) for name in ensemble.names or names]
+        new = [(f"key_{i}", sql_name(key)) for i, key in enumerate(self.keys)]
+        refused = []
+        for j in ensemble.used:
+            value = names[j]
+            if ensemble.levels(j) is not None:
+                value = self._code(j, value)
+                if ensemble.unknown(j) == "refused":
+                    refused.append(f"({value}) < 0")
+            new.append((f"x{j}", value))
+        new += self.numbering
+        if refused:
+            new.append(("refused", f"CASE WHEN {' OR '.join(refused)} THEN 1 ELSE 0 END"))
+        self.kept = []
+        self.step(new or [("nothing", "0")])
+        self.refused = bool(refused)
+
+    def _code(self, j, name):
+        """The code of a level: below 0 where it is refused, NULL where it is missing."""
+        ensemble = self.ensemble
+        levels, _ = ensemble.literals(j)
+        other = {"code": str(len(levels)), "missing": "NULL", "refused": "-1"}[ensemble.unknown(j)]
+        whens = " ".join(
+            f"WHEN {sql_value(level, 'level')} THEN {code}" for code, level in enumerate(levels)
+        )
+        if other == "NULL":
+            return f"CASE {name} {whens} END"
+        return f"CASE WHEN {name} IS NULL THEN NULL ELSE CASE {name} {whens} ELSE {other} END END"
+
+    def add_up(self, needed):
+        """Steps that walk all trees, some at a time, and add up what is `needed`."""
+        n_trees, inputs = self.ensemble.n_trees, [f"x{j}" for j in self.ensemble.used]
+        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
+        self.step([(self.sums[own], self.literal(own.init)) for own in needed])
+        columns = [
+            sorted({own.column for own in needed if own.start <= t < own.stop})
+            for t in range(n_trees)
+        ]
+        n = max(1, _VALUES // max(map(len, columns), default=1))
+        single = any(own.single for own in needed)
+        n_added = _SINGLE_ADDITIONS if single else _ADDITIONS
+        for first in range(0, n_trees, n):
+            trees = range(first, min(n_trees, first + n))
+            walked = [(f"tree_{t}_{k}", self.tree(t, k)) for t in trees for k in columns[t]]
+            self.step(walked, inputs if trees.stop == n_trees else ())
+            for part in range(0, len(trees), n_added):
+                self._add(trees[part : part + n_added])
+            self.step([], [column for column, _ in walked])
+
+    def _add(self, trees):
+        """A step that adds what some trees say to all sums."""
+        new = []
+        for own, column in self.sums.items():
+            total = column
+            for t in trees:
+                if own.start <= t < own.stop:
+                    total = f"{total} + tree_{t}_{own.column}"
+                    total = f"CAST({total} AS REAL)" if own.single else total
+            if total != column:
+                new.append((column, total))
+        self.step(new, {column for column, _ in new})
+
+    # --------------------------------------------------------------- the whole
+
+    def text(self, probabilities):
+        """The whole query."""
+        ensemble, program = self.ensemble, self.ensemble.code
+        final = program.outputs if probabilities else [program.result]
+        needed = list(dict.fromkeys(_sums_of([*program.labels, *final])))
+        self.begin()
+        self.add_up(needed)
+        waiting = list(enumerate(program.labels))
+        known = set()
+        while waiting:
+            ready = [(i, own) for i, own in waiting if _labels_of(own) <= known]
+            self._label_step({f"label_{i}": own for i, own in ready})
+            known |= {i for i, _ in ready}
+            waiting = [(i, own) for i, own in waiting if i not in known]
+        if probabilities:
+            columns = self._probabilities(program.outputs)
+        elif ensemble.classes is None:
+            columns = [(self.name, self.number(program.result))]
+        else:
+            self._label_step({"answer": program.result})
+            whens = " ".join(
+                f"WHEN {k} THEN {sql_value(label, 'label')}"
+                for k, label in enumerate(ensemble.classes)
+            )
+            columns = [(self.name, f"CASE answer {whens} END")]
+        if self.refused:
+            columns = [(n, f"CASE WHEN refused = 1 THEN NULL ELSE {v} END") for n, v in columns]
+        listed = [f"key_{i} AS {sql_name(key)}" for i, key in enumerate(self.keys)]
+        listed += [f"{value} AS {sql_name(name)}" for name, value in columns]
+        steps = ",\n".join(self.steps)
+        select = ",\n  ".join(listed)
+        return f"{self.opening} {steps}\nSELECT\n  {select}\nFROM {self.source}\n"
+
+    def _label_step(self, labels):
+        """Steps for some labels: the numbers that are compared, and the classes."""
+        numbers, new = [], []
+        for target, label in labels.items():
+            own = (label.number,) if isinstance(label, Beyond) else label.numbers
+            places = [f"{target}_{k}" for k in range(len(own))]
+            numbers += [(at, self.number(number)) for at, number in zip(places, own, strict=True)]
+            if isinstance(label, Beyond):
+                new.append((target, self.above_of(label, places[0])))
+            else:
+                new.append((target, self.largest_of(places, range(len(own)), label.last)))
+        self.step(numbers)
+        for target, label in labels.items():
+            if not isinstance(label, Beyond) and label.softmax is not None:
+                single = label.softmax == "float32"
+                self._soften([f"{target}_{k}" for k in range(len(label.numbers))], single)
+        self.step(new, [column for column, _ in numbers])
+
+    def _soften(self, scores, single):
+        """Steps that put the softmax of some columns in their places."""
+
+        def rounded(value):
+            return f"CAST({value} AS REAL)" if single else value
+
+        self.step([("most", self.largest_of(scores, scores, False))])
+        powers = [(s, rounded(_power(rounded(f"{s} - most")))) for s in scores]
+        self.step(powers, [*scores, "most"])
+        doubles = [f"CAST({s} AS DOUBLE PRECISION)" for s in scores]
+        self.step([("total", rounded(" + ".join(doubles)))])
+        self.step([(s, rounded(f"{s} / total")) for s in scores], [*scores, "total"])
+
+    def _probabilities(self, outputs):
+        names = [f"{self.name}_{label}" for label in self.ensemble.classes]
+        first = outputs[0]
+        if not isinstance(first, Probability):
+            return list(zip(names, [self.number(own) for own in outputs], strict=True))
+        self.step([(f"score_{k}", self.number(own)) for k, own in enumerate(first.numbers)])
+        if first.link == "sigmoid":
+            none = self.literal(0.0)
+            upper = f"CASE WHEN score_0 < {sql_number(_LEAST)} THEN {none} ELSE {_SIGMOID} END"
+            self.step([("upper", upper)])
+            return list(zip(names, ["1E0 - upper", "upper"], strict=True))
+        scores = [f"score_{k}" for k in range(len(first.numbers))]
+        self._soften(scores, first.single)
+        return list(zip(names, scores, strict=True))
+
+
+class _WalkQuery(_Query):
+    """A query in which nodes are a table, and each row is walked through one tree after another.
+
+    On its way, all that is known of a row is its number, the node that it is at, and its sums. The
+    leaves of a tree lead to the root of the next one, those of the last tree to a node of no tree.
+    """
+
+    opening, numbering = "WITH RECURSIVE", (("place", "ROW_NUMBER() OVER ()"),)
+
+    def add_up(self, needed):
+        """The table of nodes, the walk over it, and a step that puts the sums beside the rows."""
+        if len(needed) > _CARRIED:
+            raise ValueError(
+                f"form='tables' in SQL, but {name_of(self.ensemble.model.estimator)} takes "
+                f"{len(needed):,} sums, one for each class of each member; the rows carry up to "
+                f"{_CARRIED} from node to node. Use form='nested'."
+            )
+        columns = sorted({own.column for own in needed})
+        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
+        rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
+        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
+        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
+        names = ["node", "tree", "feature", "gaps", "low", "high"]
+        doubles = ["cut", *(f"value_{k}" for k in columns)]
+        typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
+        source = self.source
+        self.steps += [
+            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
+            f"step_nodes AS MATERIALIZED (\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
+            self._walk(),
+        ]
+        end = self.ensemble.forest.n_nodes
+        self.source = f"step_walk JOIN {source} ON place = own_place WHERE at_node = {end}"
+        self.kept += self.sums.values()
+        self.step([], ["place", *(f"x{j}" for j in self.ensemble.used)])
+
+    def _nodes(self, columns):
+        """Rows of the table of nodes, with what leaves say in some columns."""
+        ensemble, forest = self.ensemble, self.ensemble.forest
+        nothing = ["0E0"] * len(columns)
+        for t, (root, next_root) in enumerate(pairwise(forest.offsets.tolist())):
+            for node in range(root, next_root):
+                if ensemble.leaf[node] >= 0:
+                    said = [sql_number(forest.value[node, k]) for k in columns]
+                    to = str(next_root)
+                    yield [str(node), str(t), "0", "0", to, to, "0E0", *said]
+                    continue
+                cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
+                low, high = int(forest.left[node]), int(forest.right[node])
+                written = "NULL" if np.isinf(cut) else sql_number(cut)
+                if np.isinf(cut):
+                    # no number is at most NULL: all numbers go to `high`, gaps to `low`
+                    numbers, missing = low if cut > 0 else high, low if gaps else high
+                    low, high, gaps = missing, numbers, True
+                whole = node, t, int(forest.feature[node]), int(gaps), low, high
+                yield [*map(str, whole), written, *nothing]
+        end = str(forest.n_nodes)
+        yield [end, "-1", "0", "0", end, end, "0E0", *nothing]
+
+    def _walk(self):
+        """The recursion: each step passes some nodes, and adds what they say (splits: nothing)."""
+        total = dict(self.sums)
+        joins, at, n_trees = [], "at_node", self.ensemble.n_trees
+        for node in (f"n{i}" for i in range(_PASSED)):
+            joins.append(f"\n  LEFT JOIN step_nodes AS {node} ON {node}.node = {at}")
+            at = self._next(node)
+            for own, column in total.items():
+                said = f"{node}.value_{own.column}"
+                if own.start > 0 or own.stop < n_trees:
+                    inside = f"{node}.tree >= {own.start} AND {node}.tree < {own.stop}"
+                    said = f"CASE WHEN {inside} THEN {said} ELSE 0E0 END"
+                said = f"{column} + {said}"
+                total[own] = f"CAST({said} AS REAL)" if own.single else said
+        first = ", ".join(["place", "0", *(self.literal(own.init) for own in self.sums)])
+        sums = ", ".join(f"CAST({own} AS DOUBLE PRECISION)" for own in total.values())
+        listed = ", ".join(["own_place", "at_node", *self.sums.values()])
+        return (
+            f"step_walk({listed}) AS (\n"
+            f"  SELECT {first} FROM {self.source}\n  UNION ALL\n"
+            f"  SELECT own_place, {at}, {sums}\n"
+            f"  FROM step_walk LEFT JOIN {self.source} ON place = own_place{''.join(joins)}\n"
+            f"  WHERE at_node < {self.ensemble.forest.n_nodes}\n)"
+        )
+
+    def _next(self, node):
+        """The node after another one."""
+        whens = " ".join(f"WHEN {j} THEN x{j}" for j in self.ensemble.used)
+        value = f"CASE {node}.feature {whens} END" if whens else "CAST(NULL AS DOUBLE PRECISION)"
+        gaps = f" WHEN {node}.gaps = 1 AND {value} IS NULL THEN {node}.low" if self._gaps() else ""
+        return f"CASE WHEN {value} <= {node}.cut THEN {node}.low{gaps} ELSE {node}.high END"
+
+    def _gaps(self):
+        """Whether gaps go to the low side of some split, or to a side of their own."""
+        ensemble = self.ensemble
+        splits = ensemble.leaf < 0
+        return bool((ensemble.missing_left | np.isinf(ensemble.end))[splits].any())
+
+
+def _condition(j, span):
+    """A condition on a column for a span without a lower end; None where everything is in it."""
+    name = f"x{j}"
+    if span.high == np.inf:
+        return None if span.missing else f"{name} IS NOT NULL"
+    if span.high == -np.inf:
+        return f"{name} IS NULL" if span.missing else "1 = 0"
+    words = f"{name} <= {sql_number(span.high)}"
+    return f"({words} OR {name} IS NULL)" if span.missing else words
+
+
+def _power(exponent):
+    """The exponential, 0 where it is next to nothing."""
+    return f"CASE WHEN {exponent} < {sql_number(_LEAST)} THEN 0E0 ELSE EXP({exponent}) END"
+
+
+def _parts_of(step):
+    if isinstance(step, Beyond):
+        return (step.number,)
+    if isinstance(step, Operation):
+        return (step.one, step.two)
+    return getattr(step, "numbers", ())
+
+
+def _sums_of(steps):
+    """The sums of trees in some steps, in their order."""
+    found, stack = [], list(steps)[::-1]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, LeafSum):
+            found.append(step)
+        stack += list(_parts_of(step))[::-1]
+    return found
+
+
+def _labels_of(step):
+    """Labels that a step asks for."""
+    found, stack = set(), [step]
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Chosen):
+            found.add(step.label)
+        stack += _parts_of(step)
+    return found

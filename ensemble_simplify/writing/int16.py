@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ensemble_simplify.grid import last_number
-from ensemble_simplify.writing.named_ensemble import NamedEnsemble
-from ensemble_simplify.writing.program import program_of
+from ensemble_simplify.reading import Above, Largest, Temperature
+from ensemble_simplify.writing.code import code_of
+from ensemble_simplify.writing.named_tree import NamedEnsemble
 from ensemble_simplify.writing.words import number, number_up
 
 # Codes are -LAST to LAST; below them is the code of missing values.
@@ -105,7 +106,7 @@ class Int16:
                 forest=own,
                 end=end,
                 value=count * unit,
-                program=program_of(own, ensemble.model.estimator),
+                code=code_of(own, ensemble.model.estimator),
             ),
             end=code,
             low=low,
@@ -201,16 +202,18 @@ def _on_grid(ends, low, per_unit, known):
 
 def _in_whole_numbers(vote):
     """The vote over leaves that are whole numbers: what it starts from is added at the end."""
-    own = replace(
-        vote,
-        members=tuple(map(_in_whole_numbers, vote.members)),
-        dtype="float64",
-        by_probability=False,
-        temperature=None,
-    )
-    if vote.rule != "additive":
-        return own
-    return replace(own, init=None, offset=vote.moved_by / vote.divisor)
+    numbers, choice, link = vote.numbers, vote.choice, vote.link
+    if vote.members:
+        numbers = replace(numbers, members=tuple(map(_in_whole_numbers, vote.members)))
+    elif vote.is_boosted_sum:
+        offset = vote.moved_by / vote.divisor
+        numbers = replace(numbers, init=None, dtype="float64", offset=offset)
+    if isinstance(choice, Temperature):
+        choice = Largest()
+    elif isinstance(choice, Above | Largest):
+        choice = replace(choice, by_link=False)
+    link = None if link is None else replace(link, by_library=False)
+    return replace(vote, numbers=numbers, choice=choice, link=link)
 
 
 def _largest_change(ensemble, value):

@@ -6,7 +6,6 @@ compares with the boundary between doubles that are rounded down and up, a numbe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.reading import ImportedEnsemble
-from ensemble_simplify.writing import ensemble_in_json, in_json
 from ensemble_simplify.writing.caveats import caveats, caveats_of_int16
-from ensemble_simplify.writing.ensemble_in_c import ensemble_in_c
-from ensemble_simplify.writing.ensemble_in_python import ensemble_in_python
-from ensemble_simplify.writing.ensemble_in_sql import ensemble_in_sql
-from ensemble_simplify.writing.in_c import tree_in_c
-from ensemble_simplify.writing.in_python import tree_in_python
-from ensemble_simplify.writing.in_sql import tree_in_sql
-from ensemble_simplify.writing.literals import checked_function
-from ensemble_simplify.writing.named_ensemble import NamedEnsemble
-from ensemble_simplify.writing.named_tree import NamedTree
+from ensemble_simplify.writing.in_c import ensemble_in_c, tree_in_c
+from ensemble_simplify.writing.in_json import ensemble_in_json, read_json, tree_in_json
+from ensemble_simplify.writing.in_python import ensemble_in_python, tree_in_python
+from ensemble_simplify.writing.in_sql import ensemble_in_sql, tree_in_sql
+from ensemble_simplify.writing.named_tree import NamedEnsemble, NamedTree
+from ensemble_simplify.writing.words import checked_function
 
 LANGUAGES = ("rules", "sql", "c", "python", "json")
 _OF_ENSEMBLES = ("sql", "c", "python", "json")
@@ -163,7 +158,7 @@ def export_tree(
     if language == "rules":
         return tree.rules(probabilities, decimals)
     if language == "json":
-        return in_json.tree_in_json(tree)
+        return tree_in_json(tree)
     if language == "sql":
         return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
     write = tree_in_c if language == "c" else tree_in_python
@@ -341,7 +336,7 @@ def export_model(
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
     ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
     probabilities = output == "probabilities"
-    if probabilities and ensemble.program.outputs is None:
+    if probabilities and ensemble.code.outputs is None:
         raise ValueError(
             "output='probabilities', but what the model answers as probabilities is not known "
             "from its trees, or it is a regressor. Use output='label'."
@@ -353,7 +348,7 @@ def export_model(
     else:
         told = caveats(ensemble, language, X)
     if language == "json":
-        return ensemble_in_json.ensemble_in_json(ensemble)
+        return ensemble_in_json(ensemble)
     if language == "c":
         return ensemble_in_c(
             ensemble,
@@ -405,7 +400,7 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     >>> bool((again.predict_proba(X) == tree.predict_proba(X)).all())
     True
     """
-    return _imported(text, "tree", in_json, in_json.read_tree)
+    return read_json(text, "tree")
 
 
 def import_model(text: str) -> ImportedEnsemble:
@@ -443,31 +438,4 @@ def import_model(text: str) -> ImportedEnsemble:
     >>> bool(verify(forest, again))
     True
     """
-    return _imported(text, "model", ensemble_in_json, ensemble_in_json.read_ensemble)
-
-
-def _imported(text, kind, form, read):
-    """What a function reads of the JSON that ``export_tree`` or ``export_model`` wrote."""
-    try:
-        data = json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"text is not JSON that can be read ({error}). Give what export_{kind} wrote as 'json'."
-        ) from error
-    if not isinstance(data, dict) or data.get("format") != form.FORMAT:
-        other = {"ensemble_simplify.tree": "tree", "ensemble_simplify.ensemble": "model"}
-        found = other.get(str(data.get("format"))) if isinstance(data, dict) else None
-        remedy = f"Use import_{found}." if found else f'Give what export_{kind}(..., "json") wrote.'
-        raise ValueError(f'text has no "format": "{form.FORMAT}". {remedy}')
-    if data.get("version") != form.VERSION:
-        raise ValueError(
-            f"text has version {data.get('version')!r} of the format; this package reads version "
-            f"{form.VERSION}. Use the version of the package that wrote it."
-        )
-    try:
-        return read(data)
-    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
-        raise ValueError(
-            f"text is not a whole {kind}: {type(error).__name__}: {str(error).rstrip('.')}. The "
-            f"keys are listed on the page 'JSON of trees and ensembles'. Export the {kind} again."
-        ) from error
+    return read_json(text, "model")

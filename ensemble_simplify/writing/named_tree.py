@@ -1,4 +1,4 @@
-"""A fitted tree in its user's words: columns, levels and classes by name, missing values spelled.
+"""A fitted tree or ensemble in its user's words: columns, levels and classes by name.
 
 What `languages` writes in other languages, and what estimators that hold a tree print and draw.
 """
@@ -13,7 +13,8 @@ from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes
-from ensemble_simplify.reading import behind_codes, name_of, readable, unwrap
+from ensemble_simplify.reading import Forest, Model, behind_codes, name_of, readable, unwrap
+from ensemble_simplify.writing.code import Code, code_of
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
@@ -424,3 +425,83 @@ def _room(boxes):
         above = y, height
     high.append(above[0] * area.height / (1.5 * above[1] / 2))
     return min(wide), min(high)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedEnsemble(NamedColumns):
+    """A fitted ensemble with what its user calls things.
+
+    Attributes
+    ----------
+    model : Model
+    forest : Forest
+        Its trees, for the finest rows that it tells apart.
+    code : Code
+    classes : list or None
+        Labels as Python's own objects; None for regression.
+    end : float64 array of shape (n_nodes,)
+        A number goes left iff it is at most this; of a column with levels, a code. Infinity: all
+        that is not missing goes left, minus infinity: nothing does.
+    missing_left : bool array of shape (n_nodes,)
+    leaf : intp array of shape (n_nodes,)
+        Number of each leaf among all; -1: a split.
+    value : float64 array of shape (n_leaves, n_scores)
+    """
+
+    model: Model
+    forest: Forest
+    code: Code
+    classes: list | None
+    end: np.ndarray
+    missing_left: np.ndarray
+    leaf: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def of(cls, fitted, *, feature_names=None, class_names=None, rows=None):
+        """A fitted ensemble that can be read (else TypeError), under names as for `NamedTree`.
+
+        Some `rows`, as it takes them, name the levels that it keeps but hashes of.
+        """
+        model = Model.of(fitted, rows=rows)
+        forest, table = model.finest, model.table
+        is_leaf, to_left = forest.left < 0, forest.missing_left
+        classes = None if forest.classes is None else [plain(c) for c in forest.classes]
+        if class_names is not None:
+            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
+        names = names_of(model.estimator, model.estimator, None if table.is_plain else table)
+        if feature_names is not None:
+            given = checked_names("feature_names", feature_names, range(forest.n_features))
+            names = [str(name) for name in given]
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"feature_names={names!r} holds a name twice. Give each feature its own."
+                )
+        return cls(
+            n_features=forest.n_features,
+            names=names,
+            table=None if table.is_plain else table,
+            model=model,
+            forest=forest,
+            code=code_of(forest, model.estimator),
+            classes=classes,
+            end=forest.ends(table),
+            missing_left=np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,
+            leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
+            value=forest.value[is_leaf],
+        )
+
+    @property
+    def n_trees(self):
+        """Number of trees."""
+        return self.forest.n_trees
+
+    @property
+    def used(self):
+        """Features that some tree splits on, as a list."""
+        return np.unique(self.forest.feature[self.leaf < 0]).tolist()
+
+    @property
+    def coded(self):
+        """Features that some tree splits on and that have levels, as a list."""
+        return [j for j in self.used if self.levels(j) is not None]

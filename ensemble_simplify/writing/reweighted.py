@@ -72,7 +72,7 @@ def _voting(estimator, weights):
     forest, kept = Model.of(estimator, check=False).forest, np.flatnonzero(weights)
     names = getattr(estimator, "feature_names_in_", None)
     # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
-    is_hard = forest.vote.rule == "hard"
+    is_hard = forest.vote.counts_labels
     n_shares = float(forest.vote.member_weights.sum() if is_hard else forest.n_trees)
     places = tree_shares(forest.vote, forest.n_classes, n_shares)
     trees = tree_estimators(estimator)

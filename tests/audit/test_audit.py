@@ -32,6 +32,7 @@ from ensemble_simplify import (
 from ensemble_simplify.audit import _box, _sets
 from ensemble_simplify.audit._flip_search import FlipSearch
 from ensemble_simplify.audit._monotone import _PairSearch
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
 from ensemble_simplify.proof import forest_pair
@@ -454,8 +455,12 @@ def test_sets_of_features_that_cannot_flip_are_not_looked_at(monkeypatch):
 def test_what_is_known_of_flips_when_the_time_is_up(monkeypatch):
     model, rows = with_far_rows(2)
     assert len(nearest_flip(model, rows[0], max_changes=3).changes) == 3
+
     # the clock stands still until changes of two features are looked at
-    monkeypatch.setattr(_sets, "monotonic", lambda: np.inf)
+    def stopped():
+        raise Stopped
+
+    monkeypatch.setattr(_sets, "check_time", stopped)
     flip = nearest_flip(model, rows[0], max_changes=3, time_limit=1e6)
     assert not flip.proven
     assert flip.row is None
@@ -512,7 +517,7 @@ def test_a_box_that_is_not_maximal_says_in_which_share_of_the_features(seed, mon
 def test_a_box_when_the_time_is_up(monkeypatch):
     model, rows = with_far_rows(0)
     truth = Truth(model)
-    monkeypatch.setattr(_box, "monotonic", lambda: np.inf)
+    monkeypatch.setattr(_box, "is_late", lambda: True)
     box = sufficient_box(model, rows[0], time_limit=1e6)
     assert not box.maximal
     assert box.maximal_share == 0.0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensemble_simplify.cultivated._codes import MISSING_BIN, encode
+from ensemble_simplify.cultivated._growth import MISSING_BIN, encode
 from ensemble_simplify.grid.axes import Axes
 
 

@@ -23,6 +23,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.cultivated import _growth, _leaf_refit
 from ensemble_simplify.cultivated._leaf_refit import least_squares, refit_leaves
+from ensemble_simplify.grid import limits
 
 
 def noisy_data(seed=0, n=400, p=4, n_classes=2):
@@ -798,7 +799,7 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
     labels = np.eye(n_classes)[rng.integers(n_classes, size=len(fractions))]
     shares = rng.dirichlet(np.ones(n_classes), size=n_leaves)
     gram, target = csr_array(fractions.T @ fractions), fractions.T @ labels
-    values, timed_out = least_squares(gram, target, shares, np.inf)
+    values, timed_out = least_squares(gram, target, shares)
     assert not timed_out
 
     def loss(V):
@@ -815,7 +816,8 @@ def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
     one, two = (CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3))
     np.testing.assert_array_equal(one.modules_.response, two.modules_.response)
     tree, rows = one.modules_, (X, y.astype(np.intp), np.ones(1000))
-    assert refit_leaves(tree, tree.router(0.01), *rows, 1, -np.inf) == (None, True)
+    with limits(0.0):
+        assert refit_leaves(tree, tree.router(0.01), *rows, 1) == (None, True)
 
 
 def test_cross_validation_of_rare_classes_and_without_time():

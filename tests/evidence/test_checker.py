@@ -315,6 +315,11 @@ def _moved():
     return [(*first[:4], [4.125]), (*second[:3], [0.0], (0, 3.0, 0, [0.75], [0.875]))]
 
 
+def _branch():
+    """The same trees but for the first one's right leaf."""
+    return [(*PAIR[0][:4], [9.0]), PAIR[1]]
+
+
 def _within(atol=0.25, rtol=0.0, **given):
     claim = {"kind": "within", "uses": [0, 1], "atol": atol, "rtol": rtol}
     return _document(_sums(_moved()), claim, **given)
@@ -379,6 +384,7 @@ def _near(**given):
 CLASS_C = {"kind": "class_is", "use": 0, "class": 2}
 IN_RANGE = {"kind": "in_range", "use": 0, "of": "value", "low": 1.6, "high": 5.5}
 PROBA = {"kind": "within", "uses": [0, 1], "atol": 0.0625, "rtol": 0.0}
+EXACTLY = {"kind": "within", "uses": [0, 1], "atol": 0.0, "rtol": 0.0}
 RISES_CLASS = {"kind": "rises", "uses": [0, 1], "of": "class", "order": [0, 1]}
 RISES_PROBA = {"kind": "rises", "uses": [0, 1], "of": {"output": 1}, "order": None}
 ORDERED = {"uses": _twice([2, 1]), "n": 3, "region": {"order": [[0, 2]]}}
@@ -397,6 +403,9 @@ DOCUMENTS = {
     "within": _within(),
     "within in one box": _within(proof=_one_box(bound=0.25001)),
     "within, relative": _within(0.1, 0.1),
+    "the same branch": _document(
+        _sums(_branch()), EXACTLY, region={"high": [PAIR[0][1], None]}, proof=_one_box(bound=0.0)
+    ),
     "probabilities": _document(
         [_boosted(), _boosted([(*RISING[0][:4], [2.125]), RISING[1]])], PROBA
     ),
@@ -437,6 +446,18 @@ def test_claims_by_hand_are_proven(kind):
     document = DOCUMENTS[kind]
     assert _is_true(document)
     assert _told(document) == (0, document["words"])
+
+
+def test_branches_are_the_same_only_where_all_else_is():
+    region, box = {"high": [PAIR[0][1], None]}, _one_box()
+    for second, steps, given in [
+        (_branch(), SUM, {}),
+        (_branch()[::-1], SUM, region),
+        ([(*PAIR[0][:3], [9.0], [9.0]), PAIR[1]], SUM, region),
+        (_branch(), [[*SUM[0][:4], 0.75, *SUM[0][5:]]], region),
+    ]:
+        models = _sums(second, steps=steps)
+        assert _told(_document(models, EXACTLY, region=given, proof=box))[0] == 1
 
 
 # ------------------------------------------------------------------- mutations

@@ -24,7 +24,6 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.refit import _refit
-from ensemble_simplify.feature_budget.refit._contest import lower_envelope
 from ensemble_simplify.feature_budget.refit._feature_sets import (
     feature_sets,
     filled_up,
@@ -39,6 +38,7 @@ from ensemble_simplify.feature_budget.refit._refit import (
     fit_on,
     importances,
     losses_of_votes,
+    lower_envelope,
 )
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 

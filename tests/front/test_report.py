@@ -18,9 +18,9 @@ from ensemble_simplify import differences
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._drawing import apart, tree_svg
 from ensemble_simplify.front._page import as_fragment, as_page, tree_html
-from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._report import as_text, in_terms_of_simplify, not_tried
 from ensemble_simplify.front._rules import in_words, tree_lines
+from ensemble_simplify.front._trials import Progress
 from ensemble_simplify.writing import NamedTree, percent
 
 
@@ -91,7 +91,7 @@ def test_where_the_tree_and_the_model_differ():
     for rule in told:
         assert f"{rule.rule} ({percent(rule.share)} of the rows" in text
         assert f"the model says mostly {rule.answers[0]}, the tree {rule.answers[1]}" in text
-    page = as_page(found).replace("&nbsp;", " ")
+    page = as_page(found).replace("\N{NO-BREAK SPACE}", " ")
     assert "Where the tree and the model differ" in page
     for rule in told:
         for cell in rule.cells():

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -38,6 +37,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ensemble_simplify import GenesimClassifier
 from ensemble_simplify.genesim._first_trees import _fit_task
+from ensemble_simplify.grid import limits
 
 SMALL = {
     "n_bootstraps": 4,
@@ -703,9 +703,12 @@ def test_front_keeps_the_fittest_if_time_is_out(monkeypatch):
     X, y = load_wine(return_X_y=True)
     whole = GenesimClassifier(**SMALL).fit(X, y)
     original = GenesimClassifier._set_front
-    monkeypatch.setattr(
-        GenesimClassifier, "_set_front", lambda self, *args: original(self, *args[:-1], -np.inf)
-    )
+
+    def late(self, *args):
+        with limits(0.0):
+            original(self, *args)
+
+    monkeypatch.setattr(GenesimClassifier, "_set_front", late)
     short = GenesimClassifier(**SMALL).fit(X, y)
     assert len(whole.pareto_front_.trees) > 1
     assert len(short.pareto_front_.trees) == len(short.pareto_front_.merit) == 1
@@ -719,11 +722,12 @@ def test_no_tree_is_begun_that_would_end_too_late():
     y = y.astype(np.float64)
     task = (DecisionTreeClassifier(random_state=0), [np.ones(200)])
     X = X.astype(np.float32)
-    soon = time.monotonic() + 5.0
-    assert _fit_task(task, X, y, soon, [100.0]) == []
-    assert len(_fit_task(task, X, y, -np.inf, [100.0])) == 1
+    with limits(5.0):
+        assert _fit_task(task, X, y, [100.0]) == []
+        assert len(_fit_task(task, X, y, [100.0], always=True)) == 1
     longest = [0.0]
-    assert len(_fit_task(task, X, y, soon + 100.0, longest)) == 1
+    with limits(105.0):
+        assert len(_fit_task(task, X, y, longest)) == 1
     assert 0 < longest[0] < 100
 
 

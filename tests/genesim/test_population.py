@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from ensemble_simplify.grid import limits
+
 SETTINGS = settings(deadline=None, max_examples=60)
 
 
@@ -484,7 +486,8 @@ def test_time_limit_stops_between_nodes():
     rows = Rows(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
     population = Population(rows)
     trees = random_trees(0, 30, [199] * 5, depth=12)
-    candidates = population.clean(trees, seconds=0.0)
+    with limits(0.0):
+        candidates = population.clean(trees)
     assert candidates.stopped
     assert len(candidates) < 60
 

@@ -36,7 +36,7 @@ from ensemble_simplify import (
     simplify,
     verify,
 )
-from ensemble_simplify.genesim._tables import GapColumns
+from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.inducers._inducers import splits_of_bags
 from ensemble_simplify.grid import preorder
 from ensemble_simplify.reading import Gaps, Model

@@ -21,8 +21,14 @@ from ensemble_simplify.grid import limits
 from ensemble_simplify.grid.axes import Axes, children
 from ensemble_simplify.grid.thresholds import cut_points
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, read_forest
+from ensemble_simplify.reading.program import (
+    Above,
+    Link,
+    boosted,
+    count_of_trees,
+    mean_of_trees,
+)
 
 
 def cuts_of(forest):
@@ -157,7 +163,7 @@ def test_integer_programme_agrees(voting, n_classes):
             assert space.certifier.prove(lo, hi)[0] == beaten
 
 
-def stumps(leaves, cuts, rule="majority", **options):
+def stumps(leaves, cuts, make=count_of_trees, **options):
     """A forest of stumps on one feature: `leaves` are pairs of score vectors."""
     n, value = len(leaves), []
     for low, high in leaves:
@@ -178,7 +184,7 @@ def stumps(leaves, cuts, rule="majority", **options):
         feature=feature,
         threshold=threshold,
         value=value,
-        vote=Vote(rule, 0, n, value.shape[1], **options),
+        vote=make(n, value.shape[1], **options),
     )
 
 
@@ -200,12 +206,16 @@ def test_ties_of_a_majority_go_to_the_first_class():
 @pytest.mark.parametrize("tie_upper", [False, True])
 def test_ties_of_boosting(tie_upper):
     leaves = [([0.1], [0.2]), ([0.2], [0.1]), ([-0.3], [-0.3])]
-    forest = stumps(leaves, [0.5, 0.5, 0.5], "additive", init=np.zeros(1), tie_upper=tie_upper)
+    forest = stumps(
+        leaves, [0.5, 0.5, 0.5], boosted, init=np.zeros(1), choice=Above(0.0, tie_upper)
+    )
     space = Space([forest])
     # 0.1 + 0.2 - 0.3 is above zero in float64, in both orders
     assert space.certifier.prove(*space.whole)[:2] == (True, (1,))
     leaves = [([0.25], [0.5]), ([0.5], [0.25]), ([-0.75], [-0.75])]
-    forest = stumps(leaves, [0.5, 0.5, 0.5], "additive", init=np.zeros(1), tie_upper=tie_upper)
+    forest = stumps(
+        leaves, [0.5, 0.5, 0.5], boosted, init=np.zeros(1), choice=Above(0.0, tie_upper)
+    )
     space = Space([forest])
     assert space.certifier.prove(*space.whole)[:2] == (True, (int(tie_upper),))
 
@@ -217,7 +227,7 @@ def test_near_ties_follow_the_order_of_addition():
     for _ in range(40):
         p = rng.random(5)
         leaves = [([a, b], [b, a]) for a, b in zip(p, rng.permutation(p), strict=True)]
-        forest = stumps(leaves, [0.5] * 5, "mean", scale=5.0)
+        forest = stumps(leaves, [0.5] * 5, mean_of_trees, divisor=5.0)
         space = Space([forest])
         own = forest.predict_index(np.array([[0.0], [1.0]]))
         equal, labels, _ = space.certifier.prove(*space.whole)
@@ -232,7 +242,7 @@ def test_unknown_arithmetic_is_asked_for():
     for _ in range(20):
         p = rng.random(5)
         leaves = [([a, b], [b, a]) for a, b in zip(p, rng.permutation(p), strict=True)]
-        forest = stumps(leaves, [0.5] * 5, "additive", init=np.zeros(2), link="softmax")
+        forest = stumps(leaves, [0.5] * 5, boosted, init=np.zeros(2), link=Link("softmax"))
         space = Space([forest])
         own = forest.predict_index(np.array([[0.0], [1.0]]))
         assert space.certifier.prove(*space.whole)[0] == (own[0] == own[1])
@@ -274,7 +284,12 @@ def endless():
     model = ExtraTreesClassifier(60, max_depth=6, random_state=0).fit(X, y)
     forest = read_forest(model)
     # the same function, but not recognised as such
-    other = replace(forest, vote=replace(forest.vote, scale=2 * forest.vote.scale))
+    other = replace(
+        forest,
+        vote=replace(
+            forest.vote, numbers=replace(forest.vote.numbers, divisor=2 * forest.vote.divisor)
+        ),
+    )
     return Space([forest, other]), Space([forest])
 
 

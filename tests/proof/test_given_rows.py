@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import agreement, verify
-from ensemble_simplify.proof import given_rows
+from ensemble_simplify.base import rows as base_rows
 from ensemble_simplify.reading.sample import N_ROWS
 
 
@@ -126,7 +126,7 @@ def test_each_model_is_asked_once(monkeypatch):
         asked.append((self is a[-1], len(rows)))
         return predict(self, rows)
 
-    monkeypatch.setattr(given_rows, "BATCH", 100)
+    monkeypatch.setattr(base_rows, "BATCH", 100)
     alike = X[a.predict(X) == b.predict(X)]
     monkeypatch.setattr(HistGradientBoostingClassifier, "predict", counted)
     assert verify(a, b, X=alike, max_changes=0)
@@ -140,7 +140,7 @@ def test_each_model_is_asked_once(monkeypatch):
 def test_time_is_up_between_batches(monkeypatch):
     X, a, b = boosted()
     alike = X[a.predict(X) == b.predict(X)]
-    monkeypatch.setattr(given_rows, "BATCH", 1)
+    monkeypatch.setattr(base_rows, "BATCH", 1)
     for atol in (None, 1.0):
         for max_changes in (0, 1):
             outcome = verify(a, b, X=alike, max_changes=max_changes, atol=atol, time_limit=1e-9)

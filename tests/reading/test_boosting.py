@@ -96,7 +96,7 @@ def test_hist_gradient_boosting(data, options):
     forest = assert_same(model, model.decision_function)
     assert_linear(forest)
     assert forest.input_dtype == "float64"
-    assert forest.vote.link == ("sigmoid" if data == "two" else "softmax")
+    assert forest.vote.link.kind == ("sigmoid" if data == "two" else "softmax")
     assert not forest.vote.by_probability
 
 

@@ -36,7 +36,7 @@ from ensemble_simplify import (
 from ensemble_simplify.grid import Axes
 from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.reading import Model
-from ensemble_simplify.reading.decision import Cut
+from ensemble_simplify.reading.program import Cut
 
 X, Y = data(2)
 INNER = [
@@ -387,7 +387,7 @@ def test_a_class_at_both_ends_of_a_number_is_no_proof_of_one_class():
     forest = Model.of(model).forest
     values = np.unique(model.predict_proba(edges(model))[:, 1])
     cut = Cut((values[len(values) // 2], values[-1]), 0)
-    turned = replace(forest, vote=replace(forest.vote, cut=cut))
+    turned = replace(forest, vote=replace(forest.vote, choice=cut))
     assert turned.sums is None
     space = Space([turned, turned.constant(0)], Axes.of(turned))
     held, found, _ = certify(space, *space.whole, 10**6)

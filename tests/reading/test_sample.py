@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import BornAgainClassifier, FaithfulPruner, agreement, is_monotone, verify
-from ensemble_simplify.reading import Model
+from ensemble_simplify.reading import Model, TreeCount
 from ensemble_simplify.reading import sample as _sample
 
 X, Y = data(2)
@@ -291,7 +291,7 @@ def test_parameters_set_after_fit(model, params):
     model.set_params(**params)
     if assert_read_or_refused(model, rows) and hasattr(model, "predict_proba"):
         forest = Model.of(model).forest
-        if forest.vote.rule == "additive":
+        if forest.vote.is_boosted_sum:
             found, error = _sample._probabilities(forest, forest.apply(rows).T)
             assert (np.abs(found - model.predict_proba(rows)) <= error).all()
 
@@ -380,7 +380,8 @@ def test_labels_of_trees_are_not_asked_of_the_model():
     forest = forest_of()
     for tree in forest.estimators_:
         tree.predict_proba = lambda X, check_input=True: np.eye(2)[np.zeros(len(X), dtype=int)]
-    assert Model.of(forest, voting="hard").forest.vote.rule == "majority"
+    counted = Model.of(forest, voting="hard").forest.vote
+    assert isinstance(counted.numbers, TreeCount)
 
 
 class TestRounding:

@@ -243,6 +243,15 @@ def test_time_limit(friedman):
     assert 1 <= tree.n_leaves_ <= 4
 
 
+def test_a_forest_tells_of_rows_out_of_its_bags_however_late_it_is():
+    X, y = make_classification(3000, 12, n_informative=8, random_state=0)
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    tree = RepresenterTree(FrozenEstimator(forest), max_leaf_nodes=8, time_limit=1e-9)
+    with pytest.warns(ConvergenceWarning, match="time_limit=1e-09"):
+        tree.set_params(random_state=0).fit(X, y)
+    assert tree.n_leaves_ <= 8
+
+
 def test_time_limit_of_one_sample(friedman):
     """The tree is grown on as many rows as are labelled by then."""
     X, y, forest = friedman

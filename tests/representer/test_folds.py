@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
 from ensemble_simplify.reading import Model, out_of_bag
-from ensemble_simplify.representer._folds import sizes
+from ensemble_simplify.representer._grower import sizes
 from ensemble_simplify.sampling import (
     LAWS,
     Coordinates,

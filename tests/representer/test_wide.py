@@ -5,18 +5,18 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify.representer import _folds
+from ensemble_simplify.representer import _grower
 from ensemble_simplify.sampling import folds
 
 
 def test_folds_of_wide_tables_grow_on_fewer_rows(monkeypatch):
-    sizes, grow = [], _folds.grow_trees
+    sizes, grow = [], _grower.grow_trees
 
     def noted(rows, *args, **kwargs):
         sizes.append(rows.X.shape)
         return grow(rows, *args, **kwargs)
 
-    monkeypatch.setattr(_folds, "grow_trees", noted)
+    monkeypatch.setattr(_grower, "grow_trees", noted)
     monkeypatch.setattr(folds, "_MOST_ENTRIES", 30_000)
     X = np.random.default_rng(0).normal(size=(40, 50))
     model = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] > 0)

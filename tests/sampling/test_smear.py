@@ -12,9 +12,8 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.reading import Gaps
-from ensemble_simplify.sampling.coordinates import Coordinates
-from ensemble_simplify.sampling.law import ColumnSplit, bandwidth
-from ensemble_simplify.sampling.samplers import make_law as _make_law
+from ensemble_simplify.sampling.law import ColumnSplit, Coordinates, bandwidth
+from ensemble_simplify.sampling.learner import make_law as _make_law
 
 
 def make_columns(n_columns, categorical=(), groups=()):

@@ -2,8 +2,10 @@
 
 import copy
 import ctypes
+import json
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,8 +37,9 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid import last_double
 from ensemble_simplify.reading import Model
-from ensemble_simplify.writing.named_ensemble import NamedEnsemble
+from ensemble_simplify.writing.named_tree import NamedEnsemble
 
+OF_0_3_0 = json.loads((Path(__file__).parents[1] / "data" / "json_0_3_0.json").read_text("utf8"))
 WINE, CANCER, DIABETES = load_wine, load_breast_cancer, load_diabetes
 
 
@@ -306,6 +309,15 @@ def test_json(name):
         np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0, atol=tolerance)
     # it is written, and read, as the model is
     assert export_model(again, "json") == text
+
+
+@pytest.mark.parametrize("name", OF_0_3_0)
+def test_files_of_0_3_0_are_read(name):
+    """They answer what the model that was written did, as 0.3.0 noted down beside them."""
+    entry = OF_0_3_0[name]
+    read = import_tree if entry["text"]["format"].endswith("tree") else import_model
+    model, rows = read(json.dumps(entry["text"])), np.array(entry["rows"], dtype=float)
+    assert model.predict(rows).tolist() == entry["answers"]
 
 
 @pytest.mark.parametrize("name", ["even_forest", "boosting", "histogram_of_numbers"])

@@ -8,6 +8,7 @@ there is what rounds. The answers to compare with are always those of the librar
 import copy
 import json
 import warnings
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -30,7 +31,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from written_code import by_c, by_duckdb, by_python, by_sqlite, needs_gcc
 
 from ensemble_simplify import export_model, import_model, scorecard
-from ensemble_simplify.reading import Model, has_probabilities
+from ensemble_simplify.reading import Model, OfTrees, has_probabilities
+from ensemble_simplify.writing import code_of
+from ensemble_simplify.writing.in_json import _vote_in_json
 
 N = 64
 ROWS = np.arange(N, dtype=np.float64)[:, None]
@@ -273,6 +276,10 @@ STEPS = {
     "sigmoid of a forest": lambda: calibrated(forest(), "sigmoid"),
     "sigmoid of adaboost": lambda: calibrated(adaboost(2, [0.1, 0.2, 0.3, 0.6]), "sigmoid"),
     "isotonic": lambda: calibrated(forest(), "isotonic"),
+    "isotonic of adaboost": lambda: calibrated(adaboost(2, [1.0, 1.0, 2.0, 4.0]), "isotonic"),
+    "temperature of adaboost, 3": lambda: calibrated(
+        adaboost(3, [0.1, 0.2, 0.3, 0.6]), "temperature", 3
+    ),
     "isotonic: several changes": falling,
     "temperature": lambda: calibrated(gradient(), "temperature"),
     "temperature of three": lambda: calibrated(gradient_of_three(), "temperature", 3),
@@ -428,3 +435,31 @@ def test_probabilities(name, language, tmp_path):
     found, _ = written(name, language, tmp_path, expected.shape[1])
     is_single = expected.dtype == np.float32 or Model.of(model).decision.dtype == "float32"
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 if is_single else 1e-14)
+
+
+@dataclass(frozen=True)
+class Median:
+    """A choice that nobody knows."""
+
+
+class TreeMedian(OfTrees):
+    """Numbers that nobody knows."""
+
+
+def test_a_step_that_is_not_known_is_refused_by_name():
+    forest = Model.of(asked("forest")[0]).forest
+    vote, leaves = forest.vote, forest.apply(asked("forest")[1]).T
+    numbers = TreeMedian(vote.start, vote.stop, vote.n_scores)
+    for name, own in (
+        ("Median", replace(vote, choice=Median())),
+        ("TreeMedian", replace(vote, numbers=numbers)),
+    ):
+        other = replace(forest, vote=own)
+        for visit in (
+            lambda other=other: other.decide_at(leaves),
+            lambda other=other: other.sums,
+            lambda other=other: code_of(other, None),
+            lambda own=own: _vote_in_json(own),
+        ):
+            with pytest.raises(TypeError, match=f"does not know the step {name}"):
+                visit()

@@ -5,8 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensemble_simplify.grid.tree_nodes import TreeNodes
-from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
-from ensemble_simplify.writing.sklearn_tree import write_counted
+from ensemble_simplify.writing.sklearn_tree import (
+    shrunken,
+    weight_of_a_row,
+    with_labels,
+    write_counted,
+)
 
 
 def random_nodes(rng, n_leaves):

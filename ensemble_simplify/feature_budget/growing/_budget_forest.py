@@ -118,7 +118,7 @@ class _BudgetTree(DecisionTreeClassifier):
         self.n_features_in_ = X.shape[1]
         return self
 
-    def take_gaps(self, gaps):
+    def take_gaps(self, gaps) -> None:
         """Take rows with gaps from now on; it was grown on rows with numbers in their place."""
         grown = read_nodes(self)
         nodes, order, missing_left = with_gaps(grown.nodes, gaps, grown.n_node_samples)
@@ -373,6 +373,7 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
         if names is not None:  # bagging was given an array
             self.feature_names_in_ = names
         self.cost_ = _mean_cost(self.estimators_, checked, prices)
+        # Grown on rows with numbers in the place of gaps, which they are given back here.
         for tree in self.estimators_:
             tree.take_gaps(self._table.gaps)
         n_leaves = sum(tree.get_n_leaves() for tree in self.estimators_)
@@ -437,7 +438,7 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._table.encode(X)
 
-    def _check_purchases(self):
+    def _check_purchases(self) -> None:
         if self.purchases == "split":
             return
         for name, default in (("impurity", "threshold_pairs"), ("alpha", 0.0), ("power", 2.0)):
@@ -454,7 +455,7 @@ def _open_ledger(prices, unit, n_rows):
     return Ledger(prices.price * unit, prices.resources, words, n_rows > 1)
 
 
-def _mean_cost(trees, X, prices):
+def _mean_cost(trees, X, prices) -> float:
     """What each row pays on average for what any of the trees asks for."""
     ledger = _open_ledger(prices, 1.0, len(X))
     for tree in trees:

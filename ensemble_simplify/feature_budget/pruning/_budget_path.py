@@ -11,33 +11,20 @@ from ensemble_simplify.feature_budget.pruning._closure import solve_path
 
 @dataclass(frozen=True, eq=False)
 class BudgetPath:
-    """Nested prunings, from the one of lowest loss to the one of no cost.
+    """Nested prunings, from the one of lowest loss to the one of no cost."""
 
-    Attributes
-    ----------
-    lams : ndarray of shape (n_prunings,)
-        Pruning `k` is optimal from ``lams[k]`` to ``lams[k + 1]``.
-    losses, costs : ndarray of shape (n_prunings,)
-    proven : ndarray of shape (n_prunings - 1,), bool
-        Whether no other pruning is optimal between two neighbours; False where time ran out.
-    supports : ndarray of shape (n_supports, 2)
-        Pairs (lam, loss + lam * cost at the optimum): each is a line below all prunings.
-    smallest : ndarray of int32, shape (n_contracted,)
-        The contracted node is kept in prunings ``0, ..., smallest``; -1: in none.
-    largest : ndarray of int32, shape (n_contracted,)
-        The same where nodes that change neither loss nor cost are kept as well.
-    shared : bool
-        Whether trees share what they buy, or each pays anew.
-    """
-
-    lams: np.ndarray
+    lams: np.ndarray  # pruning `k` is optimal from lams[k] to lams[k + 1]
     losses: np.ndarray
     costs: np.ndarray
+    # Whether no other pruning is optimal between two neighbours; False where time ran out.
     proven: np.ndarray
+    # Pairs (lam, loss + lam * cost at the optimum): each is a line below all prunings.
     supports: np.ndarray
+    # The contracted node is kept in prunings 0, ..., smallest; -1: in none.
     smallest: np.ndarray
+    # The same where nodes that change neither loss nor cost are kept as well.
     largest: np.ndarray
-    shared: bool
+    shared: bool  # whether trees share what they buy, or each pays anew
 
     def chosen(self, k, ties="keep"):
         """Mask of the contracted nodes in pruning `k`."""
@@ -61,6 +48,7 @@ def find_path(problem, *, shared=True) -> BudgetPath:
     costs = closure.cost(kept) - np.concatenate(([0], np.cumsum(d_cost)))
     losses = problem.loss_of_gain(gains)
     costs = costs * problem.cost_unit
+    # A pruning is optimal from the slope of the edge before it on.
     lams = np.concatenate(([0.0], d_gain / d_cost * problem.lam_unit))
     supports = [(0.0, losses[0])]
     supports += [

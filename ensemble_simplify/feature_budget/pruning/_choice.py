@@ -20,37 +20,17 @@ _SOLVER_ROUNDING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """One pruning of an ensemble.
+    """One pruning of an ensemble."""
 
-    Attributes
-    ----------
-    keep : ndarray of uint8, shape (n_nodes,)
-        1 for each split that stays a split.
-    lam : float
-        Price level from which on it is optimal (within a step of the path: its slope).
-    cost, error : float
-        What rows pay on average when trees share, and the mean error of the trees.
-    error_bound : float
-        No pruning within the budget (at a price level: of this cost) has a lower error.
-    is_budget_optimal : bool
-        Whether the error equals that bound.
-    is_optimal : bool
-        Whether no pruning is better at the price level, or within the budget.
-    is_complete : bool
-        False where time ran out.
-    step : tuple of float or None
-        Costs of the neighbours on the path, if a budget lies between the two.
-    """
-
-    keep: np.ndarray
-    lam: float
-    cost: float
-    error: float
-    error_bound: float
-    is_budget_optimal: bool
-    is_optimal: bool
-    is_complete: bool
-    step: tuple | None = None
+    keep: np.ndarray  # uint8, by node: 1 for each split that stays a split
+    lam: float  # price level from which on it is optimal; within a step of the path its slope
+    cost: float  # what rows pay on average when trees share
+    error: float  # the mean error of the trees
+    error_bound: float  # none within the budget (at a price level: of this cost) has a lower error
+    is_budget_optimal: bool  # whether the error equals that bound
+    is_optimal: bool  # whether none is better at the price level, or within the budget
+    is_complete: bool  # False where time ran out
+    step: tuple | None = None  # costs of the neighbours on the path, if a budget lies between them
 
 
 class _PruningSearch:
@@ -93,8 +73,8 @@ class _PruningSearch:
             rankings = [ranking() for ranking in self.rankings]
             low, *others = fill_step(self.problem, low, high, budget, rankings)
             if others and self.fill == "theta" and self.choose is not None:
-                found = [low, *others]
-                low = found[self.choose([self._expanded(chosen) for chosen in found])]
+                fillings = [low, *others]
+                low = fillings[self.choose([self._expanded(chosen) for chosen in fillings])]
         if self.fill == "mip" and self.problem.has_costs:
             self.progress("integer programming")
             low, bound = solve_within_budget(self.problem, budget, low)
@@ -201,6 +181,7 @@ class ProgramSearch(_PruningSearch):
             return self.free, None, 0.0, None
         high, low = self.free, self._with_ties(np.zeros(problem.closure.n_nodes, dtype=bool))
         while True:
+            # At the slope of the chord, a pruning below it is optimal, or none is.
             lam = (self._loss(low) - self._loss(high)) / (self._cost(high) - self._cost(low))
             chosen = self._solve(lam)
             if chosen is None:

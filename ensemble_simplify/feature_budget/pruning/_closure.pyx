@@ -82,6 +82,7 @@ cdef cppclass Network:
     vector[int32_t] child
     vector[int32_t] queue       # of the search, then the next vertex of the same height
     vector[uint8_t] queued
+    vector[int32_t] touched     # vertices that a discharge has pushed to
 
 
 cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
@@ -246,10 +247,15 @@ cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
                     nodes_left -= 1
 
 
-cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* touched,
-                            int32_t* n_touched) noexcept nogil:
+cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept nogil:
+    net.excess[x] += amount
+    net.touched.push_back(x)
+    return amount
+
+
+cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v) noexcept nogil:
     # Push the excess of a node downhill until none is left or the node has to be lifted, which
-    # is then done. Returns the work; vertices that received flow are put into `touched`.
+    # is then done. Returns the work; vertices that received flow are added to `touched`.
     cdef int32_t n = net.n, total = n + net.m
     cdef int32_t first = part.start[v], n_items = part.start[v + 1] - first
     cdef int32_t child_first = net.child_start[v]
@@ -290,10 +296,7 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
             x = part.parent[v]
             if x >= 0 and net.height[x] == net.height[v] - 1:
                 net.up[v] += e
-                net.excess[x] += e
-                e = 0
-                touched[n_touched[0]] = x
-                n_touched[0] += 1
+                e -= push_to(net, x, e)
         elif k < 2 + n_items:
             a = first + k - 2
             x = part.item[a]
@@ -301,30 +304,23 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
                 d = min(e, net.capacity[x] - net.flow[a])
                 if d > 0:
                     net.flow[a] += d
-                    net.excess[n + x] += d
-                    e -= d
-                    touched[n_touched[0]] = n + x
-                    n_touched[0] += 1
+                    e -= push_to(net, n + x, d)
         else:
             x = net.child[child_first + k - 2 - n_items]
             if net.height[x] == net.height[v] - 1 and net.up[x] > 0:
                 d = min(e, net.up[x])
                 net.up[x] -= d
-                net.excess[x] += d
-                e -= d
-                touched[n_touched[0]] = x
-                n_touched[0] += 1
+                e -= push_to(net, x, d)
         if e > 0:
             k += 1
-        if n_touched[0] > total:
+        if <int32_t>net.touched.size() > total:
             break
     net.excess[v] = e
     net.current[v] = k
     return work
 
 
-cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
-                            int32_t* n_touched) noexcept nogil:
+cdef int64_t discharge_item(Network* net, int32_t w) noexcept nogil:
     # The same for an item. Arcs in turn: sink, nodes that need it.
     cdef int32_t n = net.n, total = n + net.m, x = n + w
     cdef int32_t first = net.back_start[w], n_arcs = 1 + net.back_start[w + 1] - first
@@ -356,13 +352,10 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
             if net.height[v] == net.height[x] - 1 and net.flow[a] > 0:
                 d = min(e, net.flow[a])
                 net.flow[a] -= d
-                net.excess[v] += d
-                e -= d
-                touched[n_touched[0]] = v
-                n_touched[0] += 1
+                e -= push_to(net, v, d)
         if e > 0:
             k += 1
-        if n_touched[0] > total:
+        if <int32_t>net.touched.size() > total:
             break
     net.excess[x] = e
     net.current[x] = k
@@ -372,16 +365,15 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
 cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
-    cdef int32_t total = net.n + net.m, x, y, k, top, n_touched
+    cdef int32_t total = net.n + net.m, x, y, top
     cdef int64_t limit = <int64_t>part.item.size() + total, work
     cdef intp_t polled = 0
     cdef size_t i
     cdef size_t left                # active vertices of this sweep
-    cdef vector[int32_t] touched
     cdef vector[int32_t] head       # stacks of active vertices by height
     cdef vector[int32_t] later      # active vertices of the next sweep
     # A discharge stops by itself when it has touched this many.
-    touched.resize(total + 2)
+    net.touched.reserve(total + 2)
     if part.flow.size():
         push_up(part, net, True)
     push_up(part, net, False)
@@ -416,19 +408,17 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
                 head[top] = net.queue[x]
                 net.queued[x] = 0
                 left -= 1
-                n_touched = 0
+                net.touched.clear()
                 if x < net.n:
-                    work += discharge_node(part, net, x, touched.data(), &n_touched)
+                    work += discharge_node(part, net, x)
                 else:
-                    work += discharge_item(net, x - net.n, touched.data(), &n_touched)
+                    work += discharge_item(net, x - net.n)
                 if net.excess[x] > 0 and net.height[x] < net.far:
                     if net.height[x] > top:
                         later.push_back(x)
                     else:
-                        touched[n_touched] = x
-                        n_touched += 1
-                for k in range(n_touched):
-                    y = touched[k]
+                        net.touched.push_back(x)
+                for y in net.touched:
                     if not net.queued[y] and net.excess[y] > 0:
                         net.queued[y] = 1
                         net.queue[y] = head[net.height[y]]
@@ -481,15 +471,6 @@ cdef int cut(Subproblem* part, Network* net) except -1 nogil:
             net.capacity[w] = <int64_t>(scale * (<float64_t>part.price[w] * <float64_t>by_cost))
         net.to_sink[n + w] = net.capacity[w]
     return push_relabel(part, net)
-
-
-cdef bint has_profit(Network* net) noexcept nogil:
-    # Whether the cut found a set above the chord: excess that no item or loss could absorb.
-    cdef int32_t x
-    for x in range(net.n + net.m):
-        if net.excess[x] > 0:
-            return True
-    return False
 
 
 cdef void add_node(Subproblem* to, int32_t q, Subproblem* part, Network* net, int32_t v,
@@ -549,6 +530,21 @@ cdef void split(Subproblem* part, Network* net, Subproblem* low, Subproblem* hig
     low.is_low = 1
     high.unit = net.unit_price
     high.is_low = 0
+
+
+cdef bint halve(Subproblem* part, Network* net, Subproblem* low, Subproblem* high,
+                float64_t paid_per_price) noexcept nogil:
+    # Divide a stretch at the set that its cut found; False if there is none above the chord.
+    cdef int32_t x
+    for x in range(net.n + net.m):
+        if net.excess[x] > 0:
+            # No item or loss could absorb this: there is profit.
+            split(part, net, low, high, paid_per_price)
+            # Of no more than rounding, where the capacities were rounded.
+            return low.d_gain > 0 and compare_products(
+                low.d_gain, part.d_cost, low.d_cost, part.d_gain
+            ) > 0
+    return False
 
 
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
@@ -626,11 +622,10 @@ def solve_path(
     cdef Subproblem part, low, high, none
     cdef Network net
     cdef intp_t n_edges = 0, n_cuts = 0
-    cdef bint has_paid = paid is not None
     # Of everything below the stretch at hand:
-    cdef int64_t base_gain = 0, base_cost = 0
+    cdef int64_t base_gain, base_cost
     cdef float64_t base_paid
-    cdef int late = 0, found
+    cdef bint late = False, is_halved, is_edge
     cdef size_t k
     none.d_gain = none.d_cost = 0
     none.d_paid = 0.0
@@ -641,56 +636,46 @@ def solve_path(
         edge_of_node[k] = -1
     with nogil:
         part = none
-        take(parent, gain, own, start, items, price, active, paid, has_paid, paid_per_price,
-             &part)
-        base_gain = part.d_gain
-        base_cost = part.d_cost
-        base_paid = part.d_paid
+        take(parent, gain, own, start, items, price, active, paid, paid is not None,
+             paid_per_price, &part)
+        base_gain, base_cost, base_paid = part.d_gain, part.d_cost, part.d_paid
         part.is_closed = room >= 0.0 and base_paid <= room
         if part.node.size():
             stack.push_back(move(part))
+        # The upper half of a stretch is on top: edges come in their order, from the dearest on.
         while stack.size():
             part = move(stack.back())
             stack.pop_back()
-            found = 0
-            if part.d_cost > 0 and part.node.size() > 1 and not late and not part.is_closed:
+            is_halved = False
+            # No set lies inside a single node, or costs less than what is free.
+            is_edge = part.d_cost == 0 or part.node.size() == 1
+            if not (is_edge or late or part.is_closed):
                 late = cut(&part, &net)
                 if not late:
                     low = none
                     high = none
-                    if has_profit(&net):
-                        split(&part, &net, &low, &high, paid_per_price)
-                        found = low.d_gain > 0 and compare_products(
-                            low.d_gain, part.d_cost, low.d_cost, part.d_gain
-                        ) > 0
+                    is_halved = halve(&part, &net, &low, &high, paid_per_price)
+                    is_edge = not is_halved
                     cuts[n_cuts, 0] = part.d_gain
                     cuts[n_cuts, 1] = part.d_cost
-                    cuts[n_cuts, 2] = base_gain - part.d_gain
-                    cuts[n_cuts, 3] = base_cost - part.d_cost
-                    if found:
-                        cuts[n_cuts, 2] += low.d_gain
-                        cuts[n_cuts, 3] += low.d_cost
+                    cuts[n_cuts, 2] = base_gain - part.d_gain + (low.d_gain if is_halved else 0)
+                    cuts[n_cuts, 3] = base_cost - part.d_cost + (low.d_cost if is_halved else 0)
                     n_cuts += 1
-                    if found:
-                        if room >= 0.0:
-                            low.is_closed = base_paid - part.d_paid + low.d_paid <= room
-                            high.is_closed = not low.is_closed
-                        stack.push_back(move(low))
-                        stack.push_back(move(high))
-                if not late and should_stop():
-                    late = 1
-            if not found:
-                for k in range(part.node.size()):
-                    edge_of_node[part.node[k]] = <int32_t>n_edges
-                edges[n_edges, 0] = part.d_gain
-                edges[n_edges, 1] = part.d_cost
-                edges[n_edges, 2] = (
-                    part.d_cost == 0
-                    or part.node.size() == 1
-                    or not (late or part.is_closed)
-                )
-                n_edges += 1
-                base_gain -= part.d_gain
-                base_cost -= part.d_cost
-                base_paid -= part.d_paid
+                    late = should_stop()
+            if is_halved:
+                if room >= 0.0:
+                    low.is_closed = base_paid - part.d_paid + low.d_paid <= room
+                    high.is_closed = not low.is_closed
+                stack.push_back(move(low))
+                stack.push_back(move(high))
+                continue
+            for k in range(part.node.size()):
+                edge_of_node[part.node[k]] = <int32_t>n_edges
+            edges[n_edges, 0] = part.d_gain
+            edges[n_edges, 1] = part.d_cost
+            edges[n_edges, 2] = is_edge
+            n_edges += 1
+            base_gain -= part.d_gain
+            base_cost -= part.d_cost
+            base_paid -= part.d_paid
     return n_edges, n_cuts

@@ -52,13 +52,13 @@ def solve_dantzig_wolfe(problem, lam, *, shared=True, n_jobs=None, progress=lamb
             if answer.status != "optimal":
                 break
             solution = answer
-            found = parallel(
+            priced = parallel(
                 delayed(_price_tree)(tree, dual * money)
                 for tree, dual in zip(trees, master.link_duals(solution), strict=True)
             )
             saved = [
                 worth / money + dual
-                for (worth, _), dual in zip(found, master.tree_duals(solution), strict=True)
+                for (worth, _), dual in zip(priced, master.tree_duals(solution), strict=True)
             ]
             bound = max(bound, solution.objective - sum(max(0.0, s) for s in saved))
             progress(
@@ -67,7 +67,7 @@ def solve_dantzig_wolfe(problem, lam, *, shared=True, n_jobs=None, progress=lamb
             )
             better = [
                 (t, chosen)
-                for t, (_, chosen) in enumerate(found)
+                for t, (_, chosen) in enumerate(priced)
                 if saved[t] > _TOLERANCE / max(1, len(trees))
             ]
             done = not better or solution.objective - bound <= _TOLERANCE
@@ -107,16 +107,16 @@ def _single_trees(problem, closure, level):
     tree_of[closure.active == 0] = -1
     trees = []
     for t in np.unique(tree_of[tree_of >= 0]):
-        part, items = closure.part(tree_of == t)
+        of_tree, items = closure.part(tree_of == t)
         trees.append(
             _PricedTree(
                 nodes=np.flatnonzero(tree_of == t),
-                parent=part.parent,
-                worth=part.gain - level * part.own,
-                arc_node=part.arc_node,
-                arc_item=part.items,
+                parent=of_tree.parent,
+                worth=of_tree.gain - level * of_tree.own,
+                arc_node=of_tree.arc_node,
+                arc_item=of_tree.items,
                 items=items,
-                item_price=part.price.astype(np.float64),
+                item_price=of_tree.price.astype(np.float64),
             )
         )
     return trees
@@ -164,7 +164,7 @@ class _Master:
             upper=1.0,
         )
 
-    def add(self, prunings):
+    def add(self, prunings) -> None:
         """Add prunings, pairs of a tree's number and a mask over its nodes."""
         if not prunings:
             return

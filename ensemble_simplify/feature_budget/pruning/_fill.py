@@ -98,9 +98,9 @@ class _Filling:
         # No pruning within the budget gains more than the line between the two.
         cheap, dear = self.cost(low), self.cost(high)
         step = int(self.closure.gain[high].sum()) - self.best_gain
-        part = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
+        way = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
         little = max(_ENOUGH * step, _ENOUGH**2 * float(self.closure.gain[self.active].sum()))
-        self.enough = self.best_gain + part * step - little
+        self.enough = self.best_gain + way * step - little
 
     def cost(self, chosen):
         """What a set of nodes pays, in units of the closure."""
@@ -113,7 +113,7 @@ class _Filling:
         """Whether little is left to gain, or no time."""
         return self.best_gain >= self.enough or is_late()
 
-    def offer(self, chosen, family=None):
+    def offer(self, chosen, family=None) -> None:
         """Take a set of nodes that the budget allows, if it is better."""
         gain = int(self.closure.gain[chosen].sum())
         if family is not None and gain > self.families.get(family, (0, None))[0]:
@@ -121,7 +121,7 @@ class _Filling:
         if gain > self.best_gain:
             self.best, self.best_gain = chosen.copy(), gain
 
-    def prune(self, nodes, base=None, share=0.0, family=None):
+    def prune(self, nodes, base=None, share=0.0, family=None) -> None:
         """Prune some nodes to the budget by a parametric cut, and offer what that leaves.
 
         `nodes` (bool) holds each with its parent, unless that is in `base`, which is kept anyway.
@@ -132,12 +132,13 @@ class _Filling:
         closure, room = self.closure, self.room
         paid = None
         if base is not None:
+            # What the base has bought is free for all that is added.
             paid = closure.paid(base)
             room -= self.cost(base)
-        part, _ = closure.part(nodes, paid)
-        priced = part.partly_shared(share) if share else part
-        last, edges, _ = nested_optima(priced, room=room, pays=part)
-        costs = part.nested_costs(last, len(edges) + 1)
+        some, _ = closure.part(nodes, paid)
+        priced = some.partly_shared(share) if share else some
+        last, edges, _ = nested_optima(priced, room=room, pays=some)
+        costs = some.nested_costs(last, len(edges) + 1)
         fits = np.flatnonzero(costs <= room)
         chosen = np.zeros(closure.n_nodes, dtype=bool) if base is None else base.copy()
         chosen[np.flatnonzero(nodes)[last >= fits[0]]] = True
@@ -145,7 +146,7 @@ class _Filling:
 
     # Families of prunings.
 
-    def try_shares(self, low, high):
+    def try_shares(self, low, high) -> None:
         """Between the neighbours on the path, trees pay a share of their prices alone."""
         for share in _SOLO_SHARES:
             before = self.best_gain
@@ -153,7 +154,7 @@ class _Filling:
             if self.best_gain == before:
                 break
 
-    def try_features(self):
+    def try_features(self) -> None:
         """Leave out whole features."""
         problem = self.problem
         kept = np.ones(len(problem.resources), dtype=bool)
@@ -165,12 +166,14 @@ class _Filling:
             if not dear.size or self.is_done:
                 break
             ratio = lost[dear] / problem.marginal_prices(kept)[dear]
+            # Some at once: each set of features is a walk through all nodes.
             n_out = max(1, len(dear) // 16)
             kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
             sequence.append(kept.copy())
         below = self._first_that_fits(sequence)
         self.try_top_features(self.by_gain(), "top features")
         kept = self._exchanged(sequence[below])
+        # The best splits of a larger set can do better than a small set in full.
         wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
         larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
         if larger:
@@ -178,6 +181,7 @@ class _Filling:
 
     def _first_that_fits(self, sequence):
         """The first of smaller and smaller sets of features that the budget allows."""
+        # Each set is a part of the one before, and so costs no more: halving finds it.
         below, above = len(sequence) - 1, -1
         while below - above > 1:
             middle = (below + above) // 2
@@ -187,7 +191,7 @@ class _Filling:
                 above = middle
         return below
 
-    def by_gain(self):
+    def by_gain(self) -> np.ndarray:
         """Features by what they gain in all trees together, the most first."""
         gain = np.bincount(
             self.problem.top_feature[self.active],
@@ -196,7 +200,7 @@ class _Filling:
         )
         return np.argsort(-gain, kind="stable")
 
-    def try_top_features(self, ranking, family):
+    def try_top_features(self, ranking, family) -> None:
         """The first features of a ranking, as many as the budget allows, and all that are free."""
         kept = self.problem.marginal_prices(np.zeros(len(ranking), dtype=bool)) == 0
         sequence = [kept]
@@ -263,7 +267,7 @@ class _Filling:
         usable_nodes(*self.tested, kept.view(np.uint8), self.within, chosen, lost)
         return chosen.astype(bool), lost
 
-    def try_trees(self):
+    def try_trees(self) -> None:
         """Leave out whole trees, those that gain least for what they pay first."""
         closure, active = self.closure, self.active
         tree = self.problem.top_tree
@@ -276,7 +280,7 @@ class _Filling:
         if n < n_trees:
             self.prune(active & (place[tree] < n), family="pruned trees")
 
-    def try_first_trees(self):
+    def try_first_trees(self) -> None:
         """The first trees, as many as the budget allows."""
         self._try_order(np.arange(self.problem.n_trees), "first trees")
 
@@ -285,6 +289,7 @@ class _Filling:
         tree, n_trees = self.problem.top_tree, len(order)
         place = np.empty(n_trees, dtype=np.intp)
         place[order] = np.arange(n_trees)
+        # More trees cost no less: halving finds the last that fits.
         below, above = 0, n_trees + 1
         while above - below > 1:
             middle = (below + above) // 2
@@ -295,7 +300,7 @@ class _Filling:
         self.offer(self.active & (place[tree] < below), family)
         return below, place
 
-    def fill_up(self):
+    def fill_up(self) -> None:
         """Spend what is left of the budget."""
         for _ in range(_MAX_FILLS):
             before = self.best_gain

@@ -20,17 +20,9 @@ _SCALE = 1e3
 
 @dataclass(frozen=True, eq=False)
 class LinearForm:
-    """A linear program over columns between 0 and 1.
+    """A linear program over columns between 0 and 1."""
 
-    Attributes
-    ----------
-    cost : ndarray of shape (n_columns,)
-        In `unit` of ``loss + lam * cost``, which `constant` has to be added to.
-    A : sparse array of shape (n_rows, n_columns)
-    row_lower, row_upper : float or ndarray of shape (n_rows,)
-    constant, unit : float
-    """
-
+    # In `unit` of loss + lam * cost, which `constant` has to be added to.
     cost: np.ndarray
     A: sparse.sparray
     row_lower: np.ndarray | float
@@ -210,7 +202,10 @@ def solve_within_budget(problem, budget, start):
     solution = program.solve(time_left())
     chosen = start
     if np.isfinite(solution.objective):
-        found = solution.x[:n] > 0.5
-        if closure.cost(found) <= room and closure.gain[found].sum() > closure.gain[start].sum():
-            chosen = found
+        rounded = solution.x[:n] > 0.5
+        if (
+            closure.cost(rounded) <= room
+            and closure.gain[rounded].sum() > closure.gain[start].sum()
+        ):
+            chosen = rounded
     return chosen, float(problem.loss_of_gain(-solution.bound * gain_unit))

@@ -8,6 +8,10 @@ Keeping the set P of splits of a forest (closed under parents) costs
 and the pruning wanted minimises ``loss + lam * cost``. `PruningProblem` holds nodes, rows and
 prices. Its `closure` is the same problem after contraction, in whole numbers: splits that are free
 are merged into their parents, and rows for which the same splits need a resource into one item.
+
+Prices, weights and errors come in units of the user's choice. Where all of them are whole multiples
+of a decimal unit (1, 0.01, 1e-9 ...) that unit is found and nothing is rounded, so that sums and
+comparisons are exact.
 """
 
 from __future__ import annotations
@@ -35,41 +39,33 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     paid_items,
     stopping_nodes,
 )
-from ensemble_simplify.feature_budget.pruning._scaling import in_units, to_integers
 from ensemble_simplify.grid import time_left
 
 # Seconds that a row takes in a node where it first needs a resource: to state what is shared, and
 # for one cut. Neither is interrupted.
 USE_SECONDS = 1.5e-7
 
+# Numbers without a decimal unit are rounded to this share of their total.
+_RESOLUTION = 2.0**50
+
+# Digits, from the first of the largest number on, after which no decimal unit is looked for.
+_MAX_DIGITS = 13
+
+# The largest power of ten that is a number.
+_MAX_EXPONENT = 308
+
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """Trees of nodes; a set that holds each node's parent earns gains and pays prices.
+    """Trees of nodes; a set that holds each node's parent earns gains and pays prices."""
 
-    Attributes
-    ----------
-    parent : ndarray of int32, shape (n_nodes,)
-        -1 at roots; parents come before their children.
-    gain : ndarray of int64, shape (n_nodes,)
-    own : ndarray of int64, shape (n_nodes,)
-        What a node pays by itself.
-    start : ndarray of int64, shape (n_nodes + 1,)
-        Node `v` needs the shared items ``items[start[v]:start[v + 1]]``.
-    items : ndarray of int32, shape (n_arcs,)
-    price : ndarray of int64, shape (n_items,)
-        Paid once, however many nodes of the set need the item.
-    active : ndarray of uint8, shape (n_nodes,)
-        The smallest set of largest gain.
-    """
-
-    parent: np.ndarray
-    gain: np.ndarray
-    own: np.ndarray
-    start: np.ndarray
-    items: np.ndarray
-    price: np.ndarray
-    active: np.ndarray
+    parent: np.ndarray  # int32, -1 at roots; parents come before their children
+    gain: np.ndarray  # int64
+    own: np.ndarray  # int64: what a node pays by itself
+    start: np.ndarray  # int64: node `v` needs the shared items items[start[v]:start[v + 1]]
+    items: np.ndarray  # int32
+    price: np.ndarray  # int64, of an item: paid once, however many nodes of the set need it
+    active: np.ndarray  # uint8: the smallest set of largest gain
 
     @property
     def n_nodes(self):
@@ -82,7 +78,7 @@ class Closure:
         return self.parent, self.gain, self.own, self.start, self.items, self.price
 
     @property
-    def arc_node(self):
+    def arc_node(self) -> np.ndarray:
         """The node of each entry of `items`."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
 
@@ -139,7 +135,7 @@ class Closure:
         paid_items(self.start, self.items, np.asarray(chosen, dtype=np.uint8), paid)
         return paid.view(bool)
 
-    def cost(self, chosen):
+    def cost(self, chosen) -> int:
         """What a set of nodes pays."""
         return int(self.own[chosen].sum() + self.price[self.paid(chosen)].sum())
 
@@ -170,37 +166,14 @@ def _nested_sums(amount, last, n_sets):
 class PruningProblem:
     """A forest, routed rows and prices.
 
-    Parameters
-    ----------
-    offsets, left, right, feature : ndarray
-        Node arrays as in `Forest`.
-    leaf : ndarray of int32, shape (n_rows, n_trees)
-        The leaf of each row in each tree.
-    weight : ndarray of float64, shape (n_rows,)
-        Weights of the rows in the cost.
-    loss_of_node : ndarray of float64, shape (n_nodes,)
-        What each node adds to the loss when it is a leaf, up to the factor `unit`.
-    unit : float
-        ``loss = unit * sum of loss_of_node over leaves``.
-    prices : ndarray of float64, shape (n_resources,)
-    resources : ndarray of int32, shape (n_features, 2)
-        Resource of each feature, and of its group; -1 where there is none to pay for.
+    Nodes are as in `Forest`, `leaf` (int32, rows by trees) has the leaf of each row in each tree,
+    `weight` the weights of the rows in the cost, and prices are as in `Prices`. ``unit *
+    loss_of_node`` is what each node adds to the loss when it is a leaf.
 
-    Attributes
-    ----------
-    leaf : ndarray of int32, shape (n_rows, n_trees)
-    split : ndarray of uint8, shape (n_nodes,)
-        The unpruned forest: 1 at splits.
-    parent, order : ndarray of intp, shape (n_nodes,)
-        Parents (-1 at roots), and the nodes tree by tree in pre-order.
-    needs : ndarray of int32, shape (n_nodes, 2)
-        Resources that a split is the first on its path to use; -1: none.
-    gain : ndarray of int64, shape (n_nodes,)
-        Loss that splitting the node saves, times ``gain_scale / unit``.
-    closure : Closure
-        The problem after contraction.
-    has_costs : bool
-        Whether the closure knows what nodes pay.
+    Kept are `split` (uint8: 1 at splits), `parent` (-1 at roots), `order` (the nodes tree by tree
+    in pre-order), `needs` (two resources that a split is the first on its path to use; -1: none),
+    `gain` (what splitting saves, times ``gain_scale / unit``), the `closure` after contraction, and
+    `has_costs`: whether that knows what nodes pay.
     """
 
     def __init__(
@@ -253,7 +226,7 @@ class PruningProblem:
         self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         # Whole prices times whole weights: their sums are exact.
         price_unit, prices = in_units(self.prices)
-        own = np.zeros(n)
+        own_price = np.zeros(n)
         needing = (self.representative >= 0)[:, None] & (self.needs >= 0)
         n_uses = product(needing.sum(axis=1) * 1.0, self._node_sums(np.ones(self.n_rows)))
         # What is shared is left out where stating it would outlast the limit of time.
@@ -265,15 +238,15 @@ class PruningProblem:
             return Closure(parent, gain, np.zeros(n, dtype=np.int64), start, *nothing, active)
         runs = self._runs()
         shared = SharedItems(
-            *runs, self.offsets, self.needs, self.representative, self.weight, prices, own
+            *runs, self.offsets, self.needs, self.representative, self.weight, prices, own_price
         )
         start = np.empty(n + 1, dtype=np.int64)
         items = np.empty(shared.n_arcs, dtype=np.int32)
         price = np.empty(shared.n_items)
         shared.read(start, items, price)
-        scale, own, price = to_integers(own, price)
+        scale, own_price, price = to_integers(own_price, price)
         self.cost_unit = price_unit / scale / self.total_weight
-        return Closure(parent, gain, own, start, items, price, active)
+        return Closure(parent, gain, own_price, start, items, price, active)
 
     def _runs(self):
         """Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]]."""
@@ -425,3 +398,120 @@ class PruningProblem:
         acquired = np.zeros((leaf.shape[0], self.resources.shape[0]), dtype=np.uint8)
         acquired_features(leaf, self.parent, self.feature, keep, acquired)
         return acquired.astype(bool)
+
+
+def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
+    """Loss of every node as a leaf, its unit, and the node values of the pruned trees.
+
+    The loss of a pruning is ``unit`` times the sum of its leaves' losses. `leaf` and `counted` are
+    of shape (n_rows, n_trees): the leaf of each row, and a mask of the rows on which each tree is
+    judged (empty: all). `labels` says whether nodes keep the values of the forest, or get those of
+    the rows. O(n_rows * n_trees + n_nodes), times the number of classes.
+    """
+    regression = forest.classes is None
+    parent = np.empty(forest.n_nodes, dtype=np.intp)
+    order = np.empty(forest.n_nodes, dtype=np.intp)
+    order_nodes(forest.offsets, forest.left, forest.right, parent, order)
+
+    def sums(values, rows):
+        out = np.zeros((forest.n_nodes, values.shape[1]))
+        node_sums(leaf, np.ascontiguousarray(values), rows, parent, order, out)
+        return out
+
+    every = np.empty((0, 0), dtype=np.uint8)
+    value = forest.value
+    if regression:
+        # Moments about the mean target: no digits are lost to its size.
+        middle = float(np.average(target, weights=weight))
+        centred = target - middle
+        moments = np.column_stack([weight, weight * centred, weight * centred**2])
+    else:
+        moments = weight[:, None] * (target[:, None] == np.arange(forest.n_classes))
+    if labels == "sample":
+        total = sums(moments, every)
+        value = value.copy()
+        if regression:
+            seen = total[:, 0] > 0
+            value[seen, 0] = middle + total[seen, 1] / total[seen, 0]
+        else:
+            seen = total.sum(axis=1) > 0
+            value[seen] = total[seen] / total[seen].sum(axis=1, keepdims=True)
+    judged = sums(moments, counted)
+    if regression:
+        v = value[:, 0] - middle
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
+        losses = np.maximum(losses, 0.0)
+        mass = judged[:, 0]
+    else:
+        mass = judged.sum(axis=1)
+        if loss == "error":
+            losses = mass - judged[np.arange(len(judged)), value.argmax(axis=1)]
+        elif loss == "gini":
+            squares = np.square(value).sum(axis=1)
+            losses = mass * (1.0 + squares) - 2.0 * (judged * value).sum(axis=1)
+        else:
+            floor = np.finfo(np.float64).eps
+            losses = -(judged * np.log(np.clip(value, floor, 1.0))).sum(axis=1)
+    if not np.isfinite(losses).all():
+        raise ValueError(
+            f"loss={loss!r} is not finite on these rows: values of the ensemble, or the targets, "
+            "are too large. Scale the targets."
+        )
+    tree_mass = mass[forest.offsets[:-1]]
+    if (tree_mass <= 0).any():
+        t = int(np.argmin(tree_mass))
+        raise ValueError(
+            f"Tree {t} has no {'out-of-bag ' if counted.size else ''}row of positive weight "
+            "to be judged on. Give more rows, or use errors='given'."
+        )
+    if counted.size:
+        losses = losses / np.repeat(tree_mass, np.diff(forest.offsets))
+        return losses, 1.0 / forest.n_trees, value
+    return losses, 1.0 / (forest.n_trees * weight.sum()), value
+
+
+# ------------------------------------------------------------ whole numbers
+
+
+def to_integers(*arrays):
+    """A factor, and arrays times it, rounded to int64: exactly where a decimal unit allows it."""
+    values = np.concatenate([np.ravel(a) for a in arrays]).astype(np.float64)
+    scale = _decimal_scale(values)
+    if scale is None:
+        scale = _RESOLUTION / np.abs(values).sum()
+    return scale, *(np.rint(np.asarray(a) * scale).astype(np.int64) for a in arrays)
+
+
+def in_units(values):
+    """A unit, and numbers as multiples of it: whole ones where a decimal unit allows it.
+
+    The numbers are not negative, and not all zero; the multiples are float64.
+    """
+    scale = _decimal_scale(values)
+    if scale is None:
+        unit = float(values.max())
+        return unit, values / unit
+    return 1.0 / scale, np.rint(values * scale)
+
+
+def _decimal_scale(values):
+    """The smallest factor, a power of ten over a whole number, to make values whole; or None."""
+    largest = np.abs(values).max(initial=0.0)
+    if largest == 0:
+        return 1.0
+    first = -int(np.floor(np.log10(largest)))
+    some = values[:: max(1, len(values) // 64)]
+    total = np.abs(values).sum()
+    for digits in range(first, min(first + _MAX_DIGITS, _MAX_EXPONENT + 1)):
+        if total * 10.0**digits > _RESOLUTION:
+            return None
+        if _are_whole(some * 10.0**digits) and _are_whole(values * 10.0**digits):
+            whole = np.abs(np.rint(values * 10.0**digits)).astype(np.int64)
+            return 10.0**digits / float(np.gcd.reduce(whole))
+    return None
+
+
+def _are_whole(values):
+    """Whether numbers are whole, to rounding."""
+    return np.all(np.abs(values - np.rint(values)) <= np.minimum(1e-12 * np.abs(values), 1e-3))

@@ -106,9 +106,11 @@ def sparse_worth(X, y, weight, *, classification):
         ):
             # Those with the largest coefficients joined first since the level before.
             size = np.abs(coefficients)
-            part = size / max(size.max(), np.finfo(float).tiny)
-            worth = np.maximum(worth, np.where(part > 0, penalty * (1 + part * _BETWEEN), 0))
-            if np.count_nonzero(part) >= _ENOUGH * len(part) or is_late():
+            relative = size / max(size.max(), np.finfo(float).tiny)
+            worth = np.maximum(
+                worth, np.where(relative > 0, penalty * (1 + relative * _BETWEEN), 0)
+            )
+            if np.count_nonzero(relative) >= _ENOUGH * len(relative) or is_late():
                 break
     return worth
 
@@ -136,13 +138,13 @@ def _logistic_path(X, y, share, penalties):
 
 def without_the_least(prices, kept, value):
     """A set without the feature or group of least value for its price; None if nothing is left."""
-    own, group, group_price = _shared_prices(prices)
+    of_feature, group, group_price = _shared_prices(prices)
     group, gain = group[kept], value[kept]
     n_groups = len(group_price)
     # Singly, the last of a group saves the price of that, too.
     size = np.bincount(group, minlength=n_groups)
-    saved = own[kept] + np.where(size[group] == 1, group_price[group], 0)
-    whole = np.bincount(group, weights=own[kept], minlength=n_groups) + group_price
+    saved = of_feature[kept] + np.where(size[group] == 1, group_price[group], 0)
+    whole = np.bincount(group, weights=of_feature[kept], minlength=n_groups) + group_price
     whole[[0, *np.flatnonzero(size == 0)]] = 0  # no group, or none of it left
     saved = np.append(saved, whole)
     gain = np.append(gain, np.bincount(group, weights=gain, minlength=n_groups))
@@ -159,10 +161,10 @@ def without_the_least(prices, kept, value):
 
 def filled_up(prices, kept, others, value, goal):
     """A set with more of other features while they fit, the most value for its price first."""
-    own, group, group_price = _shared_prices(prices)
+    of_feature, group, group_price = _shared_prices(prices)
     while len(others):
         bought = np.isin(group[others], group[kept])
-        more = own[others] + np.where(bought, 0, group_price[group[others]])
+        more = of_feature[others] + np.where(bought, 0, group_price[group[others]])
         fits = prices.of_set(kept) + more <= goal
         others, more = others[fits], more[fits]
         if len(others):

@@ -7,7 +7,8 @@ Every pruning is judged on rows that it has not seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -27,14 +28,17 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from sklearn.utils import Bunch
 
 from ensemble_simplify.base import class_index, safe_indexing
 from ensemble_simplify.feature_budget._case import (
+    PruningCase,
     has_held_out_rows,
     held_out_rows,
     is_grown_on,
     routed,
 )
+from ensemble_simplify.feature_budget._entry import Entry
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
@@ -45,7 +49,13 @@ from ensemble_simplify.feature_budget.refit._feature_sets import (
 )
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import VOTE_SECONDS, family_of, tree_estimators
+from ensemble_simplify.reading import (
+    VOTE_SECONDS,
+    TableCodes,
+    family_of,
+    on_codes,
+    tree_estimators,
+)
 
 
 @dataclass(frozen=True)
@@ -87,32 +97,16 @@ _FORESTS = (
 
 @dataclass(eq=False)
 class JudgedEnsemble:
-    """An ensemble, its prunings, and how they do on rows that they have not seen.
-
-    Attributes
-    ----------
-    name : str
-    estimator : fitted ensemble or None
-        None where other candidates are better for every budget.
-    features : ndarray of intp
-        Those that it may ask for.
-    index : ndarray of intp, shape (n_judged,)
-        Prunings on the path of the ensemble; -1: not pruned.
-    costs, errors, scores : ndarray of shape (n_judged,)
-        Mean cost of the rows of the fit; error of the vote on rows not grown on; what the choice
-        goes by.
-    of_rows : ndarray of float32, shape (n_judged, n_sampled)
-        What some of the rows add to the scores; NaN: no tree votes on them.
-    """
+    """An ensemble, its prunings, and how they do on rows that they have not seen."""
 
     name: str
-    estimator: object
-    features: np.ndarray
-    index: np.ndarray
-    costs: np.ndarray
-    errors: np.ndarray
-    scores: np.ndarray
-    of_rows: np.ndarray
+    estimator: object  # fitted; None where other candidates are better for every budget
+    features: np.ndarray  # those that it may ask for
+    index: np.ndarray  # prunings on the path of the ensemble; -1: not pruned
+    costs: np.ndarray  # mean cost of the rows of the fit
+    errors: np.ndarray  # of the vote on rows not grown on
+    scores: np.ndarray  # what the choice goes by
+    of_rows: np.ndarray  # what some rows add to the scores; NaN: no tree votes on them
 
 
 # ------------------------------------------------------------------- ensembles on them
@@ -129,9 +123,9 @@ def families(estimator, n_trees):
         "bagging": plain(min_samples_leaf=3),
         "extra trees": random(max_features=some),
     }
-    own = _member_of(estimator)
-    if own is not None and all(repr(own) != repr(other) for other in members.values()):
-        members = {"own": own, **members}
+    member = _member_of(estimator)
+    if member is not None and all(repr(member) != repr(other) for other in members.values()):
+        members = {"own": member, **members}
     bag = BaggingRegressor if regression else BaggingClassifier
     return {name: bag(member, n_estimators=n_trees) for name, member in members.items()}
 
@@ -166,10 +160,11 @@ def _member_of(estimator):
 def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
     """A bagging ensemble on some features, which takes rows of all of them."""
     model = clone(ensemble).set_params(random_state=seed, n_jobs=n_jobs)
-    part = np.ascontiguousarray(X[:, features])
+    columns = np.ascontiguousarray(X[:, features])
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    model.fit(part, y, **weights)
-    family_of(model).widen_members(features, X.shape[1], names)
+    model.fit(columns, y, **weights)
+    bagged: Any = family_of(model)  # forests and bagging alone can widen their members
+    bagged.widen_members(features, X.shape[1], names)
     return model
 
 
@@ -184,7 +179,7 @@ def importances(model, features):
 # ------------------------------------------------------------------- judging
 
 
-def judged_prunings(case):
+def judged_prunings(case) -> np.ndarray:
     """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble.
 
     That may cost no more than the first of the path, whose single trees err less, but it can vote
@@ -199,19 +194,10 @@ def judged_prunings(case):
 def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     """Errors and scores of prunings by the votes on each row of trees that were not grown on it.
 
-    Parameters
-    ----------
-    case : PruningCase
-        Of an ensemble of bootstrapped trees, on the rows that it was fitted on, or of another one.
-    keeps : list of ndarray of uint8, shape (n_nodes,)
-    weight : ndarray of shape (n_rows,)
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
-        Which rows each tree was not grown on; None: those out of its bag.
-    every_row : bool, default=False
-        Whether a row without a vote counts as answered by the mean of the roots; else it is left
-        out. Prunings of few trees would else be judged on few rows.
+    `keeps` are masks over nodes, `held_out` (uint8, rows by trees) says which rows each tree was
+    not grown on (None: those out of its bag). With `every_row`, a row without a vote counts as
+    answered by the mean of the roots; else it is left out. Prunings of few trees would else be
+    judged on few rows. With `drop`, trees without splits do not vote.
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows)
@@ -287,7 +273,7 @@ class Judged:
         self.errors, self.scores, self.of_rows = [], [], []
         self.sample = sampled_rows(len(weight))
 
-    def add(self, votes, counts):
+    def add(self, votes, counts) -> None:
         """Judge the votes of one pruning."""
         losses = losses_of_votes(self.case.forest, votes, counts, self.case.target)
         seen = (counts > 0) & (self.weight > 0)
@@ -321,42 +307,27 @@ def folds_of(y, classification, seed):
 
 @dataclass(eq=False)
 class CandidateSearch:
-    """Fits candidates on some rows, and judges their prunings.
+    """Fits candidates on some rows, and judges their prunings."""
 
-    Parameters
-    ----------
-    state : callable
-        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
-    sample_weight, weight : ndarray of shape (n_rows,)
-        For fitting (or None), and for counting.
-    X : ndarray of shape (n_rows, n_features)
-        The user's columns as numbers.
-    names : ndarray or None
-        Names of the columns, if the ensembles are given them.
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    budget : float
-        One of the sets of features fills it.
-    """
-
-    state: Callable
+    state: Callable  # state(estimator, X, y, weight, errors) returns a `PruningCase`
     prices: Prices
-    X: np.ndarray
+    X: np.ndarray  # the user's columns as numbers
     y: np.ndarray
-    sample_weight: np.ndarray | None
-    weight: np.ndarray
+    sample_weight: np.ndarray | None  # for fitting
+    weight: np.ndarray  # for counting
     _: KW_ONLY
-    names: np.ndarray | None
+    names: np.ndarray | None  # of the columns, if the ensembles are given them
     ties: str
-    drop: bool
-    budget: float
+    drop: bool  # whether trees without splits are left out of the vote
+    budget: float  # one of the sets of features fills it
     seed: int
     n_jobs: int | None
     progress: Callable
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.found, self.trials = [], []
         self.is_complete = True
+        # Prunings found on one half of the rows are judged on the other.
         self.is_first = np.random.default_rng(self.seed).permutation(len(self.X)) % 2 == 0
 
     def run(self, own, unfitted, rows):
@@ -372,11 +343,15 @@ class CandidateSearch:
             self._cross_judge("as given", own, unfitted, rows)
         n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
         ensembles = families(unfitted, n_trees)
+        # On many rows every ensemble takes long: the user's own kind is tried alone.
         if len(self.X) * n_trees > EFFORT.many:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
         elif own.forest.classes is not None:
             for model in shared_purchases(self.prices, n_trees):
+                if is_late():
+                    self.is_complete = False
+                    break
                 self._try("grown with prices", model, every)
         sets = feature_sets(
             self.prices, lambda features: self._grow_all(ensembles, features), self.budget
@@ -385,7 +360,7 @@ class CandidateSearch:
         self._grow_the_best()
         return self.found
 
-    def _grow_sparse(self, ensembles, own, sets):
+    def _grow_sparse(self, ensembles, own, sets) -> None:
         """Trials on the features that L1 penalties choose, at the prices of other sets."""
         if not self.is_complete:
             return
@@ -416,8 +391,8 @@ class CandidateSearch:
         """Judge an ensemble by some of its trees; all, if it has few."""
         n_trees = ensemble.n_estimators
         few = min(n_trees, max(EFFORT.trial_trees, round(EFFORT.trial_share * n_trees)))
-        part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
-        model, candidate = self._add(name, part, features)
+        trial = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
+        model, candidate = self._add(name, trial, features)
         if candidate is not None:
             if few == n_trees:
                 self._keep(candidate)
@@ -425,7 +400,7 @@ class CandidateSearch:
                 self.trials.append((candidate, ensemble))
         return model
 
-    def _grow_the_best(self):
+    def _grow_the_best(self) -> None:
         """Grow those in full whose trials were among the best within some budget.
 
         Besides the best by their scores, the one that would be chosen for its larger set.
@@ -443,14 +418,14 @@ class CandidateSearch:
             order.append(int(points.of[points.choice(budget, unpruned=True)]))
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
-            found = None
+            candidate = None
             if not is_late():
-                _, found = self._add(trial.name, ensemble, trial.features)
-            if found is None:
+                _, candidate = self._add(trial.name, ensemble, trial.features)
+            if candidate is None:
                 # Out of time: the few trees are there.
                 self.is_complete = False
-                found = trial
-            self._keep(found)
+                candidate = trial
+            self._keep(candidate)
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""
@@ -496,22 +471,22 @@ class CandidateSearch:
                 if k >= 0:
                     k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
                 keep = half.kept(k, self.ties)
-                found = held_out_votes(case, leaf, keep, unseen, drop=self.drop)
-                votes[i] += found[0]
-                counts[i] += found[1]
+                of_half = held_out_votes(case, leaf, keep, unseen, drop=self.drop)
+                votes[i] += of_half[0]
+                counts[i] += of_half[1]
         judged = Judged(case, self.weight)
-        for found in zip(votes, counts, strict=True):
-            judged.add(*found)
+        for of_half in zip(votes, counts, strict=True):
+            judged.add(*of_half)
         return judged
 
-    def _judge(self, name, case, features):
+    def _judge(self, name, case, features) -> None:
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
         index = judged_prunings(case)
         keeps = [case.kept(k, self.ties) for k in index]
         judged = judge(case, keeps, self.weight, drop=self.drop)
         self._keep(self._candidate(name, case, features, index, judged))
 
-    def _cross_judge(self, name, case, unfitted, rows):
+    def _cross_judge(self, name, case, unfitted, rows) -> None:
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
         forest = case.forest
         index = judged_prunings(case)
@@ -525,6 +500,7 @@ class CandidateSearch:
             known = self.y[train], self.weight[train]
             fold = self.state(model, rows[train], *known, "given", source=case.source)
             leaf = routed(fold.forest, rows[test])
+            # A fold may lack classes: its answers go to the columns of those it knows.
             columns = np.zeros(1, dtype=np.intp)
             if forest.classes is not None:
                 columns = class_index(fold.forest.classes, forest.classes)
@@ -552,7 +528,7 @@ class CandidateSearch:
         of_rows = np.array(judged.of_rows)
         return JudgedEnsemble(name, case.estimator, features, index, costs, errors, scores, of_rows)
 
-    def _keep(self, candidate):
+    def _keep(self, candidate) -> None:
         self.found.append(candidate)
         # What no budget is spent on is remembered by its figures alone.
         points = PruningChoices(self.found, self.weight)
@@ -585,7 +561,7 @@ class PruningChoices:
         """The lowest score within a budget."""
         return self.scores[self.costs <= budget * (1 + ROUNDING)].min()
 
-    def choice(self, budget, *, unpruned=False):
+    def choice(self, budget, *, unpruned=False) -> int:
         """The dearest within a budget of those that do as well as the best, as far as rows tell.
 
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
@@ -619,3 +595,60 @@ class PruningChoices:
 
 # Standard errors that scores must be apart to count as different.
 _TIE = 1.0
+
+
+# ------------------------------------------------------------------- who wins
+
+
+@dataclass(eq=False)
+class Contest:
+    """Ensembles that compete for a budget, and the rows on which they are judged."""
+
+    own: PruningCase  # of the given ensemble
+    entry: Entry  # of the given ensemble
+    codes: TableCodes | None  # the step before the others that makes numbers of the rows, if any
+    X: np.ndarray  # the rows as the others take them
+    y: np.ndarray
+    weight: np.ndarray
+    judged: list[JudgedEnsemble] = field(default_factory=list)  # the given one is the first
+
+    def winner(self, budget):
+        """The ensemble and its pruning that do best within a budget, and the lowest score there.
+
+        They are told by their numbers: of the ensemble, and of the pruning on its path.
+        """
+        points = PruningChoices(self.judged, self.weight)
+        chosen = points.choice(budget)
+        return int(points.of[chosen]), points.index[chosen], points.lowest(budget)
+
+    def entrant(self, i, state):
+        """The case and the entry of an ensemble, as ``state(estimator, ...)`` states it again."""
+        if i == 0:
+            return self.own, self.entry
+        ensemble = self.judged[i].estimator
+        case = state(ensemble, self.X, self.y, self.weight, "oob")
+        return case, Entry.of(ensemble if self.codes is None else on_codes(self.codes, ensemble))
+
+    def described(self):
+        """What users see: names, features, costs and errors, and the best of all prunings."""
+        described = Bunch(
+            names=[one.name for one in self.judged],
+            features=[one.features for one in self.judged],
+            costs=[one.costs for one in self.judged],
+            errors=[one.errors for one in self.judged],
+        )
+        costs, errors = np.concatenate(described.costs), np.concatenate(described.errors)
+        of = np.repeat(np.arange(len(described.costs)), [len(of_one) for of_one in described.costs])
+        lowest = lower_envelope(costs, errors)
+        described.envelope = Bunch(
+            costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]
+        )
+        return described
+
+
+def lower_envelope(costs, errors):
+    """Which points have no cheaper one of the same or a lower error, by rising cost."""
+    order = np.lexsort((errors, costs))
+    best = np.minimum.accumulate(errors[order])
+    first = np.concatenate(([True], best[1:] < best[:-1]))
+    return order[first]

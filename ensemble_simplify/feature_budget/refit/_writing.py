@@ -27,7 +27,8 @@ def decide_among(forest, trees, nodes):
     """
     if len(trees) == forest.n_trees:
         return forest.decide_at(nodes.T)
-    vote = replace(forest.vote, stop=len(trees), scale=len(trees))
+    numbers = replace(forest.vote.numbers, stop=len(trees), divisor=len(trees))
+    vote = replace(forest.vote, numbers=numbers)
     return replace(forest, vote=vote).decide_at(nodes.T[trees])
 
 
@@ -39,9 +40,9 @@ def write_pruned(estimator, forest, keep, trees, *, own_values):
     """
     pruned = {}
     for t, (tree, _) in enumerate(tree_estimators(estimator)):
-        part = slice(forest.offsets[t], forest.offsets[t + 1])
-        value = None if own_values else _values_for(tree, t, forest.value[part])
-        pruned[id(tree)] = pruned_copy(tree, keep[part].astype(bool), value)
+        nodes = slice(forest.offsets[t], forest.offsets[t + 1])
+        value = None if own_values else _values_for(tree, t, forest.value[nodes])
+        pruned[id(tree)] = pruned_copy(tree, keep[nodes].astype(bool), value)
     # Whatever holds a tree holds the pruned one in the copy.
     ensemble = deepcopy(estimator, pruned)
     if len(trees) < forest.n_trees:
@@ -85,6 +86,7 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples, entry):
         while active.size:
             wanted = forest.feature[node[active, t]]
             asked = entry.source[wanted]
+            # One question for all rows that lack a feature: it may be a laboratory that answers.
             for k in np.unique(asked[~known[active, asked]]):
                 rows = active[asked == k]
                 rows = rows[~known[rows, k]]
@@ -104,12 +106,12 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples, entry):
 def _fetched(fetch, k, name, rows, entry):
     # text and a gap would else become text
     dtype = object if entry.table.coded[k] else None
-    found = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
-    if found.shape == rows.shape:
-        numbers = entry.table.columns[k].numbers(found, name)
+    fetched = np.asarray(fetch(name, rows), dtype=dtype).reshape(-1)
+    if fetched.shape == rows.shape:
+        numbers = entry.table.columns[k].numbers(fetched, name)
         if not np.isinf(numbers).any():
             return entry.of_column(k, numbers)
     raise ValueError(
-        f"fetch({name!r}, rows) returned {found!r} for {len(rows)} rows. Return one finite "
+        f"fetch({name!r}, rows) returned {fetched!r} for {len(rows)} rows. Return one finite "
         "number, or NaN if it is missing, for each; or one level where the column holds such."
     )

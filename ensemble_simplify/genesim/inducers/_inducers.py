@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from ensemble_simplify.base import (
     HoldsClassifierTree,
@@ -46,29 +45,18 @@ _GAIN = 1e-12
 
 @dataclass
 class _Level:
-    """The nodes of one depth, of one or many trees, and the rows in them.
+    """The nodes of one depth, of one or many trees, and the rows in them."""
 
-    Attributes
-    ----------
-    X : float32 array of shape (n_rows, n_features)
-    label : intp array of shape (n_rows,)
-    row, weight : arrays of shape (n_entries,)
-        The rows in the nodes, node by node, and what they weigh there.
-    start : intp array of shape (n_nodes + 1,)
-        First entry of every node.
-    totals : float64 array of shape (n_nodes, n_classes)
-        Weight of every class.
-    """
-
-    X: np.ndarray
-    label: np.ndarray
+    X: np.ndarray  # float32 (n_rows, n_features)
+    label: np.ndarray  # intp (n_rows,)
+    # Entries: the rows in the nodes, node by node, and what they weigh there.
     row: np.ndarray
     weight: np.ndarray
-    start: np.ndarray
-    totals: np.ndarray
+    start: np.ndarray  # intp (n_nodes + 1,): first entry of every node
+    totals: np.ndarray  # (n_nodes, n_classes): weight of every class
 
     @property
-    def owner(self):
+    def owner(self) -> np.ndarray:
         """Node of every entry."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
 
@@ -96,7 +84,7 @@ class _Level:
             entropy=criterion == "entropy",
         )
 
-    def variance_p(self, *, spread=False):
+    def variance_p(self, *, spread=False) -> np.ndarray:
         """p-values of the F test of every feature (of the distances from the class mean)."""
         ratio, freedom = variance_ratios(
             self.X,
@@ -110,7 +98,7 @@ class _Level:
         p = special.fdtrc(freedom[:, :1], freedom[:, 1:], ratio)
         return np.where(np.isnan(ratio), 1.0, p)
 
-    def chi_square_p(self, groups, n_groups):
+    def chi_square_p(self, groups, n_groups) -> np.ndarray:
         """p-values of the chi-square test of the classes against columns of groups."""
         statistic, freedom = chi_squares(
             np.ascontiguousarray(groups, dtype=np.uint8),
@@ -125,7 +113,7 @@ class _Level:
         return np.where(tested, special.chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0)
 
 
-def error_limit(errors, total, confidence):
+def error_limit(errors, total, confidence) -> np.ndarray:
     """Upper confidence limit of an error rate: `errors` wrong of `total`.
 
     The rate at which so few errors, or fewer, would be seen with probability `confidence`.
@@ -174,7 +162,6 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
             The fitted estimator.
         """
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X, mean_one=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         gaps = self._table.gaps
@@ -199,7 +186,7 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
         )
         return self
 
-    def _induce(self, X, label, weights, n_classes):
+    def _induce(self, X, label, weights, n_classes) -> tuple:
         """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
         bag, row = np.nonzero(weights > 0)
         levels, at = self._grow(X, label, row, weights[bag, row], bag, len(weights), n_classes)
@@ -207,7 +194,7 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
         *columns, totals = columns
         return Splits(X.shape[1], offsets, *columns), totals, row, leaf
 
-    def _grow(self, X, label, row, weight, bag, n_bags, n_classes):
+    def _grow(self, X, label, row, weight, bag, n_bags, n_classes) -> tuple[list, np.ndarray]:
         """Split the nodes of all trees, one depth after the other.
 
         Nodes are numbered by depth, the roots first, and the two children of a node follow one
@@ -224,6 +211,7 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
             feature = np.full(n_nodes, -1, dtype=np.intp)
             threshold = np.zeros(n_nodes)
             mixed = np.count_nonzero(totals, axis=1) > 1
+            # All nodes of a depth are split at once: single nodes are too small for numpy.
             if len(levels) != self.max_depth and mixed.any():
                 inside = mixed[node]
                 entry, node = entry[inside], node[inside]
@@ -236,6 +224,7 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
             left[split] = first + n_nodes + 2 * np.arange(split.sum())
             threshold[~split] = 0.0
             levels.append((left, feature, threshold, totals))
+            # Rows of leaves are done with; the others go on, sorted by their new nodes.
             inside = split[node]
             entry, node = entry[inside], node[inside]
             child = left[node] + (X[row[entry], feature[node]] > threshold[node])
@@ -320,12 +309,14 @@ class C45Tree(_Inducer):
 
     def _split(self, nodes):
         total = nodes.totals.sum(axis=1)
+        # C4.5's own rule: in large nodes a side has more rows than the user asks for.
         share = 0.1 * total / nodes.totals.shape[1]
         least = np.maximum(self.min_samples_leaf, np.minimum(25.0, share))
         gain, ratio, cut, n_cuts = nodes.cuts("entropy", least)
         gain = gain - np.log2(np.maximum(n_cuts, 1)) / total[:, None]
         possible = gain > _GAIN
         n_possible = possible.sum(axis=1)
+        # The ratio alone would favour cuts that part off a few rows.
         mean = np.where(possible, gain, 0.0).sum(axis=1) / np.maximum(n_possible, 1)
         ratio = np.where(possible & (gain >= mean[:, None] - 1e-3), ratio, -np.inf)
         return _chosen(_first_least(-ratio), cut, n_possible > 0)
@@ -413,7 +404,7 @@ class QuestTree(_Inducer):
             p_mean = np.where(two_values, nodes.chi_square_p(values > low, 2), p_mean)
         feature = _first_least(p_mean)
         unsure = p_mean[every, feature] >= _SIGNIFICANT / n_features
-        unsure &= nodes.totals.sum(axis=1) > 2
+        unsure &= nodes.totals.sum(axis=1) > 2  # spreads of two rows say nothing
         if unsure.any():
             p_spread = nodes.subset(unsure).variance_p(spread=True)
             p_spread[two_values[unsure]] = 1.0
@@ -432,6 +423,7 @@ class QuestTree(_Inducer):
         if good.all():
             return feature, point
         gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf, feature[:, None])
+        # A point that leaves too few rows on a side: the best cut of the same feature.
         point = np.where(good, point, cut[:, 0])
         return np.where(good | (gain[:, 0] > _GAIN), feature, -1), point
 
@@ -522,6 +514,7 @@ class GuideTree(_Inducer):
             p_pair = nodes.subset(unsure).chi_square_p(pairs, 4)
             pair = _first_least(p_pair)
             significant = p_pair[np.arange(len(pair)), pair] < _SIGNIFICANT / len(one)
+            # Both features of the pair matter, but a split tests one.
             one, other = one[pair], other[pair]
             unsure = np.flatnonzero(unsure)
             better = np.where(gain[unsure, one] >= gain[unsure, other] - _GAIN, one, other)
@@ -530,7 +523,7 @@ class GuideTree(_Inducer):
         return _chosen(best, cut, possible.any(axis=1))
 
 
-def splits_of_bags(inducer, X, y, weights):
+def splits_of_bags(inducer, X, y, weights) -> Splits:
     """`Splits` of trees grown and pruned for many weightings of the same rows, all at once.
 
     Only the parameters of the inducer are read; `weights` has a row for each of the trees. Gaps
@@ -553,7 +546,7 @@ def _chosen(feature, cut, possible):
     return np.where(possible, feature, -1), cut[np.arange(len(cut)), feature]
 
 
-def _discriminant_points(x, nodes):
+def _discriminant_points(x, nodes) -> np.ndarray:
     """Where two groups of classes, joined by 2-means of the class means, are equally likely.
 
     `x` holds a value for every entry. One point a node; NaN where all class means are equal.
@@ -572,9 +565,9 @@ def _discriminant_points(x, nodes):
     centres = np.concatenate([lowest, highest], axis=1)
     for _ in range(20):
         upper = np.abs(means - centres[:, 1:]) < np.abs(means - centres[:, :1])
-        part = np.stack([np.where(upper, 0.0, sizes), np.where(upper, sizes, 0.0)], axis=1)
-        total = part.sum(axis=2)
-        fresh = (part * means[:, None]).sum(axis=2) / np.where(total > 0, total, 1.0)
+        sides = np.stack([np.where(upper, 0.0, sizes), np.where(upper, sizes, 0.0)], axis=1)
+        total = sides.sum(axis=2)
+        fresh = (sides * means[:, None]).sum(axis=2) / np.where(total > 0, total, 1.0)
         if np.array_equal(fresh, centres):
             break
         centres = fresh
@@ -593,6 +586,7 @@ def _discriminant_points(x, nodes):
     c = 0.5 * m1**2 / v1 - 0.5 * m0**2 / v0 + np.log(total[:, 0] / total[:, 1])
     c += 0.5 * np.log(v1 / v0)
     root = b * b - 4 * a * c
+    # Of two points where the densities meet, the one between the means parts the groups.
     with np.errstate(divide="ignore", invalid="ignore"):
         straight = np.where(b != 0, -c / b, middle)
         one, other = ((-b + sign * np.sqrt(root)) / (2 * a) for sign in (-1.0, 1.0))
@@ -606,16 +600,9 @@ def _discriminant_points(x, nodes):
 def _pruned(levels, at, confidence):
     """Replace subtrees by leaves where that does not raise the pessimistic error.
 
-    `levels` and `at` (the node of every entry) are as `_Inducer._grow` makes them.
-
-    Returns
-    -------
-    columns : left, right, feature, threshold, totals
-        The nodes of one tree after the other, each in pre-order.
-    first : intp array of shape (n_trees + 1,)
-        Where the trees begin.
-    at : intp array of shape (n_entries,)
-        Position of each entry's leaf in these arrays.
+    `levels` and `at` (the node of every entry) are as `_Inducer._grow` makes them. Returns left,
+    right, feature, threshold and totals of the nodes, one tree after the other and each in
+    pre-order; where the trees begin; and the position of each entry's leaf in these arrays.
     """
     left, feature, threshold, totals = (np.concatenate(c) for c in zip(*levels, strict=True))
     ends = np.cumsum([0] + [len(level[0]) for level in levels])

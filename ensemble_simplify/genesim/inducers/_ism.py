@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.multiclass import check_classification_targets
 
 from ensemble_simplify.base import (
     Fittable,
@@ -20,7 +18,6 @@ from ensemble_simplify.base import (
     all_or_nothing,
     check_readable,
     check_weights,
-    deadline_after,
     fit_context,
     fit_or_unwrap,
     learned_rows,
@@ -28,9 +25,9 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.genesim._tables import GapColumns, forest_on
+from ensemble_simplify.genesim._merge_trees import GapColumns, forest_on
 from ensemble_simplify.genesim.inducers._ism_growth import grow
-from ensemble_simplify.grid import with_sizes
+from ensemble_simplify.grid import limited, unlimited, with_sizes
 from ensemble_simplify.reading import Model, is_plain
 from ensemble_simplify.writing import weakest_links, write_counted
 
@@ -182,6 +179,7 @@ class InterpretableSingleModel(
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
+    @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if need be, and grow the tree.
 
@@ -200,11 +198,9 @@ class InterpretableSingleModel(
         self : estimator
             The fitted estimator.
         """
-        deadline = deadline_after(self.time_limit)
         check_readable(self.estimator)
         given = X
         X, y = learned_rows(self, X, y, sample_weight)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X)
         rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
@@ -213,6 +209,7 @@ class InterpretableSingleModel(
             y,
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
+            counted=True,
         )
         model = Model.of(self.estimator_, classifier=True, rows=rows)
         forest = forest_on(model, self._table)
@@ -223,13 +220,14 @@ class InterpretableSingleModel(
         weight = weight[used]
         columns = GapColumns(self._table.gaps)
         axes, _ = columns.axes([forest])
+        with unlimited():
+            codes = axes.encode_rows(columns.rows(X[used]))
         nodes, votes_of_node, n_rows, stopped = grow(
-            axes.encode_rows(columns.rows(X[used])),
+            codes,
             np.ascontiguousarray(votes * weight[:, None]),
             max_depth=-1 if self.max_depth is None else self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
-            seconds=deadline - time.monotonic(),
         )
         report(self, f"grown to {(len(nodes) + 1) // 2} leaves")
         if stopped:

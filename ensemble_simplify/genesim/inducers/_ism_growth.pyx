@@ -12,11 +12,11 @@ from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
 from ensemble_simplify.grid._sweep cimport impurity, is_better
-from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, now, should_stop
+from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.genesim.population._trees cimport heaviest
 
-cdef double NEVER = float("inf")
-# Poll for Ctrl-C and the deadline after so many rows looked at.
+# Poll for Ctrl-C and the limit of time after so many rows looked at.
 cdef intp_t WORK_PER_POLL = 1 << 17
 
 
@@ -107,9 +107,8 @@ def grow(
     intp_t max_depth,
     intp_t min_samples_split,
     intp_t min_samples_leaf,
-    double seconds=NEVER,
 ):
-    """Grow a tree on rows with weighted class distributions, for so many seconds at most.
+    """Grow a tree on rows with weighted class distributions, no further after the limit of time.
 
     `codes` are of shape (n_axes, n_rows); with a negative `max_depth` there is no limit.
 
@@ -126,7 +125,7 @@ def grow(
     cdef intp_t n_axes = codes.shape[0], n = codes.shape[1], k = votes.shape[1]
     cdef intp_t i, c, middle, work = 0
     cdef int32_t axis
-    cdef double deadline = now() + seconds, before
+    cdef double before
     cdef bint stopped = False, one_label
     cdef int32_t[:, ::1] orders = np.argsort(codes, axis=1, kind="stable").astype(np.int32)
     cdef int32_t[::1] label = np.argmax(votes, axis=1).astype(np.int32)
@@ -174,7 +173,7 @@ def grow(
                 work += n_axes * (part.end - part.begin)
                 if work > WORK_PER_POLL:
                     work = 0
-                    stopped = should_stop(deadline)
+                    stopped = should_stop()
             node.axis = test.axis
             node.cut = heaviest(whole.data(), k) if test.axis < 0 else test.cut
             node.size = 1

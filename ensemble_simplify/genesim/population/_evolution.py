@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.base import report
 from ensemble_simplify.genesim.population._scoring import validation_proba
+from ensemble_simplify.grid import carried, limits, time_left
 
 # Trees of the first population that a thread cleans at once.
 _TREES_AT_ONCE = 16
@@ -20,34 +21,33 @@ _PASSES_AT_END = 5.0
 
 
 class Evolution:
-    """Fills a population with trees and lets it breed until the deadline by ``time.monotonic()``.
+    """Fills a population with trees and lets it breed until the limit of time.
 
     The model's parameters are read, none is set. `history` is as ``GenesimClassifier.history_``,
-    `ensemble_score` the score of the first trees voting together, `stopped` whether the deadline
-    ended the search.
+    `ensemble_score` the score of the first trees voting together, `stopped` whether time ran out.
     """
 
-    def __init__(self, model, population, scorer, n_threads, deadline):
+    def __init__(self, model, population, scorer, n_threads):
         self.model = model
         self.population = population
         self.scorer = scorer
         self.n_threads = n_threads
-        self.deadline = deadline
         self.reserve = 0.0  # seconds that it takes to write the front
         self.history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
         self.stopped = False
 
-    def settle(self, trees):
+    def settle(self, trees) -> None:
         """Clean, label and prune the first trees, and let them vote."""
         # The first tree settles whatever the clock says, so that there is an answer.
-        self._select([self.population.clean(trees[:1])])
+        self._select([self.population.clean(trees[:1], may_stop=False)])
         votes = validation_proba(self.population, trees[0])
         chunk = _TREES_AT_ONCE * self.n_threads
         for start in range(1, len(trees), chunk):
-            part = trees[start : start + chunk]
-            calls = [(part[i : i + _TREES_AT_ONCE],) for i in range(0, len(part), _TREES_AT_ONCE)]
+            next_trees = trees[start : start + chunk]
+            ends = range(0, len(next_trees), _TREES_AT_ONCE)
+            calls = [(next_trees[i : i + _TREES_AT_ONCE],) for i in ends]
             self._select(self._run(self.population.clean, calls))
-            for tree in part:
+            for tree in next_trees:
                 if self.stopped or self._time_left() <= 0:
                     break
                 votes += validation_proba(self.population, tree)
@@ -56,13 +56,15 @@ class Evolution:
         self.ensemble_score = self.scorer.score(votes / votes.sum(axis=1, keepdims=True))
         self._record()
 
-    def breed(self, seed):
+    def breed(self, seed) -> None:
         """Let the population breed for the iterations that the model asks for."""
         model, best, stale = self.model, self.history.best_score, 0
         for generation in range(model.n_iter):
             if self.stopped or self._time_left() <= 0:
                 self.stopped = True
                 break
+            # Rows of one leaf side by side fill few words. The best tree changes less and less, so
+            # they are sorted at generations 0, 1, 2, 4, 8 ...
             if generation & (generation - 1) == 0:
                 self.population.sort_rows()
             n_children = model.n_crossovers + len(self.population)
@@ -84,12 +86,12 @@ class Evolution:
             if self.stopped or stale == model.n_iter_no_change:
                 break
 
-    def _time_left(self):
-        return self.deadline - self.reserve - time.monotonic()
+    def _time_left(self) -> float:
+        return time_left() - self.reserve
 
-    def _set_reserve(self):
+    def _set_reserve(self) -> None:
         """All rows are sent through every tree of the front in the end, to count and to rate."""
-        if self.deadline == np.inf:
+        if time_left() == np.inf:
             return
         last = len(self.population.describe("front")[0]) - 1
         start = time.monotonic()
@@ -98,22 +100,17 @@ class Evolution:
 
     def _run(self, function, calls, **options):
         """Call a method of the population for each tuple of arguments, a thread each."""
-        left = self._time_left()
-        return in_threads(
-            self.n_threads,
-            [
-                (function, args, {**options, "thread": i, "seconds": left})
-                for i, args in enumerate(calls)
-            ],
-        )
+        calls = [(function, args, {**options, "thread": i}) for i, args in enumerate(calls)]
+        with limits(self._time_left()):
+            return in_threads(self.n_threads, calls)
 
-    def _select(self, candidates):
-        for part in candidates:
-            self.scorer.rescore(self.population, part)
+    def _select(self, candidates) -> None:
+        for of_thread in candidates:
+            self.scorer.rescore(self.population, of_thread)
         self.population.select(candidates, size=self.model.population_size)
-        self.stopped = any(part.stopped for part in candidates)
+        self.stopped = any(of_thread.stopped for of_thread in candidates)
 
-    def _record(self):
+    def _record(self) -> None:
         self._set_reserve()
         score, n_leaves = self.population.describe()
         self.history.best_score.append(score[0])
@@ -127,10 +124,10 @@ class Evolution:
         )
 
 
-def in_threads(n_threads, calls):
+def in_threads(n_threads, calls) -> list:
     """Run ``(function, args, kwargs)`` calls in threads; results in the order of the calls."""
     if n_threads == 1 or len(calls) == 1:
         return [function(*args, **kwargs) for function, args, kwargs in calls]
     return Parallel(n_jobs=n_threads, require="sharedmem")(
-        delayed(function)(*args, **kwargs) for function, args, kwargs in calls
+        delayed(carried(function))(*args, **kwargs) for function, args, kwargs in calls
     )

@@ -37,7 +37,7 @@ cdef class Merger:
     cdef vector[int32_t] half_done  # splits being copied, complemented after their left child
 
     cdef int merge(
-        self, const Node **trees, intp_t k, int order, uint64_t *state, double deadline,
+        self, const Node **trees, intp_t k, int order, uint64_t *state, bint may_stop,
         const ScoredTree *parent, const Change *change
     ) except -1 nogil
     cdef void start(self, intp_t k, MergeFrame *frame) noexcept nogil

@@ -10,13 +10,14 @@ a split with one answer on both sides becomes that answer. Merging one tree alon
 cimport cython
 from libc.string cimport memcmp, memcpy
 
+from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
 from ensemble_simplify.grid._sweep cimport is_better
-from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, should_stop, uint64_t
+from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, uint64_t
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, AxisCut, heaviest
 
-# Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
+# Poll for Ctrl-C and the limit of time after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
 
@@ -44,11 +45,11 @@ cdef class Merger:
         intp_t k,
         int order,
         uint64_t *state,
-        double deadline,
+        bint may_stop,
         const ScoredTree *parent,
         const Change *change,
     ) except -1 nogil:
-        """Merge k trees into ``out``; 1 if the deadline passed meanwhile.
+        """Merge k trees into ``out``; 1 if it `may_stop` and the limit of time passed meanwhile.
 
         With a `parent` whose leaves are known, the one tree is a mutant that differs from it as
         `change` says; rows are then followed only to where it does.
@@ -62,7 +63,7 @@ cdef class Merger:
             if current.stage == 0:
                 if self.splitter.work > WORK_PER_POLL:
                     self.splitter.work = 0
-                    if should_stop(deadline):
+                    if should_stop() and may_stop:
                         return 1
                 self.splitter.work += k
                 current.pos = <int32_t> self.out.nodes.size()

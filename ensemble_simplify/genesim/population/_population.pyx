@@ -18,7 +18,7 @@ from ensemble_simplify.grid._regions cimport (
     Node, array_to_nodes, nodes_to_array, right_child, set_sizes,
 )
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, now, random_below, random_unit, scramble, uint64_t,
+    float64_t, int32_t, intp_t, random_below, random_unit, scramble, uint64_t,
 )
 from ensemble_simplify.genesim.population._merger cimport (
     ORDER_FIRST, ORDER_GAIN, ORDER_RANDOM, Merger,
@@ -27,7 +27,6 @@ from ensemble_simplify.genesim.population._pruner cimport Pruner, TreeScorer, be
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, heaviest
 
-cdef double NEVER = float("inf")
 
 # Pairs of subtrees drawn until two can be swapped.
 cdef intp_t SWAP_ATTEMPTS = 20
@@ -76,7 +75,7 @@ cdef class Breeder:
     """Makes new trees by merging and by mutation; one a thread.
 
     All of them go through the merger and the pruner, and are added to `out`. The methods that do so
-    return 1 if the deadline passed meanwhile.
+    return 1 if the limit of time passed meanwhile.
     """
 
     cdef Rows rows
@@ -92,14 +91,14 @@ cdef class Breeder:
         self.pruner = pruner
 
     cdef int clean(
-        self, const ScoredTree *parent, const vector[double] &front_score, double deadline,
+        self, const ScoredTree *parent, const vector[double] &front_score, bint may_stop,
         vector[ScoredTree] &out,
     ) except -1 nogil:
         """Add the tree in ``draft``, cleaned; a mutant of `parent` if that is not NULL."""
         cdef const Node *nodes = self.draft.data()
         if parent != NULL and parent.marks.size() == 0:    # its leaves are not known
             parent = NULL
-        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, deadline, parent, &self.change):
+        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, may_stop, parent, &self.change):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -112,7 +111,6 @@ cdef class Breeder:
         intp_t tournament_size,
         int order,
         uint64_t *state,
-        double deadline,
         vector[ScoredTree] &out,
     ) except -1 nogil:
         """Merge the winners of disjoint tournaments; `trees` stand in the order of fitness."""
@@ -137,7 +135,7 @@ cdef class Breeder:
                 if best < 0 or drawn < best:
                     best = drawn
             parents.push_back(trees[best].nodes.data())
-        if self.merger.merge(parents.data(), n_parents, order, state, deadline, NULL, NULL):
+        if self.merger.merge(parents.data(), n_parents, order, state, True, NULL, NULL):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -147,13 +145,12 @@ cdef class Breeder:
         const ScoredTree *parent,
         const vector[double] &front_score,
         uint64_t *state,
-        double deadline,
         vector[ScoredTree] &out,
     ) except -1 nogil:
         """Add a mutant with a threshold moved, and one with two subtrees swapped."""
-        if self.move_threshold(parent, state) and self.clean(parent, front_score, deadline, out):
+        if self.move_threshold(parent, state) and self.clean(parent, front_score, True, out):
             return 1
-        return self.swap_subtrees(parent, state) and self.clean(parent, front_score, deadline, out)
+        return self.swap_subtrees(parent, state) and self.clean(parent, front_score, True, out)
 
     cdef bint move_threshold(self, const ScoredTree *tree, uint64_t *state) noexcept nogil:
         """Copy a tree into ``draft`` with one threshold replaced inside its node's region."""
@@ -349,19 +346,19 @@ cdef class Population:
 
     # ----------------------------------------------------------------- new trees
 
-    def clean(self, list trees, *, intp_t thread=0, double seconds=NEVER):
+    def clean(self, list trees, *, intp_t thread=0, bint may_stop=True):
         """Clean, label and prune trees, int32 arrays of shape (n_nodes, 3), that come from outside.
 
-        The population stays as it is. `thread` is the number of the calling thread.
+        The population stays as it is. `thread` is the number of the calling thread. Unless it
+        `may_stop`, all of them are cleaned whatever the limit of time.
         """
         cdef Candidates out = Candidates()
         cdef Breeder breeder = self.breeders[thread]
-        cdef double deadline = now() + seconds
         cdef const int32_t[:, ::1] nodes
         for nodes in trees:
             with nogil:
                 array_to_nodes(nodes, breeder.draft)
-                if breeder.clean(NULL, self.front_score, deadline, out.trees):
+                if breeder.clean(NULL, self.front_score, may_stop, out.trees):
                     out.stopped = True
             if out.stopped:
                 break
@@ -380,7 +377,6 @@ cdef class Population:
         double mutation_prob,
         str order="random",
         intp_t thread=0,
-        double seconds=NEVER,
     ):
         """Make the children `start` to `stop` of one generation; the population stays as it is.
 
@@ -390,7 +386,6 @@ cdef class Population:
         """
         cdef Candidates out = Candidates()
         cdef Breeder breeder = self.breeders[thread]
-        cdef double deadline = now() + seconds
         cdef intp_t child, i
         cdef uint64_t state
         cdef int how = ORDER_GAIN if order == "gain" else ORDER_RANDOM
@@ -400,7 +395,7 @@ cdef class Population:
                 if child < n_crossovers:
                     if breeder.cross(
                         self.trees, self.front_score, n_parents, tournament_size, how, &state,
-                        deadline, out.trees,
+                        out.trees,
                     ):
                         out.stopped = True
                         break
@@ -408,9 +403,7 @@ cdef class Population:
                 i = child - n_crossovers
                 if i >= <intp_t> self.trees.size() or random_unit(&state) >= mutation_prob:
                     continue
-                if breeder.mutate(
-                    &self.trees[i], self.front_score, &state, deadline, out.trees
-                ):
+                if breeder.mutate(&self.trees[i], self.front_score, &state, out.trees):
                     out.stopped = True
                     break
         return out
@@ -537,7 +530,7 @@ cdef class Population:
         with nogil:
             array_to_nodes(tree, given)
             nodes = given.data()
-            merger.merge(&nodes, 1, ORDER_FIRST, NULL, NEVER, NULL, NULL)
+            merger.merge(&nodes, 1, ORDER_FIRST, NULL, False, NULL, NULL)
         return self.counted(merger)
 
     def label_front(self, intp_t i, *, bint validation):
@@ -558,7 +551,7 @@ cdef class Population:
             if tree.marks.size():
                 merger.copy(tree)
             else:
-                merger.merge(&nodes, 1, ORDER_FIRST, NULL, NEVER, NULL, NULL)
+                merger.merge(&nodes, 1, ORDER_FIRST, NULL, False, NULL, NULL)
             merger.keep_alike = False
             if validation:
                 self.join_rows(merger, joined)

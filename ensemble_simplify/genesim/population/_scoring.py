@@ -53,7 +53,7 @@ class Scorer:
             )
         return float(metrics.accuracy_score(self.target, labels, **options))
 
-    def rescore(self, population, candidates):
+    def rescore(self, population, candidates) -> None:
         """Replace the kernel's fitness by that of a scorer it does not know."""
         if not self.slow:
             return
@@ -71,7 +71,7 @@ class Scorer:
             return fitness
         return self.score(validation_proba(population, population.nodes(i, "front")))
 
-    def standard_error(self, population, nodes):
+    def standard_error(self, population, nodes) -> float:
         """Standard error of the mean accuracy (or log loss) of a tree on the validation rows."""
         proba = validation_proba(population, nodes)
         if self.scoring == "neg_log_loss":
@@ -86,7 +86,7 @@ class Scorer:
         picked = proba[np.arange(len(self.target)), self.target]
         return np.log(np.maximum(picked, np.finfo(np.float64).eps))
 
-    def _ask_scorer(self, proba, part):
+    def _ask_scorer(self, proba, part) -> float:
         X, y, weight = self.parts[part]
         options = {"sample_weight": weight} if self.weighted else {}
         score = self.scorer(_Answers(self.classes, proba), X, y, **options)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.family import Family
+from ensemble_simplify.reading.program import Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree
 
@@ -130,8 +130,8 @@ class ExplainableBoosting(Family):
         if not trees:
             none = np.zeros((2, len(init)))
             trees.append(tree_of_steps((0,), (np.zeros(0),), none, n_features))
-        link = None if classes is None else link_of(len(init))
-        vote = Vote("additive", 0, len(trees), len(init), init=init, link=link)
+        link = None if classes is None else Link(link_of(len(init)))
+        vote = boosted(len(trees), len(init), init=init, link=link)
         names = np.array(list(estimator.feature_names_in_), dtype=object)
         unknown = ["refused" if known is None else "code" for known in levels]
         table = Table.of_levels(names, levels, unknown, by_text=True)

@@ -6,6 +6,7 @@ stand-in answers in its place as the wrapper of its library does: classes are nu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,16 @@ class StandIn(ComesFitted):
     """
 
     n_features_in_: int
+    # the booster's own name of what it was trained for
+    _objective: str
+    # None: it answers values
+    _n_classes: int | None
+    # of the columns; None: it was trained on columns without names
+    _names: list | None
+    # what the booster itself answers, and what that means
+    _answer: Callable
+    _labels: Callable
+    _probabilities: Callable
 
     def __init__(self, model: Any):
         self.model = model
@@ -82,31 +93,6 @@ class StandIn(ComesFitted):
         found = self._probabilities(X)
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
 
-    @property
-    def _objective(self) -> str:
-        """The booster's own name of what it was trained for."""
-        raise NotImplementedError
-
-    @property
-    def _n_classes(self) -> int | None:
-        """Number of classes; None: it answers values."""
-        raise NotImplementedError
-
-    @property
-    def _names(self) -> list | None:
-        """Names of the columns, if the booster was trained on such."""
-        raise NotImplementedError
-
-    def _answer(self, X):
-        """What the booster itself answers."""
-        raise NotImplementedError
-
-    def _labels(self, X):
-        raise NotImplementedError
-
-    def _probabilities(self, X):
-        raise NotImplementedError
-
 
 class Boosted(Family):
     """A wrapper of XGBoost or LightGBM, or the stand-in of a booster."""
@@ -116,7 +102,7 @@ class Boosted(Family):
     def own_levels(self) -> Table | None:
         return self.read().table
 
-    def table_of_levels(self, categorical: Any, levels: list, unknown: str, names: Any) -> Table:
+    def table_of_levels(self, categorical: Any, levels: list, unknown: str, names: Any):
         """The table for levels given as pandas' categories, which `unknown` ones become."""
         if all(own is None for own in levels):
             return Table.of_codes(categorical, getattr(self.estimator, "feature_names_in_", None))

@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify.reading.columns import Column, Hashed
-from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.level_hash import stand_in
+from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
 
@@ -51,7 +51,7 @@ class CatBoost(Family):
 
     @property
     def n_features(self) -> int:
-        # it forgets the number in copies, and in models from files
+        # CatBoost forgets n_features_in_ in copies, and in models from files
         return len(self.estimator.feature_names_ or ())
 
     @property
@@ -70,7 +70,6 @@ class CatBoost(Family):
         estimator = self.estimator
         saved = saved_catboost(estimator)
         info, features = saved["model_info"], saved["features_info"]
-        width = self.n_features
         self._check_statistics(features)
         loss = _loss_of(info)
         # without this mark it answers sums, whatever its loss
@@ -81,47 +80,40 @@ class CatBoost(Family):
         n_scores = len(bias)
         self._check_answers(loss, info, classes, scale)
         kind = _kind_of(saved)
-        table = self._table(features)
         splits = _Splits(estimator, features)
         trees = Trees(estimator)
         for part in saved[kind]:
             grow = _symmetric if kind == "oblivious_trees" else _binary
             *arrays, value = grow(splits, part, n_scores)
             left, right, split = (np.array(array, dtype=np.int64) for array in arrays)
-            inner = left >= 0
+            feature, border, codes, missing_left = splits.arrays(split)
             tree = Tree(
                 name=f"a tree of {self.name}",
                 left=left,
                 right=right,
-                feature=np.where(inner, splits.feature_of(split), -1),
-                threshold=np.where(inner, splits.border_of(split), 0.0),
+                feature=feature,
+                threshold=border,
                 value=value * scale,
-                n_features=width,
-                missing_left=inner & splits.missing_left_of(split),
+                n_features=self.n_features,
+                missing_left=missing_left,
             )
             # one level passes, and goes right; all others, also unknown ones, go left
-            codes = splits.code_of(split)
             sets = {
                 node: set_of([codes[node]], False, estimator)
-                for node in np.flatnonzero(inner & (codes >= 0)).tolist()
+                for node in np.flatnonzero(codes >= 0).tolist()
             }
             trees.add(tree, sets)
         if not trees:
             raise ValueError(f"{self.name} holds no trees. Fit it with iterations=1 or more.")
-        link = None if classes is None else link_of(n_scores)
-        threshold = None if classes is None else self._threshold()
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=np.zeros(n_scores),
-            offset=bias if bias.any() else None,
-            # each class has a sigmoid of its own
-            link="unknown" if loss == "MultiClassOneVsAll" else link,
-            above=threshold if n_scores == 1 and threshold is not None else 0.0,
-        )
-        return Reading(trees, vote, classes, table)
+        link, choice, init = None, None, np.zeros(n_scores)
+        if classes is not None:
+            threshold = self._threshold()
+            choice = Above(threshold) if n_scores == 1 else None
+            # of "one against all", each class has a sigmoid of its own
+            link = Link("unknown" if loss == "MultiClassOneVsAll" else link_of(n_scores))
+        offset = bias if bias.any() else None
+        vote = boosted(len(trees), n_scores, init=init, offset=offset, link=link, choice=choice)
+        return Reading(trees, vote, classes, self._table(features))
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         """A model of the same type by way of its JSON; the `offset` is added to the bias."""
@@ -141,7 +133,7 @@ class CatBoost(Family):
             path = Path(folder) / "model.json"
             path.write_text(json.dumps(saved), encoding="utf-8")
             written = type(estimator)().load_model(str(path), format="json")
-        # what it reads from JSON can be off in the last bit
+        # what CatBoost reads from JSON can be off in the last bit
         n_scores = len(np.atleast_1d(estimator.get_scale_and_bias()[1]))
         written.set_leaf_values(_in_order_of(written.get_leaf_values(), exact, n_scores))
         scale, bias = estimator.get_scale_and_bias()
@@ -170,6 +162,7 @@ class CatBoost(Family):
                 f"{name} was fitted with loss_function={loss!r}, which is not supported. Use one "
                 f"of {', '.join(supported)}."
             )
+        # leaves are scaled as they are read, which rounds as scaled sums do for such numbers alone
         if math.frexp(abs(scale))[0] != 0.5:
             raise ValueError(
                 f"{name} has the scale {scale}, by which it multiplies its sums; only powers of "
@@ -187,6 +180,7 @@ class CatBoost(Family):
         """Refuse columns that a model computes from levels and targets."""
         names = self.estimator.feature_names_
         if features.get("ctrs"):
+            # columns of categories are counted for themselves in one place, among all in another
             flat = {
                 one["feature_index"]: one["flat_feature_index"]
                 for one in features["categorical_features"]
@@ -251,6 +245,7 @@ def saved_catboost(estimator):
 def _names_of(estimator):
     """Names of the columns of a frame that a CatBoost model was fitted on; None: of an array."""
     names = list(estimator.feature_names_)
+    # it gives columns of arrays these names
     if names == [str(j) for j in range(len(names))]:
         return None
     return np.array(names, dtype=object)
@@ -311,17 +306,10 @@ class _Splits:
         # for infinity
         self.missing_left.append(not (one["has_nans"] and one["nan_value_treatment"] == "AsTrue"))
 
-    def feature_of(self, split):
-        return np.array([*self.feature, -1], dtype=np.int64)[split]
-
-    def border_of(self, split):
-        return np.array([*self.border, 0.0])[split]
-
-    def code_of(self, split):
-        return np.array([*self.code, -1], dtype=np.int64)[split]
-
-    def missing_left_of(self, split):
-        return np.array([*self.missing_left, False], dtype=bool)[split]
+    def arrays(self, split):
+        """Of the splits of some nodes (-1: a leaf) the columns, borders, codes, and gaps' sides."""
+        arrays = (self.feature, -1), (self.border, 0.0), (self.code, -1), (self.missing_left, False)
+        return [np.array([*told, of_leaf])[split] for told, of_leaf in arrays]
 
     def told(self, split, other):
         """What a split answers once another one failed, and once it passed; -1: either."""

@@ -18,8 +18,8 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.columns import plain_levels
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.family import Family, family_of, unwrap
+from ensemble_simplify.reading.program import mean_of_trees
 from ensemble_simplify.reading.sums import tree_shares
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, sides_of
@@ -102,7 +102,7 @@ class SingleTree(Family):
                 f"{self.name} has {len(classes)} classes_, but its tree_ holds {n_values} values a "
                 "node. Fit it again."
             )
-        return Reading(trees, Vote("mean", 0, 1, n_values), classes, table)
+        return Reading(trees, mean_of_trees(1, n_values), classes, table)
 
     def own_levels(self) -> Table | None:
         return self.read().table if is_categorical(self.estimator).any() else None
@@ -152,7 +152,7 @@ class RandomForest(OfMembers):
                 f"{self.name} holds trees that do not share its classes_. Fit the ensemble instead "
                 "of assembling it from fitted parts."
             )
-        return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
+        return Reading(trees, mean_of_trees(len(trees), n_scores, divisor=len(trees)), classes)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         kept = np.flatnonzero(weights)

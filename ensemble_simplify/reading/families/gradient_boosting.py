@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.families.boosters import stages_of
 from ensemble_simplify.reading.families.forests import (
     OfMembers,
@@ -19,8 +18,9 @@ from ensemble_simplify.reading.families.forests import (
     unknown_fields,
 )
 from ensemble_simplify.reading.family import Family
+from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, sides_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, spread
 
 # Of HistGradientBoosting: what is read, and what does not say where rows go.
 HIST_FIELDS = frozenset(
@@ -74,17 +74,14 @@ class GradientBoosting(OfMembers):
             trees.append(tree)
         row = np.zeros((1, width), dtype=np.float32)
         classes = getattr(estimator, "classes_", None)
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=estimator._raw_predict_init(row)[0],
-            tie_upper=n_scores == 1,
-            link=None if classes is None else link_of(n_scores),
+        link = None
+        if classes is not None:
             # the loss that it was fitted with, whatever its parameter says now
-            slope=2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0,
-        )
+            slope = 2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0
+            link = Link(link_of(n_scores), slope)
+        choice = Above(inclusive=True) if n_scores == 1 else None
+        init = estimator._raw_predict_init(row)[0]
+        vote = boosted(len(trees), n_scores, init=init, link=link, choice=choice)
         return Reading(trees, vote, classes)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
@@ -128,6 +125,7 @@ class HistGradientBoosting(Family):
         unknown = ValueError(
             not_known(f"{self.name} keeps its trees in a layout that is not known")
         )
+        # private names, which a version of scikit-learn may change
         try:
             stages = estimator._predictors
             init = np.array(estimator._baseline_prediction, dtype=np.float64).ravel()
@@ -148,15 +146,10 @@ class HistGradientBoosting(Family):
                 "or none. Fit it again."
             )
         codes, table = codes_and_table(estimator, seen, categories)
-        trees = Trees(estimator)
-        for stage in stages:
-            for score, predictor in enumerate(stage):
-                tree, sets = self._tree(predictor, codes)
-                tree.value = spread(tree.value, [score], n_scores)
-                tree.columns = seen
-                trees.add(tree, sets)
-        link = None if classes is None else link_of(n_scores)
-        vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
+        pairs = [self._tree(predictor, codes, seen) for stage in stages for predictor in stage]
+        trees, _ = self.with_sets(pairs, np.arange(len(pairs)) % n_scores, n_scores)
+        link = None if classes is None else Link(link_of(n_scores))
+        vote = boosted(len(trees), n_scores, init=init, link=link)
         return Reading(trees, vote, classes, table)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
@@ -192,7 +185,7 @@ class HistGradientBoosting(Family):
             raise KeyError(f"{len(found)} columns of categories")
         return seen.astype(np.intp), found
 
-    def _tree(self, predictor, codes):
+    def _tree(self, predictor, codes, seen):
         """One tree, and the tests of its splits of categories."""
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
@@ -204,6 +197,7 @@ class HistGradientBoosting(Family):
             threshold=nodes["num_threshold"].astype(np.float64),
             value=nodes["value"].astype(np.float64)[:, None],
             n_features=self.n_features,
+            columns=seen,
             dtype="float64",
             missing_left=nodes["missing_go_to_left"].astype(bool),
         )

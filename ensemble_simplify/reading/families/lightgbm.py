@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.families.forests import bits_of
 from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, set_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, set_of
 
 # LightGBM takes numbers up to this for zero.
 _ZERO = float(np.float32(1e-35))
@@ -80,39 +80,31 @@ class LightGBM(Boosted):
         estimator = self.estimator
         text = estimator.booster_.model_to_string()
         self._check(text)
-        head, *saved = text.partition("end of trees")[0].split("\nTree=")
+        head, saved, _ = _parts(estimator.booster_)
         classes = getattr(estimator, "classes_", None)
         objective = re.search(r"^objective=(.*)$", head, re.M)
         objective = objective[1].split() if objective else ["none"]
         n_scores = int(re.search(r"^num_tree_per_iteration=(\d+)$", head, re.M)[1])
         link, slope = self._link(objective, classes, n_scores)
-        width = self.n_features
-        categorical = np.zeros(width, dtype=bool)
+        scores = np.arange(len(saved)) % n_scores
+        trees, categorical = self.with_sets(map(self._tree, saved), scores, n_scores)
+        # a column of categories that no tree asks for stands among the parameters alone
         named = re.search(r"^\[categorical_feature: ([\d,]*)\]$", text, re.M)
         if named and named[1]:
             columns = np.array(named[1].split(","), dtype=np.intp)
-            categorical[columns[columns < width]] = True
-        trees = Trees(estimator)
-        for index, part in enumerate(saved):
-            tree, sets = self._tree(part)
-            tree.value = spread(tree.value, [index % n_scores], n_scores)
-            trees.add(tree, sets)
-            categorical[tree.feature[list(sets)]] = True
+            categorical[columns[columns < self.n_features]] = True
         if not trees or len(trees) % n_scores:
             raise ValueError(
                 f"{self.name} holds {len(trees)} trees for {n_scores} scores. Fit it again."
             )
+        # of random forests (boosting_type="rf")
         averaged = re.search(r"^average_output\s*$", head, re.M)
-        vote = Vote(
-            "additive",
-            0,
+        vote = boosted(
             len(trees),
             n_scores,
             init=np.zeros(n_scores),
-            link=link,
-            slope=slope,
-            by_probability=link is not None,
             divisor=len(trees) // n_scores if averaged else 1,
+            link=None if link is None else Link(link, slope, by_library=True),
         )
         return Reading(trees, vote, classes, self._table(categorical))
 
@@ -140,12 +132,14 @@ class LightGBM(Boosted):
             _Booster=booster,
             n_estimators=booster.current_iteration(),
             _best_iteration=-1,
+            # they tell of the training of all trees
             _best_score={},
             _evals_result={},
         )
 
     def _table(self, categorical):
         """The table of a model that was fitted on a frame with categories; see `Reading`."""
+        # the levels of all columns of pandas' categories, in their order, but not which they are
         saved = getattr(self.estimator.booster_, "pandas_categorical", None) or []
         if not saved:
             return Table.of_codes(categorical, getattr(self.estimator, "feature_names_in_", None))
@@ -198,11 +192,8 @@ class LightGBM(Boosted):
                     "of leaves."
                 )
             return None, slope
-        link = {
-            "binary": "sigmoid",
-            "cross_entropy": "sigmoid",
-            "multiclass": "softmax",
-        }.get(kind)
+        links = {"binary": "sigmoid", "cross_entropy": "sigmoid", "multiclass": "softmax"}
+        link = links.get(kind)
         if not goes_with(link, n_scores, len(classes)):
             kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
             raise ValueError(
@@ -242,9 +233,12 @@ class LightGBM(Boosted):
             np.concatenate([np.where(side < 0, n_inner - 1 - side, side), blank])
             for side in children
         )
+        # bit 0: a set of codes; bit 1: missing values go left; bits 2 and 3: what is missing, which
+        # is nothing (0), zero (1, refused before) or NaN (2)
         is_categorical, lost_left, missing_type = (kind & 1) == 1, (kind & 2) == 2, kind >> 2 & 3
         # where missing values have no side of their own, they count as zero
         lost_left = np.where(missing_type == 2, lost_left, threshold >= 0) & ~is_categorical
+        # all numbers near zero are compared as zero: thresholds between them move to either end
         near_zero = np.where(
             (threshold >= -_ZERO) & (threshold < 0), np.nextafter(-_ZERO, -1.0), threshold
         )

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
+from ensemble_simplify.reading.decision import samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, scaled_members
 from ensemble_simplify.reading.family import family_of, kept_table
+from ensemble_simplify.reading.program import adaboost, mean_of_members, mean_of_trees, voting
 from ensemble_simplify.reading.trees import Reading, name_of, spread
 
 
@@ -42,7 +43,7 @@ class Bagging(OfMembers):
             self._check_averaged(member, reading)
             if classes is not None:
                 index = _index_of(reading.classes, np.arange(n_scores), self)
-                reading.vote = replace(reading.vote, columns=index, cut=None)
+                reading.vote = replace(reading.vote, columns=index).chosen_by(None)
             for tree in reading.trees:
                 tree.columns = subset if tree.columns is None else subset[tree.columns]
             if reading.filled is not None:
@@ -53,8 +54,9 @@ class Bagging(OfMembers):
             if classes is not None:
                 for tree, vote in zip(trees, votes, strict=True):
                     tree.value = spread(tree.value, vote.columns, n_scores)
-            votes = []
-        vote = Vote("mean", 0, len(trees), n_scores, tuple(votes), scale=len(members))
+            vote = mean_of_trees(len(trees), n_scores, divisor=len(members))
+        else:
+            vote = mean_of_members(votes, n_scores)
         # a bagging of this package's own was fitted on the codes of a table
         table = kept_table(self.estimator)
         if table is not None and not table.coded.any():
@@ -153,13 +155,13 @@ class AdaBoost(OfMembers):
             reading.vote = replace(reading.vote, columns=index)
         trees, votes, _ = self.joined(readings)
         n_classes = len(classes)
-        vote = Vote("samme", 0, len(trees), n_classes, scale=scale, link=link_of(n_classes - 1))
         if not all(member.is_one_tree for member in votes):
-            return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
+            vote = adaboost(n_classes, scale, members=votes, weights=weights)
+            return Reading(trees, vote, classes)
         for tree, member, weight in zip(trees, votes, weights, strict=True):
             label = member.columns[tree.value.argmax(axis=1)]
             tree.value = samme_votes(label, weight, n_classes)
-        return Reading(trees, vote, classes)
+        return Reading(trees, adaboost(n_classes, scale, n_trees=len(trees)), classes)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         kept, estimator = np.flatnonzero(weights), self.estimator
@@ -183,7 +185,7 @@ class Voting(OfMembers):
         readings = []
         for member in self.members:
             reading = family_of(member).read(rows, within=self.n_features)
-            if soft and (reading.vote.is_boosted or reading.vote.rule == "hard"):
+            if soft and (reading.vote.is_boosted or reading.vote.counts_labels):
                 raise TypeError(
                     f"{self.name}(voting='soft') over {name_of(member)} is not supported: its "
                     "probabilities are no sums of leaf values. Use voting='hard'."
@@ -197,8 +199,10 @@ class Voting(OfMembers):
                 index = np.arange(len(classes))
             else:
                 index = _index_of(reading.classes, np.arange(len(classes)), self)
-            cut = None if soft else reading.vote.cut
-            reading.vote = replace(reading.vote, columns=index, cut=cut)
+            reading.vote = replace(reading.vote, columns=index)
+            if soft:
+                # its label is not asked
+                reading.vote = reading.vote.chosen_by(None)
             readings.append(reading)
         trees, votes, filled = self.joined(readings)
         if soft and any(len(vote.columns) != len(classes) for vote in votes):
@@ -211,8 +215,7 @@ class Voting(OfMembers):
                 f"{self.name} has {len(weights)} weights for {len(votes)} fitted estimators. Fit "
                 "it again."
             )
-        rule = "soft" if soft else "hard"
-        vote = Vote(rule, 0, len(trees), len(classes), tuple(votes), weights)
+        vote = voting(votes, len(classes), soft=soft, weights=weights)
         return Reading(trees, vote, classes, filled=filled)
 
     def _weights(self):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.treelite import ExchangeModel, largest_left
+from ensemble_simplify.reading.program import Above, Link, boosted
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of
 
@@ -218,9 +218,10 @@ class OnnxModel(ExchangeModel):
             raise self._refused(
                 f"no tree has a weight for class {(~filled).argmax()} in all leaves"
             )
-        vote = replace(vote, stop=len(trees))
+        numbers = replace(vote.numbers, stop=len(trees))
         if regression and self._attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
-            vote = replace(vote, divisor=len(trees))
+            numbers = replace(numbers, divisor=len(trees))
+        vote = replace(vote, numbers=numbers)
         classes = None if regression else self.classes_
         return Reading(trees, vote, classes, Table.of_codes(categorical))
 
@@ -234,7 +235,7 @@ class OnnxModel(ExchangeModel):
         if attributes.get("n_targets", 1) != 1 or self._dtype != "float32":
             raise self._refused("regression of several targets, or in float64, is not read")
         offset = base if len(base) == 1 else None
-        vote = Vote("additive", 0, 0, 1, init=np.zeros(1), dtype=self._dtype, offset=offset)
+        vote = boosted(0, 1, init=np.zeros(1), dtype=self._dtype, offset=offset)
         return vote, np.zeros(1, dtype=np.intp)
 
     def _vote_of_classifier(self, ids, weights, base):
@@ -242,13 +243,13 @@ class OnnxModel(ExchangeModel):
         n_classes = len(self.classes_)
         if ids.size and not 0 <= ids.min() <= ids.max() < n_classes:
             raise self._refused("it has weights for a class that it does not name")
-        common: dict[str, Any] = dict(rule="additive", start=0, stop=0, dtype=self._dtype)
-        common["link"] = self._link()
+        link = self._link()
+        common: dict[str, Any] = dict(dtype=self._dtype, link=None if link is None else Link(link))
         if n_classes > 2:
             if len(base) not in (0, n_classes):
                 raise self._refused(f"it has {len(base)} base values for {n_classes} classes")
             offset = base if len(base) else None
-            vote = Vote(**common, n_scores=n_classes, init=np.zeros(n_classes), offset=offset)
+            vote = boosted(0, n_classes, init=np.zeros(n_classes), offset=offset, **common)
             return vote, np.arange(n_classes)
         # With two classes, onnxruntime looks at one score, and from where it decides depends on
         # whether there are others, and on the signs of all weights.
@@ -264,7 +265,7 @@ class OnnxModel(ExchangeModel):
                 "it has two classes and weights for both; the result of onnxruntime does not "
                 "depend on the first. Convert it with weights for one class"
             )
-        vote = Vote(**common, n_scores=1, init=np.zeros(1), offset=offset, above=above)
+        vote = boosted(0, 1, init=np.zeros(1), offset=offset, choice=Above(above), **common)
         return vote, columns
 
     def _link(self):

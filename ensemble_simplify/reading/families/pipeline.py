@@ -61,7 +61,7 @@ class Calibrated(Threshold):
         if reading is not None:
             return reading
         trees, votes, filled = self.joined(readings)
-        vote = cut_offs.folds_vote(readings, votes, len(trees))
+        vote = cut_offs.folds_vote(readings, votes)
         return Reading(trees, vote, self.estimator.classes_, filled=filled)
 
 
@@ -72,9 +72,12 @@ class Steps(Family):
     title = "a Pipeline of scalers, encoders and imputers that ends in one of these"
     names_classes = True
 
+    _made: Transformers | None = None
+
     @property
     def n_features(self) -> int:
-        return self.transformers().n_features
+        # a width is the same for rows of all dtypes
+        return (self._made or self.transformers()).n_features
 
     @property
     def last(self) -> Any:
@@ -96,7 +99,8 @@ class Steps(Family):
             family = family_of(family.last)
         check_is_fitted(family.estimator)
         names = getattr(self.estimator, "feature_names_in_", None)
-        return Transformers(steps, family.estimator.n_features_in_, names, rows)
+        self._made = Transformers(steps, family.estimator.n_features_in_, names, rows)
+        return self._made
 
     def end(self) -> Family:
         """The family of what stands at the end, also of pipelines in it."""

@@ -7,14 +7,15 @@ at the end, and what decides between classes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.grid import float32_below
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.family import PACKAGE, Family
+from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
 
@@ -59,6 +60,11 @@ class ExchangeModel:
     """What `OnnxModel` and `TreeliteModel` share: they are fitted, and keep no parameters."""
 
     n_features_in_: int
+    # what the runtime of the format answers
+    _predicted: Callable
+    _probabilities: Callable
+    # its trees, as a `Reading`
+    _read: Callable
 
     def __sklearn_is_fitted__(self):
         return True
@@ -92,12 +98,6 @@ class ExchangeModel:
             In the order of ``classes_``.
         """
         return self._probabilities(X)
-
-    def _predicted(self, X):
-        raise NotImplementedError
-
-    def _probabilities(self, X):
-        raise NotImplementedError
 
     def _rows(self, X, dtype):
         X = np.ascontiguousarray(np.asarray(X, dtype=np.float64).astype(dtype))
@@ -214,21 +214,20 @@ class TreeliteModel(ExchangeModel):
                 tree.value = spread(tree.value, [score], n_scores)
             trees.add(tree, sets)
             categorical[tree.feature[list(sets)]] = True
+        # the mean over trees, or over iterations of one tree for each class
         divisor = 1
         if header.get_field("average_tree_output")[0]:
             vectors = np.array(header.get_field("class_id"))[0] < 0
             divisor = len(trees) if vectors else len(trees) // n_scores
-        vote = Vote(
-            "additive",
-            0,
+        slope = float(header.get_field("sigmoid_alpha")[0])
+        vote = boosted(
             len(trees),
             n_scores,
             init=np.zeros(n_scores),
             dtype=dtype,
             divisor=divisor,
             offset=base if base.any() else None,
-            link=link if link in ("sigmoid", "softmax") else None,
-            slope=float(header.get_field("sigmoid_alpha")[0]),
+            link=Link(link, slope) if link in ("sigmoid", "softmax") else None,
         )
         return Reading(trees, vote, classes, Table.of_codes(categorical))
 
@@ -236,6 +235,7 @@ class TreeliteModel(ExchangeModel):
         """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
         nodes = self.model.get_tree_accessor(index)
         get = {name: np.array(nodes.get_field(name)) for name in _FIELDS}
+        # nodes are leaves (0), or test a number (1) or a set of codes (2); 2 is <, and 3 is <=
         inner, sign = get["node_type"] == 1, get["cmp"]
         if not np.isin(sign[inner], (2, 3)).all():
             raise self._refused("it has tests other than < and <=")

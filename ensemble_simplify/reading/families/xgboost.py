@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.family import PACKAGE
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, constant_tree, set_of, spread
+from ensemble_simplify.reading.program import Link, boosted
+from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
 _LINKS = {
@@ -137,19 +137,17 @@ class XGBoost(Boosted):
         link, n_scores, by_probability = self._link(learner, classes)
         model, keeper = _trees_in(learner)
         shares = keeper.get("weight_drop")
-        width = self.n_features
-        categorical = np.zeros(width, dtype=bool)
-        kinds = learner.get("feature_types") or []
-        categorical[[j for j, kind in enumerate(kinds[:width]) if kind == "c"]] = True
-        trees = Trees(estimator)
-        for saved, score in zip(model["trees"], model["tree_info"], strict=True):
-            tree, sets = self._tree(saved)
-            tree.value = spread(tree.value, [score], n_scores)
-            trees.add(tree, sets)
-            categorical[tree.feature[list(sets)]] = True
+        trees, categorical = self.with_sets(
+            map(self._tree, model["trees"]), model["tree_info"], n_scores
+        )
+        # a column of categories that no tree asks for is told by its type, where that was kept
+        kinds = (learner.get("feature_types") or [])[: self.n_features]
+        categorical[[j for j, kind in enumerate(kinds) if kind == "c"]] = True
+        # newer versions keep a base score for each score, older ones a number for all of them
         base = json.loads(learner["learner_model_param"]["base_score"])
         base = np.atleast_1d(np.array(base, dtype=np.float32))
         init = np.resize(base, n_scores).astype(np.float32)
+        # it is kept as a probability, where a sigmoid makes one of the sum
         if n_scores == 1 and link == "sigmoid":
             init = _logit32(init)
         if not trees and estimator.booster == "dart":
@@ -159,26 +157,20 @@ class XGBoost(Boosted):
             )
         if not trees:
             # n_estimators=0: XGBoost answers the base score everywhere
-            init = _margins(booster, np.zeros((1, width), dtype=np.float32), (0, 0)).ravel()
+            row = np.zeros((1, self.n_features), dtype=np.float32)
+            init = _margins(booster, row, (0, 0)).ravel()
             trees.add(constant_tree(estimator, np.zeros(n_scores)), {})
         elif shares is not None:
+            # dropout left each tree a share, by which XGBoost multiplies leaves as it predicts
             init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, self.name)
         elif n_scores == 1:
+            # what was saved of the base score can be off in its last bit
             n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
             init = _base_margin(booster, trees, init[0], n_first, self.name)
         init = init.astype(np.float64)
-        vote = Vote(
-            "additive",
-            0,
-            len(trees),
-            n_scores,
-            init=init,
-            link=link,
-            by_probability=by_probability,
-            dtype="float32",
-        )
-        table = self._table(learner, model, categorical)
-        return Reading(trees, vote, classes, table)
+        link = None if link is None else Link(link, by_library=by_probability)
+        vote = boosted(len(trees), n_scores, init=init, dtype="float32", link=link)
+        return Reading(trees, vote, classes, self._table(learner, model, categorical))
 
     def _saved(self):
         """The booster of the iterations that predict, and what XGBoost saves of it."""
@@ -213,6 +205,7 @@ class XGBoost(Boosted):
             keeper["weight_drop"] = [
                 1.0 if t is None else _short(np.float32(weights[t] * shares[t])) for t in order
             ]
+        # one tree for each score in an iteration, also where random forests had several
         model["trees"] = written
         model["tree_info"] = list(range(n_scores)) * (len(order) // n_scores)
         model["iteration_indptr"] = list(range(0, len(order) + 1, n_scores))
@@ -241,10 +234,9 @@ class XGBoost(Boosted):
         else:
             n_scores = max(1, int(model["num_class"]))
             link, by_probability = _LINKS.get(objective, (None, False))
-            # the wrapper takes what these answer for probabilities
-            raw = objective in ("binary:logitraw", "binary:hinge") and hasattr(
-                self.estimator, "objective"
-            )
+            # the wrapper, which has an objective, takes what these answer for probabilities
+            raw = objective in ("binary:logitraw", "binary:hinge")
+            raw &= hasattr(self.estimator, "objective")
             if raw or not goes_with(link, n_scores, len(classes)):
                 raise ValueError(
                     f"{self.name} has {len(classes)} classes and objective={objective!r}, "

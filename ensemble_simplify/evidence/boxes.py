@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.evidence._partition import Partition
-from ensemble_simplify.grid import Axes, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import Axes, JointSearch, Stopped, children, last_double, sized_nodes
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -54,12 +53,12 @@ class Boxes:
     mix: list
 
     @property
-    def n_boxes(self):
+    def n_boxes(self) -> int:
         """Number of boxes that count."""
         return int(((self.column < 0) & (self.answer > -2)).sum())
 
 
-def partition(claim, max_boxes=2**62, alike=False):
+def partition(claim, max_boxes=2**62, alike=False) -> Boxes:
     """The `Boxes` that prove a claim; `NoEvidence` where they are too many, or not in reach.
 
     `alike` says that both uses make the same of what their trees say, tree by tree.
@@ -95,15 +94,15 @@ class _Cutter:
         self.sums, self.twins = forms.sums(trees), None
         if claim.is_of_one_model:
             flags = np.array(forms.flags, dtype=np.uint8).reshape(-1, 2)
-            columns = [np.ascontiguousarray(own) for own in flags.T]
+            columns = [np.ascontiguousarray(flag) for flag in flags.T]
             self.twins = trees.twin, trees.apart, *columns
-        self.search = Partition(axes.shape, trees.nodes, trees.offsets)
+        self.search = JointSearch(axes.shape, trees.nodes, trees.offsets)
         self.outside = None if claim.inside is None else claim.inside.outside(axes)
 
     def cut(self, lo, hi):
         """Axis and cut of every halving, in pre-order, and the bounds of the boxes."""
         claim, forms, search = self.claim, self.forms, self.search
-        found = search.grow(
+        cover = search.cover(
             self.sums,
             forms.start,
             forms.first,
@@ -132,7 +131,7 @@ class _Cutter:
                 "There is no evidence to save: in some cell, sums are tied up to rounding, and the "
                 "trees as they are written to the file do not show the claim there."
             )
-        return found
+        return cover
 
     def by_steps(self, lo, hi):
         """The same where one feature rises: from each of its cells to the next one alone."""
@@ -183,7 +182,7 @@ def _leaf(answer):
 
 
 def _joined(parts):
-    return tuple(np.concatenate(own) for own in zip(*parts, strict=True))
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
 def _cells_of(claim, axes):
@@ -204,13 +203,13 @@ def _moved_axes(claim, axes):
     """The axes (modulo 64, as bits) of coordinates that one use has and the other has not."""
     columns = [use.columns for use in claim.uses]
     bits = []
-    for own, other in zip(columns, columns[::-1], strict=True):
-        moved = np.flatnonzero(np.isin(axes.features, own[own != other]))
+    for here, there in zip(columns, columns[::-1], strict=True):
+        moved = np.flatnonzero(np.isin(axes.features, here[here != there]))
         bits.append(sum(1 << a for a in {int(a) % 64 for a in moved}))
     return bits
 
 
-def is_refuted(claim, point):
+def is_refuted(claim, point) -> bool:
     """Whether a claim does not hold at a point of its space."""
     forms = _forms(claim, claim.over_space)
     return forms.judge(point[None])[0] == _WRONG
@@ -236,7 +235,11 @@ def _boxes(claim, axes, axis, cut, bound, mix):
 
 
 class _Shared:
-    """The trees of one or two uses: those of the same splits are one.
+    """The trees of one or two uses: a tree of the first and one of the second, of the same splits,
+    are one.
+
+    No more of them are joined than the checker of evidence pairs, in the same order: bounds on
+    fewer trees are tighter, but no use where it cannot follow them.
 
     Parameters
     ----------
@@ -246,48 +249,51 @@ class _Shared:
     """
 
     def __init__(self, parts, value):
-        self.kinds, first = {}, 0
-        for trees, own in zip(parts, value, strict=True):
+        # of each joined tree its nodes, the rows of the leaves of its members, and their places
+        self.joined, first = [], 0
+        alone = {}
+        for use, (trees, use_value) in enumerate(zip(parts, value, strict=True)):
             for t in range(len(trees)):
                 nodes = trees[t].copy()
                 leaf = nodes[:, 0] < 0
                 rows = nodes[leaf, 1] + first
                 nodes[leaf, 1] = np.arange(len(rows))
-                _, members, places = self.kinds.setdefault(nodes.tobytes(), (nodes, [], []))
-                members.append(rows)
-                places.append(t)
-            first += len(own)
-        sizes = [len(nodes) for nodes, *_ in self.kinds.values()]
+                twins = alone.setdefault(nodes.tobytes(), [])
+                if use and twins:
+                    _, members, places = twins.pop(0)
+                    members.append(rows)
+                    places.append(t)
+                    continue
+                self.joined.append((nodes, [rows], [t]))
+                if not use:
+                    twins.append(self.joined[-1])
+            first += len(use_value)
+        sizes = [len(nodes) for nodes, *_ in self.joined]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        self.nodes = np.concatenate([nodes for nodes, *_ in self.kinds.values()])
+        self.nodes = np.concatenate([nodes for nodes, *_ in self.joined])
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
-        n_leaves = [len(rows[0]) for _, rows, _ in self.kinds.values()]
+        n_leaves = [len(rows[0]) for _, rows, _ in self.joined]
         self.first = np.concatenate([[0], np.cumsum(n_leaves)[:-1]]).astype(np.intp)
 
-    def sums(self, value):
+    def sums(self, value) -> np.ndarray:
         """What every leaf adds, of shape (n_leaves, n_columns)."""
         return np.ascontiguousarray(
-            np.concatenate(
-                [sum(value[rows] for rows in members) for _, members, _ in self.kinds.values()]
-            )
+            np.concatenate([sum(value[rows] for rows in members) for _, members, _ in self.joined])
         )
 
-    def changed(self, value):
+    def changed(self, value) -> np.ndarray:
         """What every leaf says otherwise in the second use than in the first; 1: not known."""
-        found = []
-        for nodes, members, places in self.kinds.values():
-            n, change = len(members), np.zeros((nodes[:, 0] < 0).sum())
-            half = n // 2
-            if n % 2 or sorted(places[:half]) != places[:half] or places[:half] != places[half:]:
-                found.append(np.ones_like(change))
-                continue
-            for one, two in zip(members[:half], members[half:], strict=True):
-                change += np.abs(value[one] - value[two]).sum(axis=1)
-            found.append(change)
-        return np.concatenate(found)
+        changes = []
+        for nodes, members, places in self.joined:
+            # the same numbers are rounded alike only if they are added in the same order
+            change = np.ones((nodes[:, 0] < 0).sum())
+            if len(places) == 2 and places[0] == places[1]:
+                change = np.abs(value[members[0]] - value[members[1]]).sum(axis=1)
+            changes.append(change)
+        return np.concatenate(changes)
 
-    def most(self, value):
+    def most(self, value) -> np.ndarray:
         """The largest sum over all trees of each column."""
         return np.maximum.reduceat(self.sums(value), self.first).sum(axis=0)
 
@@ -300,12 +306,12 @@ class _Twins:
 
     def __init__(self, parts, value, moved):
         nodes, first, self.rows = [], 0, []
-        for trees, own in zip(parts, value, strict=True):
-            part = trees.nodes.copy()
-            leaf = part[:, 0] < 0
-            self.rows.append(part[leaf, 1] + first)
-            first += len(own)
-            nodes.append(part)
+        for trees, use_value in zip(parts, value, strict=True):
+            use_nodes = trees.nodes.copy()
+            leaf = use_nodes[:, 0] < 0
+            self.rows.append(use_nodes[leaf, 1] + first)
+            first += len(use_value)
+            nodes.append(use_nodes)
         self.nodes, self.rows = np.concatenate(nodes), np.concatenate(self.rows)
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
@@ -315,7 +321,7 @@ class _Twins:
         self.twin = np.roll(np.arange(2 * n, dtype=np.int32), n)
         self.apart = np.repeat(np.array(moved, dtype=np.uint64), n)
 
-    def sums(self, value):
+    def sums(self, value) -> np.ndarray:
         """What every leaf adds, of shape (n_leaves, n_columns)."""
         return np.ascontiguousarray(value[self.rows])
 
@@ -353,9 +359,9 @@ class _Forms:
 
     def _alone(self, use, leaves):
         """What one use's leaves add, beside nothing of the others."""
-        found = [np.zeros(len(own)) for own in self.value]
-        found[use] = leaves
-        return found
+        added = [np.zeros(len(value)) for value in self.value]
+        added[use] = leaves
+        return added
 
     def _leads(self, use, forest):
         """The leads of every class over every other one, and a table of their forms.
@@ -374,31 +380,32 @@ class _Forms:
                     table[a, k] = self._add(*leads[a, k])
         return leads, table
 
-    def mixed(self, trees):
+    def mixed(self, trees) -> None:
         """Add what weighs both uses at once, once it is known which trees they share."""
         self.joint = np.full((*self.wrong.shape, 0), -1, dtype=np.int32)
 
-    def same(self, trees):
+    def same(self, trees) -> None:
         """Add that both uses answer alike where no tree says anything else in the one."""
+        # in what leaves say, not in sums: these can be rounded apart where the others are the same
         value = np.concatenate([forest.value for forest in self.forests])
         self.change = trees.changed(value)
         self.starts.append(-_NOTHING)
         same = np.full((*self.wrong.shape, 1), len(self.starts) - 1, dtype=np.int32)
         self.joint = np.concatenate([self.joint, same], axis=2)
 
-    def sums(self, trees):
+    def sums(self, trees) -> np.ndarray:
         """What the leaves of shared trees add to each form."""
         if not self.columns:
             # a form that says nothing, so that there is one
-            self._add([np.zeros(len(own)) for own in self.value], 0.0, 0.0)
-        found = trees.sums(np.column_stack(self.columns))
-        return found if self.change is None else np.column_stack([found, self.change])
+            self._add([np.zeros(len(value)) for value in self.value], 0.0, 0.0)
+        sums = trees.sums(np.column_stack(self.columns))
+        return sums if self.change is None else np.column_stack([sums, self.change])
 
     @property
     def start(self):
         return np.array(self.starts)
 
-    def bounds(self, bound):
+    def bounds(self, bound) -> np.ndarray:
         """Bounds as they are told: leads in what the models themselves compare, nan: none."""
         unit = min(_unit(forest.vote) for forest in self.forests)
         # of exact sums, what is no lead falls short by a step
@@ -417,9 +424,9 @@ class _OneClass(_Forms):
         self.wrong = np.ones((len(self.first), 1), dtype=np.uint8)
         self.wrong[claim.data["class"]] = 0
 
-    def judge(self, points):
-        found = self.forests[0].predict_index(points)
-        return np.where(self.wrong[found, 0], _WRONG, found)
+    def judge(self, points) -> np.ndarray:
+        answer = self.forests[0].predict_index(points)
+        return np.where(self.wrong[answer, 0], _WRONG, answer)
 
 
 class _TwoClasses(_Forms):
@@ -427,11 +434,11 @@ class _TwoClasses(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        self.own = [forest.sums for forest in forests]
+        self.use_sums = [forest.sums for forest in forests]
         self.value = [_value_of(forest) for forest in forests]
         self.labels = [[_key(label) for label in forest.classes] for forest in forests]
-        found = [self._leads(use, forest) for use, forest in enumerate(forests)]
-        (self.lead, (self.first, self.second)) = zip(*found, strict=True)
+        leads = [self._leads(use, forest) for use, forest in enumerate(forests)]
+        (self.lead, (self.first, self.second)) = zip(*leads, strict=True)
         if claim.kind == "rises":
             rank = np.array(claim.data["order"])
             self.wrong = (rank[:, None] > rank).astype(np.uint8)
@@ -439,9 +446,9 @@ class _TwoClasses(_Forms):
             wrong = [[a != b for b in self.labels[1]] for a in self.labels[0]]
             self.wrong = np.array(wrong, dtype=np.uint8)
 
-    def mixed(self, trees):
+    def mixed(self, trees) -> None:
         one, two = self.labels
-        if any(own is None for own in self.own):
+        if any(sums is None for sums in self.use_sums):
             super().mixed(trees)
             return
         pairs = []
@@ -453,14 +460,15 @@ class _TwoClasses(_Forms):
             self._changes(trees, pairs)
             return
         factors = _MIXTURES if max(self.wrong.shape) <= _MANY_CLASSES else _MIXTURES[:1]
+        # one tree alone is decided in a few halvings: weights would only make them longer
         if pairs and min(forest.n_trees for forest in self.forests) > 1:
             self.mix = [float(m) for m in factors * _best_mixture(trees, *pairs[0][2:])]
         self.joint = np.full((*self.wrong.shape, len(self.mix)), -1, dtype=np.int32)
-        exact = all(own.is_exact for own in self.own)
+        exact = all(sums.is_exact for sums in self.use_sums)
         for i, m in enumerate(self.mix):
             for a, b, one, two in pairs:
                 leaves = [m * x + y for x, y in zip(one[0], two[0], strict=True)]
-                size = m * self.own[0].magnitude + self.own[1].magnitude
+                size = m * self.use_sums[0].magnitude + self.use_sums[1].magnitude
                 error = 0.0 if exact else _error(trees, size)
                 least = m * one[2] + two[2] - error
                 self.joint[a, b, i] = self._add(leaves, m * one[1] + two[1], least)
@@ -471,13 +479,13 @@ class _TwoClasses(_Forms):
         self.mix = [1.0]
         for a, b, one, two in pairs:
             leaves = [x + y for x, y in zip(one[0], two[0], strict=True)]
-            error = _error(trees, 2.0 * self.own[0].magnitude)
+            error = _error(trees, 2.0 * self.use_sums[0].magnitude)
             self.joint[a, b] = (
                 self._add(leaves, 0.0, one[2] + two[2] - error, (1, 0)),
                 self._add(leaves, 0.0, _NOTHING, (1, 1)),
             )
 
-    def judge(self, points):
+    def judge(self, points) -> np.ndarray:
         first, second = (forest.predict_index(points) for forest in self.forests)
         return np.where(self.wrong[first, second], _WRONG, first)
 
@@ -489,21 +497,21 @@ class _Numbers(_Forms):
 
     def __init__(self, claim, forests):
         super().__init__(claim, forests)
-        own = [_number_sums(forest) for forest in forests]
-        if len({kind for kind, _ in own}) > 1:
+        kinds, self.use_sums = zip(*map(_number_sums, forests), strict=True)
+        if len(set(kinds)) > 1:
             raise NoEvidence(
                 "There is no evidence to save: the numbers of one model are sums over its trees, "
                 "those of the other are a sigmoid of such sums. Both must be of one kind."
             )
-        self.is_odds, self.own = own[0][0], [sums for _, sums in own]
-        self.value = [sums.value for sums in self.own]
+        self.is_odds = kinds[0]
+        self.value = [sums.value for sums in self.use_sums]
         self.second = np.full((1, 0), -1, dtype=np.int32)
         self.pending = []
 
-    def mixed(self, trees):
+    def mixed(self, trees) -> None:
         data, kind = self.claim.data, self.claim.kind
-        size = sum(own.magnitude for own in self.own)
-        error = _error(trees, size) + sum(own.rounding for own in self.own)
+        size = sum(sums.magnitude for sums in self.use_sums)
+        error = _error(trees, size) + sum(sums.rounding for sums in self.use_sums)
         if self.is_odds:
             # what sigmoids round
             single = any(forest.vote.dtype == "float32" for forest in self.forests)
@@ -518,28 +526,29 @@ class _Numbers(_Forms):
         elif kind == "rises":
             column = 0 if self.is_odds else data["column"]
             pair = [1.0, -1.0], [column, column]
-            own = [self._form(*pair, 0.0, error, (1, 0)), self._form(*pair, _NOTHING, 0.0, (1, 1))]
-            table.append(own)
+            table.append(
+                [self._form(*pair, 0.0, error, (1, 0)), self._form(*pair, _NOTHING, 0.0, (1, 1))]
+            )
         else:
             for columns in self._columns():
                 for sign in (1.0, -1.0):
                     table.append(self._apart(sign, columns, data, error))
         width = max(map(len, table), default=1)
         self.first = np.full((len(table), width), -1, dtype=np.int32)
-        for row, own in zip(self.first, table, strict=True):
-            row[: len(own)] = own
+        for row, forms in zip(self.first, table, strict=True):
+            row[: len(forms)] = forms
         self.wrong = np.ones((len(table), 1), dtype=np.uint8)
         super().mixed(trees)
 
     def _form(self, factors, columns, end, error, flags=(0, 0)):
         """The sum of some columns times factors, which is above an end at most by an error."""
         leaves, start = [], 0.0
-        for own, factor, k in zip(self.own, factors, columns, strict=True):
+        for sums, factor, k in zip(self.use_sums, factors, columns, strict=True):
             if k is None:
-                leaves.append(np.zeros(len(own.value)))
+                leaves.append(np.zeros(len(sums.value)))
             else:
-                leaves.append(factor * own.value[:, k])
-                start += factor * own.start[k]
+                leaves.append(factor * sums.value[:, k])
+                start += factor * sums.start[k]
         return self._add(leaves, start, end - error, flags)
 
     def _apart(self, sign, columns, data, error):
@@ -547,26 +556,26 @@ class _Numbers(_Forms):
         atol, rtol = data["atol"], data["rtol"]
         if self.is_odds:
             # a sigmoid rises by no more than a quarter of what it is given
-            found = [self._form([sign, -sign], columns, 4.0 * atol, error, (1, 0))]
+            forms = [self._form([sign, -sign], columns, 4.0 * atol, error, (1, 0))]
             if 0.0 < atol < 1.0:
                 first, second = (columns[0], None), (None, columns[1])
                 if sign < 0:
                     first, second = second, first
                 # the larger one is above the tolerance, the smaller one below one minus it
                 end = _logit(1.0 - atol)
-                found += [
+                forms += [
                     self._form([1.0, 1.0], first, -end, error),
                     self._form([-1.0, -1.0], second, -end, error),
                 ]
-            return found
+            return forms
         if not rtol:
             self.tolerance = atol
         signs = (1.0, -1.0) if rtol else (1.0,)
         return [
             self._form(
-                [sign, -sign - own * rtol], columns, atol, (1.0 + rtol) * error, (not rtol, 0)
+                [sign, -sign - side * rtol], columns, atol, (1.0 + rtol) * error, (not rtol, 0)
             )
-            for own in signs
+            for side in signs
         ]
 
     def _columns(self):
@@ -575,34 +584,36 @@ class _Numbers(_Forms):
             return [(0, 0)]
         one, two = ([_key(label) for label in forest.classes] for forest in self.forests)
         return [
-            tuple(own.index(label) if label in own else None for own in (one, two))
+            tuple(labels.index(label) if label in labels else None for labels in (one, two))
             for label in dict.fromkeys([*one, *two])
         ]
 
-    def bounds(self, bound):
+    def bounds(self, bound) -> np.ndarray:
         if self.is_odds or self.claim.kind != "within" or self.claim.data["rtol"]:
             return np.full_like(bound, np.nan)
         return bound + self.tolerance
 
-    def judge(self, points):
+    def judge(self, points) -> np.ndarray:
         data = self.claim.data
-        own = [numbers_of(forest, points) for forest in self.forests]
+        answers = [numbers_of(forest, points) for forest in self.forests]
         if self.claim.kind == "in_range":
-            number = own[0][:, data["column"]]
+            number = answers[0][:, data["column"]]
             low, high = (
                 -np.inf if data["low"] is None else data["low"],
                 np.inf if data["high"] is None else data["high"],
             )
             return np.where((low <= number) & (number <= high), -1, _WRONG)
         if self.claim.kind == "rises":
-            first, second = (part[:, data["column"]] for part in own)
+            first, second = (numbers[:, data["column"]] for numbers in answers)
             return np.where(first <= second, -1, _WRONG)
         right = np.ones(len(points), dtype=bool)
-        columns = [(k, k) for k in range(own[0].shape[1])] if self.is_odds else self._columns()
+        columns = self._columns()
+        if self.is_odds:
+            columns = [(k, k) for k in range(answers[0].shape[1])]
         for pair in columns:
             a, b = (
-                np.zeros(len(points)) if k is None else part[:, k]
-                for part, k in zip(own, pair, strict=True)
+                np.zeros(len(points)) if k is None else numbers[:, k]
+                for numbers, k in zip(answers, pair, strict=True)
             )
             right &= np.abs(a - b) <= data["atol"] + data["rtol"] * np.abs(b)
         return np.where(right, -1, _WRONG)
@@ -618,8 +629,6 @@ def _unit(vote):
     """What a lead of sums is multiplied by in the scores of a vote; nan where they have no such."""
     if vote.members or vote.cut is not None or vote.temperature is not None:
         return np.nan
-    if vote.rule in ("mean", "samme"):
-        return 1.0 / vote.scale
     return 1.0 / vote.divisor
 
 
@@ -656,7 +665,7 @@ def _number_sums(forest):
     )
 
 
-def numbers_of(forest, points):
+def numbers_of(forest, points) -> np.ndarray:
     """What a model itself answers: values, or the probabilities of its classes."""
     if forest.classes is None:
         return forest.predict_index(points)[:, None].astype(np.float64)

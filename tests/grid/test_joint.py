@@ -5,11 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from coded_trees import all_cells, leaf_of, random_trees
-from ensemble_simplify.proof._joint import JointSearch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_simplify.grid import limits
+from ensemble_simplify.grid import JointSearch, limits
 
 
 def random_case(seed, n_forms=2):
