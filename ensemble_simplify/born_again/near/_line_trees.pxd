@@ -88,9 +88,9 @@ cdef class LineTrees(LineCounts):
         self, const Subset *part, intp_t place, intp_t n_leaves, const vector[int32_t] &low,
         const vector[int32_t] &high, const vector[int32_t] &cuts, vector[Node] &out,
     ) except -2 nogil
-    cdef int32_t too_few(self, uint64_t code, const vector[int32_t] &box) noexcept nogil
+    cdef int32_t too_few(self, uint64_t code, vector[int32_t] &box) noexcept nogil
     cdef void remember(
-        self, uint64_t code, const vector[int32_t] &box, intp_t n_leaves
+        self, uint64_t code, vector[int32_t] &box, intp_t n_leaves
     ) noexcept nogil
     cdef int fits_below(
         self, const Subset *part, intp_t place, int32_t axis, int32_t cut,

@@ -695,7 +695,7 @@ cdef class LineTrees(LineCounts):
                 result = min(result, outcome)
         return result
 
-    cdef int32_t too_few(self, uint64_t code, const vector[int32_t] &box) noexcept nogil:
+    cdef int32_t too_few(self, uint64_t code, vector[int32_t] &box) noexcept nogil:
         """Leaves into which a region is known not to fit; 0 where nothing is known."""
         cdef intp_t i
         for i in range(<intp_t> self.known[code].size()):
@@ -704,7 +704,7 @@ cdef class LineTrees(LineCounts):
         return 0
 
     cdef void remember(
-        self, uint64_t code, const vector[int32_t] &box, intp_t n_leaves
+        self, uint64_t code, vector[int32_t] &box, intp_t n_leaves
     ) noexcept nogil:
         """Note that a region does not fit into so many leaves, while there is room for that."""
         cdef intp_t i
