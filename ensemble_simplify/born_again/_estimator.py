@@ -20,9 +20,8 @@ from ensemble_simplify.base import (
     class_index,
     fit_context,
 )
-from ensemble_simplify.born_again._box_fidelity import fidelity
-from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again._shared import BornAgain
+from ensemble_simplify.born_again._written_tree import fidelity, leaf_probabilities
 from ensemble_simplify.born_again.everywhere._grid import CellTrees
 from ensemble_simplify.born_again.everywhere._search import CellTree
 from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
@@ -414,15 +413,12 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         super()._set_tree_sizes(tree, unpruned)
         self.depth_unpruned_, self.n_leaves_unpruned_ = unpruned.depth, unpruned.n_leaves
 
-    def _set_fidelity(
-        self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan, effort=1.0
-    ):
-        agreement = forest, domain, tree, nodes, X, rng, measured, effort
-        super()._set_fidelity(changed, *agreement)
+    def _set_volume(self, changed, forest, fitted, rows, rng, effort=1.0):
         self.volume_fidelity_, self.volume_fidelity_error_ = 1.0, 0.0
         if not changed:
             return
-        splits = Splits.of_tree(nodes, forest.n_features)
+        domain, tree = self._inside, fitted.tree
+        splits = Splits.of_tree(fitted.nodes, forest.n_features)
         axes = Axes.of(forest, splits)
         coded = axes.encode_forest(splits).nodes
         leaves = coded[:, 0] < 0
@@ -431,7 +427,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         weights = []
         for j, cuts in zip(axes.features, axes.cuts, strict=True):
             integer = domain is not None and domain.integer[j]
-            present = X[~np.isnan(X[:, j]), j] if np.isnan(X[:, j]).any() else X[:, j]
+            present = rows[~np.isnan(rows[:, j]), j]
             low, high = (present.min(), present.max()) if present.size else (0.0, 0.0)
             weights.append(cell_shares(cuts, low, high, integer))
         self.volume_fidelity_, self.volume_fidelity_error_ = fidelity(
@@ -442,23 +438,21 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
             effort,
         )
 
-    def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, targets, weight, rng, ends):
-        probabilities = leaf_probabilities(
-            self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng, self._table
-        )
-        labels = tree.nodes[nodes.leaves, 1]
+    def _write(self, problem, fitted, rng):
+        probabilities = leaf_probabilities(self.estimator_, problem, fitted, rng, self._table)
+        labels = fitted.labels
         if self._tolerance is not None:
-            lower, upper = ends[:, 0], ends[:, 1]
-            answers = self._chosen(nodes, lower, upper, np.hstack([lower[:, :1], probabilities]))
+            wish = np.hstack([fitted.ends[:, 0, :1], probabilities])
+            answers = self._chosen(fitted, wish)
             labels, probabilities = answers[:, 0].astype(np.intp), answers[:, 1:]
         self.decision_tree_ = write_classifier(
-            nodes,
+            fitted.nodes,
             labels,
             probabilities,
-            leaf_of_row,
-            targets,
+            fitted.leaf_of_row,
+            fitted.targets,
             self.classes_,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=weight,
+            sample_weight=fitted.weight,
         )

@@ -297,17 +297,17 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
         return Tolerance(self.atol_)
 
-    def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, targets, weight, rng, ends):
-        answers = problem.forest.predict_index(rows)
+    def _write(self, problem, fitted, rng):
+        answers = problem.forest.predict_index(fitted.rows)
+        leaf_of_row, nodes, weight = fitted.leaf_of_row, fitted.nodes, fitted.weight
         total = np.bincount(leaf_of_row, weights=weight, minlength=nodes.n_nodes)[nodes.leaves]
         wish = np.bincount(leaf_of_row, weights=weight * answers, minlength=nodes.n_nodes)
         wish = np.where(total > 0, wish[nodes.leaves] / np.where(total > 0, total, 1.0), np.nan)
-        values = self._chosen(nodes, ends[:, 0], ends[:, 1], wish[:, None])
         self.decision_tree_ = write_regressor(
             nodes,
-            values[:, 0],
+            self._chosen(fitted, wish[:, None])[:, 0],
             leaf_of_row,
-            targets,
+            fitted.targets,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=weight,

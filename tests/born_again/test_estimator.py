@@ -44,7 +44,7 @@ from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, s
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier, estimate
-from ensemble_simplify.born_again import _probabilities as probabilities
+from ensemble_simplify.born_again import _written_tree as written_tree
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = [
@@ -436,7 +436,7 @@ def test_probabilities_need_no_pass_through_the_ensemble(kind, voting, monkeypat
     weight = np.random.default_rng(1).random(len(y))
     own = BornAgainClassifier(FrozenEstimator(model), voting=voting, random_state=0)
     own.fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(probabilities, "_own_probabilities", lambda *_: None)
+    monkeypatch.setattr(written_tree, "_own_probabilities", lambda *_: None)
     slow = BornAgainClassifier(FrozenEstimator(model), voting=voting, random_state=0)
     slow.fit(X, y, sample_weight=weight)
     value, expected = own.decision_tree_.tree_.value, slow.decision_tree_.tree_.value

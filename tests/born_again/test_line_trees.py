@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import FREE, min_leaves
 
-from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
+from ensemble_simplify.born_again.near._path_trees import Front, Prunings
 from ensemble_simplify.grid import limits
 from ensemble_simplify.grid.axes import children
 from ensemble_simplify.proof.near_rows import Lines, Neighbourhood

@@ -31,7 +31,7 @@ POSITIONS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Effort:
+class FoolingEffort:
     """How many cells are collected and compared, and the forecasts by which work is counted."""
 
     all_cells: int = 1 << 13  # Of grids with at most so many cells, all cells are considered.
@@ -56,7 +56,7 @@ class Effort:
     max_steps: int = 1 << 22  # Steps of that search, at most.
 
 
-EFFORT = Effort()
+EFFORT = FoolingEffort()
 
 
 def leaves_bound(grid, starts, work, rng, enough=np.inf):

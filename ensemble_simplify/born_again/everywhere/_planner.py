@@ -56,7 +56,7 @@ PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)
 
 
 @dataclass(frozen=True)
-class Effort:
+class PlanEffort:
     """How much is tried: by forecast work without a time limit, by shares of the time with one."""
 
     # Without a time limit, choosing the upper splits grows at most so many leaves,
@@ -111,7 +111,7 @@ class Effort:
     tell_seconds: float = 0.5  # and a lower bound that takes so many seconds of forecast work.
 
 
-EFFORT = Effort()
+EFFORT = PlanEffort()
 
 
 @dataclass(eq=False)

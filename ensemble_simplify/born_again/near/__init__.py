@@ -1,7 +1,7 @@
 """The same class, or nearly the same numbers, near rows: trees grown on lines of cells.
 
-`_near_promise` lists the points that count, `_line_search` plans, `_line_counts` counts the points
-in a region and rates its splits. `_line_trees` grows and improves trees of classes on that, and
-`_number_trees` those of numbers; `_leaf_answers` says what their leaves answer. `_line_bounds`
-bounds trees from below, and `_cheapest_prunings` makes the path of smaller trees.
+`_line_search` plans, `_line_counts` counts the points in a region and rates its splits.
+`_line_trees` grows and improves trees of classes on that, and `_number_trees` those of numbers;
+`_leaf_answers` says what their leaves answer. `_line_bounds` bounds trees from below, and
+`_path_trees` makes the path of smaller trees.
 """

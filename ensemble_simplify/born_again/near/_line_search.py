@@ -20,9 +20,8 @@ from ensemble_simplify.born_again.everywhere._grid import (
     TooManyAnswers,
     n_cells,
 )
-from ensemble_simplify.born_again.everywhere._search import CellTree, solve
+from ensemble_simplify.born_again.everywhere._search import solve
 from ensemble_simplify.born_again.everywhere._tolerance import Kinds
-from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._leaf_answers import (
     Windows,
     are_alike,
@@ -32,6 +31,13 @@ from ensemble_simplify.born_again.near._leaf_answers import (
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.born_again.near._number_trees import NumberTrees
+from ensemble_simplify.born_again.near._path_trees import (
+    Front,
+    PathTree,
+    Prunings,
+    answers_at,
+    n_leaves,
+)
 from ensemble_simplify.grid import FREE, Stopped, distinct_rows, is_late, limits, time_left, until
 from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
 
@@ -42,7 +48,7 @@ ASIDE = 0.2  # Share of the rows that is held out to measure agreement.
 
 
 @dataclass(frozen=True)
-class Effort:
+class NearEffort:
     """How much is tried: in units of work without a time limit, in shares of the time with one."""
 
     width: int = 12  # Splits that are followed at every node,
@@ -87,7 +93,7 @@ class Effort:
     max_points: float = 2e11  # Without a time limit, promises about more points are refused.
 
 
-EFFORT = Effort()
+EFFORT = NearEffort()
 
 
 class TooManyPoints(Exception):
@@ -100,56 +106,6 @@ class TooManyPoints(Exception):
 
 class NoTreeInTime(Exception):
     """The time was up before there was a tree with the promise."""
-
-
-@dataclass(frozen=True)
-class PathTree:
-    """A tree on the path from one leaf to the tree without exceptions."""
-
-    nodes: np.ndarray
-    n_leaves: int
-    # promised points, the rows' cells among them, on which it differs or that were not looked at
-    n_exceptions: int
-    n_row_exceptions: int  # training rows on which it differs
-    weighted_share: float  # share of the weight of all points on which it differs
-    # the same of points looked at without the rows, each by the rows that hold its changed value
-    held_share: float
-    agreement: float  # share of held-out rows on which it agrees; NaN if none were
-    # of numbers:
-    r2: float = np.nan  # R2 on the held-out rows, of the ensemble's own answers
-    max_difference: float = np.nan  # the largest at any point that was looked at
-    windows: Windows | None = None  # what it holds
-    answers: np.ndarray | None = None  # and what its leaves answer, by node
-
-    def answers_at(self, cells):
-        """What it answers in some cells: classes, or numbers."""
-        return answers_at(self.nodes, self.answers, cells)
-
-    def within(self, closeness, cells, known, weights):
-        """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
-
-        The other arguments are those of `Windows.answers`.
-        """
-        found = self.windows.pruned(self.nodes, closeness)
-        if found is None:
-            return None
-        nodes, windows = found
-        answers = windows.answers(nodes, cells, known, weights, closeness)
-        leaf = nodes[:, 0] < 0
-        nodes[leaf, 1] = answers[leaf, 0] if closeness.labelled else 0
-        shares, difference = (0.0, 0.0, np.nan, np.nan), windows.largest_difference(answers)
-        return PathTree(nodes, n_leaves(nodes), 0, 0, *shares, difference, windows, answers)
-
-    def ends(self, leaves):
-        """Ends of what some leaves may answer, of shape (n_leaves, 2, n_outputs); None of classes.
-
-        A number is what it is: both ends.
-        """
-        if self.windows is None:
-            return None
-        if self.answers.shape[1] == 1:
-            return np.stack([self.answers[leaves]] * 2, axis=1)
-        return np.stack([self.windows.lower[leaves], self.windows.upper[leaves]], axis=1)
 
 
 class LineSearch:
@@ -626,17 +582,6 @@ def forecast_near(lines, shape, cells, max_changes, *, rng, closeness=None):
         return n_leaves(nodes)
     except NoTreeInTime:
         return None
-
-
-def answers_at(nodes, answers, cells):
-    """What a tree answers in some cells, given the answers of its nodes; None: its numbers."""
-    place = CellTree(nodes).apply(cells)
-    return nodes[place, 1] if answers is None else answers[place]
-
-
-def n_leaves(nodes):
-    """Leaves of a tree."""
-    return (len(nodes) + 1) // 2
 
 
 def leaves_beside_cuts(points, before, first):

@@ -80,6 +80,18 @@ cdef class LineTrees(LineCounts):
     cdef int fits(
         self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
     ) except -2 nogil
+    cdef bint fits_two(
+        self, const Subset *part, intp_t place, vector[int32_t] &low, vector[int32_t] &high,
+        vector[Node] &out,
+    ) noexcept nogil
+    cdef int fits_split(
+        self, const Subset *part, intp_t place, intp_t n_leaves, const vector[int32_t] &low,
+        const vector[int32_t] &high, const vector[int32_t] &cuts, vector[Node] &out,
+    ) except -2 nogil
+    cdef int32_t too_few(self, uint64_t code, vector[int32_t] &box) noexcept nogil
+    cdef void remember(
+        self, uint64_t code, vector[int32_t] &box, intp_t n_leaves
+    ) noexcept nogil
     cdef int fits_below(
         self, const Subset *part, intp_t place, int32_t axis, int32_t cut,
         intp_t n_left, intp_t n_right, vector[Node] &out,

@@ -593,22 +593,13 @@ cdef class LineTrees(LineCounts):
     cdef int fits(
         self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
     ) except -2 nogil:
-        """Whether a tree of so many leaves tells all classes apart: 1, 0, or -1 where time ends.
-
-        A part of a subset needs no more leaves than the whole. So of the splits of an axis whose
-        left side fits into i leaves, the last leaves the least to the right; it is found by
-        bisection.
-        """
+        """Whether a tree of so many leaves tells all classes apart: 1, 0, or -1 where time ends."""
         cdef:
             intp_t a, i, n
-            int32_t label = 0, cut
-            int outcome, result = 0
+            int32_t label = 0
+            int outcome
             uint64_t code
-            vector[int32_t] box, low, high
-            vector[int32_t] cuts
-            Known fail
-            Subset *side
-            int right
+            vector[int32_t] box, low, high, cuts
         if self.stopped:
             return -1
         self.count(part)
@@ -620,18 +611,8 @@ cdef class LineTrees(LineCounts):
             return 0
         low.resize(self.n_axes)
         high.resize(self.n_axes)
-        for a in range(self.n_axes):
-            if self.is_sparse:
-                self.sort_marks(part, a)
-            self.pure_ends(part, a, &low[a], &high[a])
-            if high[a] <= low[a]:
-                self.put_split(<int32_t> a, high[a], out)
-                for right in range(2):
-                    side = self.side(part, <int32_t> a, high[a], right, place)
-                    self.count(side)
-                    self.leaf_error(side, &label)
-                    self.put_leaf(label, 0.0, 0.0, out)
-                return 1
+        if self.fits_two(part, place, low, high, out):
+            return 1
         if n_leaves == 2:
             return 0
         if self.out_of_time():
@@ -639,56 +620,105 @@ cdef class LineTrees(LineCounts):
         if not self.is_sparse:
             for a in range(self.n_axes):
                 self.sort_marks(part, a)
+        # regions that differ only at ends that tell nothing apart are one
         code = self.canonical(part, box)
-        for i in range(<intp_t> self.known[code].size()):
-            if self.known[code][i].box == box:
-                if n_leaves <= self.known[code][i].too_few:
-                    return 0
-                break
+        if n_leaves <= self.too_few(code, box):
+            return 0
         # the cuts that part points, for each axis, while the weights are at hand
-        cuts.clear()
         for a in range(self.n_axes):
             for i in range(1, self.n_marks[a]):
-                cut = self.marks[self.first[a] + i] - 1
-                cuts.push_back(<int32_t> (self.first[a] + cut))
-        for a in range(self.n_axes):
+                cuts.push_back(<int32_t> self.first[a] + self.marks[self.first[a] + i] - 1)
+        outcome = self.fits_split(part, place, n_leaves, low, high, cuts, out)
+        if outcome == 0:
+            self.remember(code, box, n_leaves)
+        return outcome
+
+    cdef bint fits_two(
+        self, const Subset *part, intp_t place, vector[int32_t] &low, vector[int32_t] &high,
+        vector[Node] &out,
+    ) noexcept nogil:
+        """Whether one split tells all classes apart; `pure_ends` of the axes up to it are set."""
+        cdef:
+            int32_t a, label = 0
+            Subset *side
+            int right
+        for a in range(<int32_t> self.n_axes):
+            if self.is_sparse:
+                self.sort_marks(part, a)
+            self.pure_ends(part, a, &low[a], &high[a])
+            if high[a] <= low[a]:
+                self.put_split(a, high[a], out)
+                for right in range(2):
+                    side = self.side(part, a, high[a], right, place)
+                    self.count(side)
+                    self.leaf_error(side, &label)
+                    self.put_leaf(label, 0.0, 0.0, out)
+                return True
+        return False
+
+    cdef int fits_split(
+        self, const Subset *part, intp_t place, intp_t n_leaves, const vector[int32_t] &low,
+        const vector[int32_t] &high, const vector[int32_t] &cuts, vector[Node] &out,
+    ) except -2 nogil:
+        """`fits` for three leaves or more, by its first split.
+
+        A part of a subset needs no more leaves than the whole. So of the splits of an axis whose
+        left side fits into i leaves, the last leaves the least to the right. Where i is one, that
+        is an end of the pure cuts; else it is found by bisection.
+        """
+        cdef:
+            intp_t i
+            int32_t a
+            int outcome, result = 0
+        for a in range(<int32_t> self.n_axes):
             if self.stopped:
                 return -1
             if low[a] >= part.lo[a]:
-                outcome = self.fits_below(
-                    part, place, <int32_t> a, low[a], 1, n_leaves - 1, out
-                )
+                outcome = self.fits_below(part, place, a, low[a], 1, n_leaves - 1, out)
                 if outcome > 0:
                     return 1
                 result = min(result, outcome)
             if high[a] < part.hi[a]:
-                outcome = self.fits_below(
-                    part, place, <int32_t> a, high[a], n_leaves - 1, 1, out
+                outcome = self.fits_below(part, place, a, high[a], n_leaves - 1, 1, out)
+                if outcome > 0:
+                    return 1
+                result = min(result, outcome)
+        for a in range(<int32_t> self.n_axes):
+            for i in range(2, n_leaves - 1):
+                if self.stopped:
+                    return -1
+                outcome = self.fits_divided(
+                    part, place, a, i, n_leaves, low[a], high[a], cuts, out
                 )
                 if outcome > 0:
                     return 1
                 result = min(result, outcome)
-        if n_leaves >= 4:
-            for a in range(self.n_axes):
-                for i in range(2, n_leaves - 1):
-                    if self.stopped:
-                        return -1
-                    outcome = self.fits_divided(
-                        part, place, <int32_t> a, i, n_leaves, low[a], high[a], cuts, out
-                    )
-                    if outcome > 0:
-                        return 1
-                    result = min(result, outcome)
-        if result == 0 and self.n_known < MAX_KNOWN:
-            for i in range(<intp_t> self.known[code].size()):
-                if self.known[code][i].box == box:
-                    self.known[code][i].too_few = <int32_t> n_leaves
-                    return 0
-            fail.box = box
-            fail.too_few = <int32_t> n_leaves
-            self.known[code].push_back(fail)
-            self.n_known += 2.0 * self.n_axes + 24.0
         return result
+
+    cdef int32_t too_few(self, uint64_t code, vector[int32_t] &box) noexcept nogil:
+        """Leaves into which a region is known not to fit; 0 where nothing is known."""
+        cdef intp_t i
+        for i in range(<intp_t> self.known[code].size()):
+            if self.known[code][i].box == box:
+                return self.known[code][i].too_few
+        return 0
+
+    cdef void remember(
+        self, uint64_t code, vector[int32_t] &box, intp_t n_leaves
+    ) noexcept nogil:
+        """Note that a region does not fit into so many leaves, while there is room for that."""
+        cdef intp_t i
+        cdef Known fail
+        if self.n_known >= MAX_KNOWN:
+            return
+        for i in range(<intp_t> self.known[code].size()):
+            if self.known[code][i].box == box:
+                self.known[code][i].too_few = <int32_t> n_leaves
+                return
+        fail.box = box
+        fail.too_few = <int32_t> n_leaves
+        self.known[code].push_back(fail)
+        self.n_known += 2.0 * self.n_axes + 24.0
 
     cdef int fits_below(
         self, const Subset *part, intp_t place, int32_t axis, int32_t cut,

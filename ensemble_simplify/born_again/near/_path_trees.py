@@ -1,10 +1,75 @@
-"""The cheapest prunings of trees to every number of leaves."""
+"""Trees on the path of exceptions: what is known of each, and the cheapest for every size."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ensemble_simplify.born_again.everywhere._search import CellTree
+from ensemble_simplify.born_again.near._leaf_answers import Windows
 from ensemble_simplify.grid import children, with_sizes
+
+
+@dataclass(frozen=True)
+class PathTree:
+    """A tree on the path from one leaf to the tree without exceptions."""
+
+    nodes: np.ndarray
+    n_leaves: int
+    # promised points, the rows' cells among them, on which it differs or that were not looked at
+    n_exceptions: int
+    n_row_exceptions: int  # training rows on which it differs
+    weighted_share: float  # share of the weight of all points on which it differs
+    # the same of points looked at without the rows, each by the rows that hold its changed value
+    held_share: float
+    agreement: float  # share of held-out rows on which it agrees; NaN if none were
+    # of numbers:
+    r2: float = np.nan  # R2 on the held-out rows, of the ensemble's own answers
+    max_difference: float = np.nan  # the largest at any point that was looked at
+    windows: Windows | None = None  # what it holds
+    answers: np.ndarray | None = None  # and what its leaves answer, by node
+
+    def answers_at(self, cells):
+        """What it answers in some cells: classes, or numbers."""
+        return answers_at(self.nodes, self.answers, cells)
+
+    def within(self, closeness, cells, known, weights):
+        """It, cut back as far as a wider tolerance allows at every point; None if it is not enough.
+
+        The other arguments are those of `Windows.answers`.
+        """
+        found = self.windows.pruned(self.nodes, closeness)
+        if found is None:
+            return None
+        nodes, windows = found
+        answers = windows.answers(nodes, cells, known, weights, closeness)
+        leaf = nodes[:, 0] < 0
+        nodes[leaf, 1] = answers[leaf, 0] if closeness.labelled else 0
+        shares, difference = (0.0, 0.0, np.nan, np.nan), windows.largest_difference(answers)
+        return PathTree(nodes, n_leaves(nodes), 0, 0, *shares, difference, windows, answers)
+
+    def ends(self, leaves):
+        """Ends of what some leaves may answer, of shape (n_leaves, 2, n_outputs); None of classes.
+
+        A number is what it is: both ends.
+        """
+        if self.windows is None:
+            return None
+        if self.answers.shape[1] == 1:
+            return np.stack([self.answers[leaves]] * 2, axis=1)
+        return np.stack([self.windows.lower[leaves], self.windows.upper[leaves]], axis=1)
+
+
+def answers_at(nodes, answers, cells):
+    """What a tree answers in some cells, given the answers of its nodes; None: its numbers."""
+    place = CellTree(nodes).apply(cells)
+    return nodes[place, 1] if answers is None else answers[place]
+
+
+def n_leaves(nodes):
+    """Leaves of a tree."""
+    return (len(nodes) + 1) // 2
 
 
 class Prunings:
