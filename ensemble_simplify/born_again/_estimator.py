@@ -439,7 +439,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         )
 
     def _write(self, problem, fitted, rng):
-        probabilities = leaf_probabilities(self.estimator_, problem, fitted, rng, self._table)
+        probabilities: Any = leaf_probabilities(self.estimator_, problem, fitted, rng, self._table)
         labels = fitted.labels
         if self._tolerance is not None:
             wish = np.hstack([fitted.ends[:, 0, :1], probabilities])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -207,7 +207,7 @@ class EveryInput:
 
 
 @contextmanager
-def refusals(born, shape, allowed) -> Iterator[None]:
+def refusals(born, shape, allowed) -> Generator[None]:
     """Say what to do where the exact search over a grid of some shape cannot be begun."""
     try:
         yield

@@ -86,6 +86,8 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     set_params: Any
     # what `fit` keeps
     atol_: Any
+    path_: Any
+    seen_share_: float
     volume_fidelity_: float
     _inside: Any
     _table: Any
