@@ -89,7 +89,7 @@ def test_levels_that_tests_single_out_come_in_the_order_that_takes_few_nodes():
     )
     model = make_pipeline(encoder, RandomForestClassifier(10, max_depth=6, random_state=0))
     model.fit(frame, y)
-    found = Model.of(model).forest
+    found = Model.of(model).forest.on_thresholds
     n_nodes = []
     for order in permutations(range(4)):
         own = np.array(list("abcd"), dtype=object)[list(order)]
@@ -100,6 +100,6 @@ def test_levels_that_tests_single_out_come_in_the_order_that_takes_few_nodes():
             )
             other = Model.of(model)
         assert other.table.levels[0].tolist() == own.tolist()
-        n_nodes.append(other.forest.n_nodes)
+        n_nodes.append(other.forest.on_thresholds.n_nodes)
     assert found.n_nodes <= np.quantile(n_nodes, 0.1)
     assert found.n_nodes < 0.95 * max(n_nodes)
