@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, estimate, verify
-from ensemble_simplify.born_again import _box_fidelity as fidelity_module
+from ensemble_simplify.born_again import _written_tree as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
 from ensemble_simplify.born_again.everywhere import _planner as planner_module
@@ -537,9 +537,10 @@ def test_what_an_estimate_leaves_out_where_the_time_is_up():
         axes.encode_rows(X.astype(np.float32))
     assert estimate(forest, X, time_limit=1e-9).n_occupied is None
     trees, rng = planner_module.Problem.of(read_forest(forest)).trees, np.random.default_rng(0)
-    effort = 1e9, rng, np.inf
+    effort = 1e9, rng
     assert _bound_on(trees, _starts_anywhere(trees, rng), *effort) > 1
-    assert _bound_on(trees, _starts_anywhere(trees, rng), *effort, 0.0) == 1
+    with limits(0.0):
+        assert _bound_on(trees, _starts_anywhere(trees, rng), *effort) == 1
     assert estimate(forest, X).n_occupied == len(
         np.unique(axes.encode_rows(X.astype(np.float32)), axis=1).T
     )
