@@ -129,4 +129,4 @@ __all__ = [
     "sufficient_box",
     "verify",
 ]
-__version__ = "0.3.0"
+__version__ = "0.4.0.dev0"
