@@ -82,6 +82,12 @@ def rooms_of(package):
     return sorted(m.removesuffix(".__init__") for m in faces)
 
 
+def all_modules_of(package):
+    """Modules of a package, and then of its sub-rooms."""
+    rooms = [package, *rooms_of(package)]
+    return [module for room in rooms for module in modules_of(room)]
+
+
 def packages_used(package):
     """The packages that the files of a package import."""
     found = {
@@ -229,7 +235,7 @@ def draw_ground(drawing, bottom, colors, *, files):
     """The storeys of the ground, each above those that it may import, and arrows down."""
     ground, y, middle = module_map.GROUND, bottom, {}
     for package in ground:
-        modules = modules_of(package) if files else []
+        modules = all_modules_of(package) if files else []
         about = first_line(face_of(package))
         draw_storey(drawing, f"{package}/", about, modules, y, WIDTH - 0.06 - LANES)
         middle[package] = y + storey_height(modules) / 2
@@ -259,7 +265,7 @@ def draw_ground(drawing, bottom, colors, *, files):
 
 def ground_height(*, files):
     """Height of the storeys of the ground, with the names of the lanes above them."""
-    heights = (storey_height(modules_of(p) if files else []) for p in module_map.GROUND)
+    heights = (storey_height(all_modules_of(p) if files else []) for p in module_map.GROUND)
     return sum(height + GAP for height in heights) + NAMES
 
 
