@@ -83,9 +83,11 @@ def rooms_of(package):
 
 
 def all_modules_of(package):
-    """Modules of a package, and then of its sub-rooms."""
-    rooms = [package, *rooms_of(package)]
-    return [module for room in rooms for module in modules_of(room)]
+    """Modules of a package, and then of each sub-room, after its name with a slash."""
+    found = modules_of(package)
+    for room in rooms_of(package):
+        found += [f"{room.rpartition('.')[2]}/", *modules_of(room)]
+    return found
 
 
 def packages_used(package):
@@ -187,7 +189,12 @@ def draw_storey(drawing, name, about, modules, bottom, width, n_bricks=BRICKS):
     brick = (width - 0.24 + GAP) / n_bricks
     for i, module in enumerate(modules):
         y = bottom + height - HEADER - (i // n_bricks) * STEP - BOX_HEIGHT
-        drawing.module(0.18 + i % n_bricks * brick, y, brick - GAP, module)
+        if module.endswith("/"):
+            drawing.text(
+                0.18 + i % n_bricks * brick, y + BOX_HEIGHT / 2, module, 8.2, weight="bold"
+            )
+        else:
+            drawing.module(0.18 + i % n_bricks * brick, y, brick - GAP, module)
 
 
 def wing_height(wing):
