@@ -37,7 +37,6 @@ from ensemble_simplify.base.limits import (
     TimeLimitError,
     all_or_nothing,
     available_memory,
-    deadline_after,
     report,
     warn,
     warn_out_of_time,

@@ -6,11 +6,9 @@ import functools
 import os
 import re
 import sys
-import time
 import warnings
 from pathlib import Path
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 # Frames of these packages are not the user's: warnings point beyond them.
@@ -37,11 +35,6 @@ class TimeLimitError(TimeoutError):
     ...     print("no tree in this time")
     no tree in this time
     """
-
-
-def deadline_after(time_limit) -> float:
-    """The moment, by ``time.monotonic()``, at which `time_limit` seconds (None: never) are over."""
-    return np.inf if time_limit is None else time.monotonic() + time_limit
 
 
 def warn(message, category=UserWarning) -> None:
