@@ -249,6 +249,10 @@ TABLES = {
         20,
     ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
+    "selective": Table(
+        "selective", "Rows that selective trees answer, and limits broken.", 3,
+        f"{DATA}; pip: lightgbm",
+    ),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
     "promises": Table(
         "promises", "What is said of random models of all families, asked of them.", 30,

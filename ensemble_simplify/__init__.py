@@ -66,6 +66,11 @@ from ensemble_simplify.scorecards import (
     ScorecardRegressor,
     scorecard,
 )
+from ensemble_simplify.selective import (
+    SelectiveAnswer,
+    SelectiveTreeClassifier,
+    SelectiveTreeRegressor,
+)
 from ensemble_simplify.writing import export_model, export_tree, import_model, import_tree
 
 __all__ = [
@@ -104,6 +109,9 @@ __all__ = [
     "ScorecardClassifier",
     "ScorecardDisplay",
     "ScorecardRegressor",
+    "SelectiveAnswer",
+    "SelectiveTreeClassifier",
+    "SelectiveTreeRegressor",
     "Sensitivity",
     "Simplification",
     "SimplificationDisplay",

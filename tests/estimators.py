@@ -16,6 +16,8 @@ from ensemble_simplify import (
     RepresenterTree,
     ScorecardClassifier,
     ScorecardRegressor,
+    SelectiveTreeClassifier,
+    SelectiveTreeRegressor,
 )
 
 FOREST = RandomForestClassifier(5, max_depth=2, random_state=0)
@@ -46,6 +48,8 @@ ESTIMATORS = {
         ScorecardRegressor(
             RandomForestRegressor(5, random_state=0), max_bins=6, n_samples=500, random_state=0
         ),
+        SelectiveTreeClassifier(FOREST, random_state=0),
+        SelectiveTreeRegressor(RandomForestRegressor(5, random_state=0), random_state=0),
     )
 }
 for _name in ensemble_simplify.__all__:

@@ -19,6 +19,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -42,6 +43,7 @@ from ensemble_simplify import (
     ScorecardClassifier,
     TreeliteModel,
     agreement,
+    export_model,
     export_tree,
     is_monotone,
     nearest_flip,
@@ -73,6 +75,15 @@ def words(n=80, seed=0):
     table.loc[::9, "age"] = np.nan
     table.loc[4::11, "job"] = None
     return table, y
+
+
+def categories(n=80, seed=0):
+    """A table of numbers and of categories, on which most hangs."""
+    X, y = numbers(n, seed)
+    table = pd.DataFrame(X[:, :2], columns=["age", "years"])
+    jobs = np.array(["cook", "judge", "nurse", "pilot", "smith", "tutor"])
+    table["job"] = pd.Categorical(jobs[X[:, 2].astype(int)])
+    return table, np.where(table["job"].isin(["judge", "smith", "tutor"]), 1, y)
 
 
 # ------------------------------------------------------------------- kinds of models
@@ -131,13 +142,44 @@ KINDS = {
         HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=4, min_samples_leaf=5),
         numbers,
     ),
+    "``HistGradientBoostingClassifier`` with categories": (
+        HistGradientBoostingClassifier(
+            max_iter=3, max_leaf_nodes=4, min_samples_leaf=5, categorical_features="from_dtype"
+        ),
+        categories,
+    ),
     "``VotingClassifier``, of trees": (
         VotingClassifier([("a", _TREE), ("b", _FOREST)], voting="soft"),
         numbers,
     ),
     "``XGBClassifier``": (_own("xgboost", "XGBClassifier", **_XGB), numbers),
+    "``XGBClassifier`` with categories": (
+        _own("xgboost", "XGBClassifier", enable_categorical=True, **_XGB),
+        categories,
+    ),
     "``LGBMClassifier``": (_own("lightgbm", "LGBMClassifier", **_LGBM), numbers),
-    "``CatBoostClassifier``": (_own("catboost", "CatBoostClassifier", **_CATBOOST), numbers),
+    "``LGBMClassifier`` with categories": (
+        _own("lightgbm", "LGBMClassifier", **_LGBM),
+        categories,
+    ),
+    "``CatBoostClassifier`` of numbers": (
+        _own("catboost", "CatBoostClassifier", **_CATBOOST),
+        numbers,
+    ),
+    "``CatBoostClassifier`` with ``cat_features``": (
+        _own("catboost", "CatBoostClassifier", cat_features=["job"], **_CATBOOST),
+        categories,
+    ),
+    "``CatBoostClassifier`` with ``cat_features`` and ``one_hot_max_size``": (
+        _own(
+            "catboost",
+            "CatBoostClassifier",
+            cat_features=["job"],
+            one_hot_max_size=10,
+            **_CATBOOST,
+        ),
+        categories,
+    ),
     "``xgboost.Booster``, ``lightgbm.Booster``": (_booster, numbers),
     "``GridSearchCV`` over one of these": (
         GridSearchCV(_FOREST, {"max_depth": [1, 2]}, cv=2),
@@ -171,6 +213,12 @@ KINDS = {
     ),
     "``GradientBoostingRegressor``, other boosted regressors": (
         GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0),
+        numbers,
+    ),
+    "boosted regressors of Poisson, gamma and Tweedie losses": (
+        HistGradientBoostingRegressor(
+            loss="poisson", max_iter=3, max_leaf_nodes=4, min_samples_leaf=5
+        ),
         numbers,
     ),
     ":class:`BornAgainClassifier`, :class:`GenesimClassifier` and other trees made here": (
@@ -212,7 +260,7 @@ def fitted(kind):
 # ------------------------------------------------------------------- questions
 
 # A refusal says what to do instead.
-REMEDY = re.compile(r"\b(supported|use|give|pass|fit|make)\b", re.IGNORECASE)
+REMEDY = re.compile(r"\b(supported|use|give|pass|fit|make|write)\b", re.IGNORECASE)
 
 
 def _answers(model, X):
@@ -303,10 +351,15 @@ def ask_simplify(model, X, y):
     assert found.results
 
 
+def ask_export(model, X, y):
+    assert export_model(model, "sql", table="rows", X=X)
+
+
 QUESTIONS = {
     ":ref:`verify <verify>`": ask_verify,
     ":ref:`agreement <agreement>`": ask_agreement,
     ":ref:`audit <audit>`": ask_audit,
+    ":ref:`export <export_ensembles>`": ask_export,
     ":ref:`born-again <born_again>`": ask_born_again,
     ":ref:`faithful <faithful_pruning>`": ask_faithful,
     ":ref:`budget <feature_budget>`": ask_budget,

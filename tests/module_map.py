@@ -1,8 +1,9 @@
 """The modules of ensemble_simplify: what each may import, and what its source does import.
 
 The house has a ground of six packages, a wing for each method, and above them the front. A package
-of the ground imports only those listed before it, and a wing the ground, but no other wing. The
-front imports the ground and the wings. What stands in another package is imported from its face.
+of the ground imports only those listed before it, and a wing the ground, but no other wing
+(`BUILT_ON` has one). The front imports the ground and the wings. What stands in another package is
+imported from its face.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ FRONT = "front"
 COMMAND = "__main__"
 PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 WINGS = PACKAGES - {FRONT, *GROUND}
+# Wings whose tree another wing grows.
+BUILT_ON = {"selective": "representer"}
 KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}
 # Where a fitted ensemble keeps its trees.
 ENSEMBLE_ATTRIBUTES = {
@@ -83,7 +86,7 @@ def may_import(module, target, kernel=False):
         return module in CARD and there == "grid"
     if there in GROUND:
         return here not in GROUND or GROUND.index(there) < GROUND.index(here)
-    return here == FRONT and there in WINGS
+    return (here == FRONT and there in WINGS) or BUILT_ON.get(here) == there
 
 
 def handed_on(package):

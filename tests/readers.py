@@ -320,6 +320,8 @@ class Reader:
         What the fitted model is copied by.
     is_sum : bool
         Whether the class is told by sums of leaf vectors.
+    positive : bool
+        Whether a regressor takes values above zero alone.
     """
 
     make: object
@@ -328,6 +330,7 @@ class Reader:
     missing: bool = False
     convert: object = None
     is_sum: bool = True
+    positive: bool = False
 
     def fitted(self, seed=0):
         """The original, fitted."""
@@ -352,7 +355,8 @@ class Reader:
 
 @cache
 def _fitted(reader, seed):
-    return reader.make(seed).fit(*data(reader.n_classes, reader.missing, seed))
+    X, y = data(reader.n_classes, reader.missing, seed)
+    return reader.make(seed).fit(X, np.exp(0.05 * (y - y.min())) if reader.positive else y)
 
 
 _Tree = partial(DecisionTreeClassifier, max_depth=2)
@@ -388,6 +392,9 @@ def _calibrated(make, method, **options):
 _GRADIENT = _of(GradientBoostingClassifier, n_estimators=3, max_depth=2)
 _HIST = _of(HistGradientBoostingClassifier, max_iter=3, max_leaf_nodes=4, min_samples_leaf=5)
 _HIST_VALUE = _of(HistGradientBoostingRegressor, max_iter=3, max_leaf_nodes=4, min_samples_leaf=5)
+_HIST_LOG = _of(
+    HistGradientBoostingRegressor, max_iter=3, max_leaf_nodes=4, min_samples_leaf=5, loss="gamma"
+)
 _FOREST_VALUE = _of(RandomForestRegressor, 4, max_depth=2)
 _GRADIENT_VALUE = _of(GradientBoostingRegressor, n_estimators=3, max_depth=2)
 _XGB = _xgboost("XGBClassifier", n_estimators=3)
@@ -433,10 +440,14 @@ READERS = {
     "histogram, missing": Reader(_HIST, 2, "odds", missing=True),
     "histogram, value": Reader(_HIST_VALUE, 0),
     "histogram, value, missing": Reader(_HIST_VALUE, 0, missing=True),
+    "histogram, log": Reader(_HIST_LOG, 0, positive=True),
     "xgboost": Reader(_XGB, 2, "odds"),
     "xgboost, 3": Reader(_xgboost("XGBClassifier", n_estimators=2), 3),
     "xgboost, missing": Reader(_XGB, 2, "odds", missing=True),
     "xgboost, value": Reader(_XGB_VALUE, 0),
+    "xgboost, log": Reader(
+        _xgboost("XGBRegressor", n_estimators=3, objective="count:poisson"), 0, positive=True
+    ),
     "xgboost forest": Reader(_xgboost("XGBRFClassifier", n_estimators=3), 2, "odds"),
     "xgboost forest, value": Reader(_xgboost("XGBRFRegressor", n_estimators=3), 0),
     "xgboost dart": Reader(_xgboost("XGBClassifier", **_DART), 2, "odds"),
@@ -446,6 +457,9 @@ READERS = {
     "lightgbm, 3": Reader(_lightgbm("LGBMClassifier", n_estimators=2), 3),
     "lightgbm, missing": Reader(_LGBM, 2, "odds", missing=True),
     "lightgbm, value": Reader(_LGBM_VALUE, 0),
+    "lightgbm, log": Reader(
+        _lightgbm("LGBMRegressor", n_estimators=3, objective="tweedie"), 0, positive=True
+    ),
     "lightgbm forest": Reader(_LGBM_RF, 2, "odds"),
     "lightgbm forest, 3": Reader(_lightgbm("LGBMClassifier", **{**_RF, "n_estimators": 2}), 3),
     "lightgbm forest, value": Reader(_LGBM_RF_VALUE, 0),
@@ -458,6 +472,9 @@ READERS = {
         "odds",
     ),
     "catboost, value": Reader(_CAT_VALUE, 0),
+    "catboost, log": Reader(
+        _catboost("CatBoostRegressor", iterations=3, loss_function="Poisson"), 0, positive=True
+    ),
     "soft votes": Reader(_voting("soft"), 3, "mean"),
     "soft votes, weights": Reader(_voting("soft", [1, 0.3, 2]), 2, "mean"),
     "hard votes": Reader(_voting("hard", None), 3, is_sum=False),

@@ -5,6 +5,7 @@
 """
 
 import ctypes
+import json
 import pickle
 import re
 import shutil
@@ -1369,3 +1370,46 @@ def asked(name, case, rng):
         where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
         return "failed", f"{type(error).__name__}: {error} ({where})"
     return "answered", ""
+
+
+# ------------------------------------------------------- conditions in words
+
+
+def members(text):
+    """The members of "a, b or c", and of "a nor b"; texts in quotes are one."""
+    parts = re.findall(r'((?:any but )?"(?:[^"\\]|\\.)*"|.+?)(?:, | or | nor |$)', text)
+    return [json.loads(p) if p.startswith('"') else p for p in parts], parts
+
+
+def condition_holds(rest, value, levels, order=()):
+    """Whether a condition after a column's name is true of a value, by its words alone."""
+    state = "missing" if pd.isna(value) else "known" if value in levels else "unknown"
+    own = {"missing", "unknown"}
+    if found := re.fullmatch(r"([≤>]) (\S+)((?: or missing)?(?: or unknown)?)", rest):
+        if state != "known":
+            return state in found[3]
+        if value not in order:
+            return bool(np.float32(value) <= np.float32(float(found[2])))
+        is_up_to = order.index(value) <= order.index(found[2])
+        return is_up_to if found[1] == "≤" else not is_up_to
+    if rest == "is known":
+        return state == "known"
+    if rest.startswith("is not "):
+        listed, _ = members(rest.removeprefix("is not "))
+        assert state == "known", rest
+        return value not in listed
+    if rest.startswith("is neither "):
+        listed, raw = members(rest.removeprefix("is neither "))
+        words = {w for w, r in zip(listed, raw, strict=True) if r in own}
+        return state not in words and not any(
+            value == w for w, r in zip(listed, raw, strict=True) if r not in own
+        )
+    listed, raw = members(rest.removeprefix("is "))
+    words = {w for w, r in zip(listed, raw, strict=True) if r in own}
+    if state != "known":
+        return state in words
+    (but,) = [r for r in raw if r.startswith("any but ")] or [None]
+    if but is not None:
+        no = but.removeprefix("any but ")
+        return value != (json.loads(no) if no.startswith('"') else no)
+    return any(value == w for w, r in zip(listed, raw, strict=True) if r not in own)

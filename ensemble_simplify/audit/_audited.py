@@ -27,6 +27,9 @@ class Audited:
     to others: they change with these. Without `rows`, which errors call by `name`, that is all;
     then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
     answers with a copy that is about one of them.
+
+    With `like_rows`, a frame of rows says what can occur where the user does not: whole numbers,
+    known levels, and gaps where the row itself has them. `keeping` names what this restricts.
     """
 
     # Of the row: as it was given, in numbers; in float64, rounded if the model is followed on what
@@ -38,12 +41,21 @@ class Audited:
     answer: Any
 
     def __init__(
-        self, model, domain, rows=None, *, name="row", classifier=True, with_ties=False, near=None
+        self,
+        model,
+        domain,
+        rows=None,
+        *,
+        name="row",
+        classifier=True,
+        with_ties=False,
+        near=None,
+        like_rows=False,
     ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
         self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
-        self.table, self.near = self.model.table, None
+        self.table, self.near, self.keeping = self.model.table, None, ()
         if rows is None:
             rounded = None
             if near is not None:
@@ -58,6 +70,21 @@ class Audited:
         self._come_as(self.rows)
         self.forest = self.model.finest
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
+        if like_rows and domain is None and hasattr(self.rows, "columns"):
+            self._keep_to_rows()
+
+    def _keep_to_rows(self) -> None:
+        """Take the domain from the rows, if that leaves anything out."""
+        domain = self.table.domain_of(self.rows)
+        whole = [self.index(key, "rows") for key in domain.integers]
+        open_levels = self.table.coded & (np.array(self.table.unknown, dtype=object) != "refused")
+        kept = {
+            "whole numbers": not self.table.categorical[whole].all(),
+            "known levels": open_levels.any(),
+        }
+        self.keeping = tuple(words for words, is_kept in kept.items() if is_kept)
+        if self.keeping:
+            self.domain = domain
 
     def _come_as(self, rows) -> None:
         """Read the model for the form in which some rows come."""
@@ -96,8 +123,11 @@ class Audited:
         known = self._grounds.get(key)
         if known is None:
             missing, codes = self.table.may_miss(rounded), self.table.highest_code
+            if "known levels" in self.keeping:
+                missing = np.isnan(rounded).any(axis=0)
             n_features = self.model.forest.n_features
-            inside = read_domain(self.domain, n_features, self.table.names, missing, codes)
+            levels = codes, self.table.highest_known
+            inside = read_domain(self.domain, n_features, self.table.names, missing, *levels)
             self.table.check_bounds(inside)
         else:
             inside = known[0]

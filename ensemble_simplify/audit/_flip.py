@@ -64,6 +64,9 @@ class NearestFlip(HasEvidence):
         Time taken.
     domain : Domain, dict or None
         Which inputs counted. None: all.
+    keeping : tuple of str
+        What the rows of a frame restricted, where no domain was given: "whole numbers", "known
+        levels", or both. The printed form names it.
     finer : bool
         True: only changes to numbers that float32 represents counted, because the model compares
         finer numbers.
@@ -100,6 +103,7 @@ class NearestFlip(HasEvidence):
     max_changes: int
     seconds: float
     domain: Domain | dict | None = None
+    keeping: tuple = ()
     finer: bool = False
     target: Any = None
     probabilities: tuple = ()
@@ -124,10 +128,11 @@ class NearestFlip(HasEvidence):
             text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
             if self.probabilities or self.target is not None:
                 text = f"proven: no change of at most {n}{to} takes {self._answer(0)} to the target"
-            text += self._shares()
+            text += self._shares() + self._kept()
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
             text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
+            text += self._kept()
         else:
             parts = [
                 f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
@@ -138,11 +143,15 @@ class NearestFlip(HasEvidence):
             text += ", ".join(parts)
             if not parts:
                 text = f"{self._answer(0)} meets the target{self._shares()}; no change is needed"
-            text += f"; {'nearest' if self.proven else 'not proven nearest'}"
+            text += f"; {'nearest' if self.proven else 'not proven nearest'}{self._kept()}"
             text += f", distance {self.distance:.4g}"
             if self.others:
                 text += f", and {counted(len(self.others), 'other plan')}"
         return f"NearestFlip({text}; {self.seconds:.3g} s)"
+
+    def _kept(self):
+        """What changed rows keep of those that were given, in words."""
+        return f", keeping {' and '.join(self.keeping)}" if self.keeping else ""
 
     def _answer(self, i):
         """What the model answers, before or after the change, in words."""
@@ -202,7 +211,9 @@ def nearest_flip(
         A fitted tree ensemble, a decision tree, a pipeline that ends in one, or an estimator of
         this package. It is not changed.
     rows : array-like of shape (n_features,) or (n_rows, n_features), frame or series
-        One row or several, as the model takes them.
+        One row or several, as the model takes them. The columns of a frame also say what can occur
+        (see `domain`), those of a series only where it holds objects: ``X.iloc[[0]]`` says more
+        than ``X.iloc[0]``.
     max_changes : int, default=1
         How many features may change at once. The time can grow with the number of sets of so many
         features. A one-hot group of the `domain` counts as one feature: its columns move together.
@@ -222,9 +233,12 @@ def nearest_flip(
     n_plans : int, default=1
         How many flips are looked for, each with other features. The attribute ``plans`` holds them.
     domain : Domain, dict or None, default=None
-        Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
-        finite input. The features that a row lacks may then be missing, and so may those in which
-        the model takes unknown levels for missing values.
+        Which inputs can occur. The changed row is one of them. See :class:`Domain`. None, with a
+        frame: inputs like its rows, as of ``Domain.from_rows(rows, ranges=False)``. Whole numbers
+        stay whole, booleans 0 or 1, levels are known ones, and only what a row lacks may be
+        missing. None, with an array: every finite input. The features that a row lacks may then be
+        missing, and so may those in which the model takes unknown levels for missing values.
+        ``Domain()`` asks for the same with a frame.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found, for all rows together.
 
@@ -243,7 +257,8 @@ def nearest_flip(
     scale : mapping, array-like of shape (n_features,) or None, default=None
         How large a change of each feature counts as 1: one positive number for each feature, or a
         mapping from some features, by name or index. None, and for features without an entry: the
-        range of the feature's thresholds (1 if there is only one).
+        range of the feature's thresholds in the model, whatever the `domain` (1 if there is only
+        one).
     n_jobs : int or None, default=None
         Processes among which the rows are shared out. None: 1, unless inside a
         ``joblib.parallel_backend``. -1: all processors.
@@ -268,7 +283,7 @@ def nearest_flip(
     features of an earlier plan, and more: the additional changes would be for nothing.
 
     *Distance.* For a number, it is the absolute change divided by its scale. Another category,
-    another member of a one-hot group, or a value that becomes missing or known counts as 1. The new
+    another member of a group, or a value that becomes missing or known counts as 1. The new
     value of a number is the nearest float32 number on the other side of a threshold. For models
     that compare float64 numbers (HistGradientBoosting, LightGBM), it is the nearest float64 number.
 
@@ -312,7 +327,8 @@ def nearest_flip(
     [1, 0, 1]
     """
     begin = monotonic()
-    audited = Audited(model, domain, rows, name="rows", classifier=False, with_ties=True)
+    options = {"name": "rows", "classifier": False, "with_ties": True, "like_rows": True}
+    audited = Audited(model, domain, rows, **options)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
     asked = _Asked(
@@ -477,7 +493,7 @@ class _Asked:
                 flip.row if hasattr(flip.row, "columns") else flip.row[None]
             )
             return audited.claim(point=point[0].astype(np.float64))
-        groups = [] if audited.inside is None else audited.inside.one_hot
+        groups = [] if audited.inside is None else audited.inside.exclusive
         several = {j for group in groups for j in group}
         vary = [list(group) for group in groups if self.may[group].all()]
         vary += [[j] for j in np.flatnonzero(self.may).tolist() if j not in several]
@@ -502,6 +518,7 @@ class _Asked:
         common = {
             "max_changes": int(self.max_changes),
             "domain": audited.domain,
+            "keeping": audited.keeping,
             "finer": audited.finer,
             "target": self.what.target,
         }

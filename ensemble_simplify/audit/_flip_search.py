@@ -62,13 +62,12 @@ class Field:
         self.anywhere, self.from_above, self.from_below = (
             np.concatenate([none, *own]) for own in zip(*parts, strict=True) or (none, none, none)
         )
-        scales = scales.copy()
-        for j, cuts in zip(features, axes.cuts, strict=True):
-            cuts = cuts[np.isfinite(cuts)]
-            if np.isnan(scales[j]):
-                # Where the user says nothing, the range that the model looks at counts 1.
-                scales[j] = cuts[-1] - cuts[0] if len(cuts) > 1 else 1.0
-        self.scale = scales[self.features]
+        # Where the user says nothing, the range that the model looks at counts 1, domain or not.
+        ranges = [
+            np.ptp(known) if len(known := cuts[np.isfinite(cuts)]) > 1 else 1.0
+            for cuts in Axes.of(audited.question.forest(audited.model)).by_feature
+        ]
+        self.scale = np.where(np.isnan(scales), ranges, scales)[self.features]
         self.is_coded = audited.table.categorical[self.features]
         self.may, self.side = may[features], sides[features]
         # the last cell of numbers on each axis
@@ -81,7 +80,7 @@ class Field:
         """Find out which axes change together."""
         self.unit_of = np.arange(self.forest.n_features, dtype=np.intp)
         self.units = [np.array([a]) for a in range(len(features))]
-        groups = [] if self.inside is None else self.inside.one_hot
+        groups = [] if self.inside is None else self.inside.exclusive
         place = {int(j): a for a, j in enumerate(features)}
         for group in groups:
             self.unit_of[group] = group[0]
@@ -107,9 +106,10 @@ class Field:
         distance[self.is_coded | np.isnan(value) | np.isnan(x)] = 1.0
         for unit in self.units:
             if len(unit) > 1:
-                # another member of a group: what it takes is told by the one that goes
+                # another member of a group: what it takes is told by the one that goes, if any
                 for a in unit:
-                    distance[self.lines.first[a] : self.lines.first[a + 1]] = own[a]
+                    cells = slice(self.lines.first[a], self.lines.first[a + 1])
+                    distance[cells] = own[a] or not own[unit].any()
         distance[self.place == own[self.axis]] = 0.0
         return distance
 
@@ -155,9 +155,8 @@ def _values(audited, a):
     from_above, from_below = anywhere.copy(), anywhere.copy()
     from_above[: len(finite)], from_below[1 : len(finite) + 1] = ends, after
     if inside is not None:
-        from_above, from_below = (
-            np.clip(own, inside.low[j], inside.high[j]) for own in (from_above, from_below)
-        )
+        low, high = (ends[j] for ends in inside.ends(audited.axes.row_dtype))
+        from_above, from_below = (np.clip(own, low, high) for own in (from_above, from_below))
     return anywhere, from_above, from_below
 
 
@@ -254,11 +253,12 @@ class FlipSearch:
 
     def _walk_group(self, unit) -> None:
         """Look at all moves inside of a group."""
-        goes = unit[(self.row[unit] == 1) & (self.low[unit] == 0)]
-        comes = unit[(self.row[unit] == 0) & (self.high[unit] == 1)]
-        if not len(goes) or not len(comes):
+        goes = unit[self.row[unit] == 1]
+        if self.low[goes].any():
             return
-        cells = np.tile(self.row, (len(comes), 1))
+        comes = unit[(self.row[unit] == 0) & (self.high[unit] == 1)]
+        # the last one leaves all of them out
+        cells = np.tile(self.row, (len(comes) + len(goes), 1))
         cells[:, goes] = 0
         cells[np.arange(len(comes)), comes] = 1
         labels = self.lines.classes_of(cells)
@@ -298,7 +298,8 @@ class FlipSearch:
     def _sides(self, unit):
         """The ranges of cells, as triples with an axis, that are a change of a unit."""
         if len(unit) > 1:
-            return [(a, 0, 0) for a in unit if self.row[a] == 1]
+            goes = [(a, self.low[a], 0) for a in unit if self.row[a] == 1]
+            return goes or [(a, 1, self.high[a]) for a in unit]
         (a,) = unit
         return [(a, self.low[a], self.row[a] - 1), (a, self.row[a] + 1, self.high[a])]
 

@@ -127,9 +127,16 @@ class Question(NamedTuple):
         forest = model.finest
         if self.range is None:
             return forest
+        link = forest.vote.link
         if self.response.kind == "value":
+            if link is not None and not link.is_followed:
+                raise TypeError(
+                    f"The values of {model.name}(...) are exponentials, which it rounds in its own "
+                    "way, so where they enter a range is not known. Ask about a copy of it: "
+                    "import_model(export_model(model, 'json'))."
+                )
             return forest.in_range(*self.range)
-        if isinstance(model.estimator, OnnxModel) and forest.vote.link is not None:
+        if isinstance(model.estimator, OnnxModel) and link is not None:
             raise TypeError(
                 f"The probabilities of {model.name}(...) are rounded by onnxruntime in its own "
                 "way, so where they enter a range is not known. Ask the model that was converted, "

@@ -239,6 +239,7 @@ def promised_domain(estimator, model, X) -> Any:
         names,
         estimator._missing_by_default,
         model.forest.highest_code,
+        model.table.highest_known,
     )
     model.table.check_bounds(inside)
     if inside is not None:

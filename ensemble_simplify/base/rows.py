@@ -104,8 +104,10 @@ def validated(estimator, X, y: Any = NOT_GIVEN, *, regression=False, reset=True,
     return X, y
 
 
-def learned_rows(estimator, X, y, sample_weight=None, *, dtype: Any = np.float32) -> tuple:
-    """Training rows as numbers, NaN where they lack one, and their labels, checked.
+def learned_rows(
+    estimator, X, y, sample_weight=None, *, dtype: Any = np.float32
+) -> tuple[Rows, Any]:
+    """Training rows, with numbers of some dtype, NaN where they lack one; and labels, checked.
 
     Text and categories become codes, in the order of the mean label. What the columns hold is kept
     in ``_table``, for `fitted_rows`; new rows may lack anything (``_may_miss``), also what no row
@@ -125,7 +127,7 @@ def learned_rows(estimator, X, y, sample_weight=None, *, dtype: Any = np.float32
     estimator._table = table
     estimator._may_miss = np.ones(X.shape[1], dtype=bool)
     estimator._takes_missing = True
-    return X, y
+    return Rows(named_rows(given, X), X), y
 
 
 def same_names(estimator, names) -> bool:

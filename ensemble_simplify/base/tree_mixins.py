@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import fitted_rows
-from ensemble_simplify.reading import is_booster
+from ensemble_simplify.reading import Model, is_booster, unwrap
 from ensemble_simplify.writing import NamedTree
 
 
@@ -41,14 +42,23 @@ class TakesWhatItsEstimatorTakes(KeepsBoosters):
 
 
 class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
-    """A classifier or a regressor, as the ensemble is that it prunes."""
+    """A classifier or a regressor, as the ensemble is that it prunes.
 
-    predict: Any
+    ``_rows(X)`` answers new rows, checked, as the pruned ensemble takes them.
+    """
+
+    pruned_estimator_: Any
+    _rows: Callable
 
     @property
     def _is_of_values(self):
         """Whether the ensemble is a regressor."""
         return self.estimator is not None and tags_of(self.estimator).estimator_type == "regressor"
+
+    @property
+    def _has_proba(self):
+        """Whether it has probabilities."""
+        return not self._is_of_values
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -61,6 +71,41 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
             theirs = tags_of(self.estimator).classifier_tags
             tags.classifier_tags.multi_class = theirs is None or theirs.multi_class
         return tags
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict with the pruned ensemble.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
+        """
+        check_is_fitted(self, "pruned_estimator_")
+        return Model(unwrap(self.pruned_estimator_)).ask(self._rows(X))
+
+    @available_if(lambda pruner: pruner._has_proba)
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict class probabilities with the pruned ensemble.
+
+        They differ from those of the whole ensemble, unless these are what was to be kept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of `classes_`.
+        """
+        check_is_fitted(self, "pruned_estimator_")
+        return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
@@ -154,7 +199,8 @@ class HoldsTree(KeepsBoosters):
         class_names : sequence, default=None
             What stands for ``classes_``, in their order.
         decimals : int or None, default=None
-            Digits after the point; None: as few as split float32 numbers alike.
+            Digits after the point of thresholds, which are rounded down, so that values with no
+            more digits stay on their side. None: as few as split float32 numbers alike.
         max_depth : int or None, default=None
             Splits deeper than this are cut short. None: none are.
 

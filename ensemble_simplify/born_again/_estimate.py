@@ -238,7 +238,7 @@ def estimate(
             "merge_thresholds=True, but BornAgainRegressor merges no thresholds. Leave it out."
         )
     missing, codes = table.may_miss(X), table.highest_code
-    inside = read_domain(domain, len(table), table.names, missing, codes)
+    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
     table.check_bounds(inside)
     if X is not None:
         if inside is not None:

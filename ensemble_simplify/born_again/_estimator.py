@@ -105,7 +105,8 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         Depth of the tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the tree is proven smallest in the objective. ``"feasible"``: the tree keeps
-        the promise, but a smaller one may exist. This is about the search, before `post_prune`.
+        the promise, but a smaller one may exist. This is about the search, before `post_prune`, and
+        about what is promised: training rows that it does not reach are `n_row_exceptions_`.
     n_leaves_lower_bound_ : int
         Every tree that keeps the promise has at least so many leaves. If depth is minimised first,
         this is about trees of depth `depth_unpruned_`. With `tolerance`, it is about trees
@@ -134,7 +135,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         `time_limit` count as exceptions, so there are no more than this.
     n_row_exceptions_ : int
         How many of the `n_rows_` training rows, as they were given, get another class than from the
-        ensemble.
+        ensemble. If there are any, the fitted estimator is printed with their number.
     n_rows_ : int
         The training rows of positive weight.
     seen_share_ : float or None

@@ -178,7 +178,7 @@ class EveryInput:
             born,
             f"depth {depth} (at least {born.depth_lower_bound_}), "
             f"{n_leaves} leaves (at least {born.n_leaves_lower_bound_}), "
-            f"{born.status_}",
+            f"{born.status_}" + f"; {born._told_exceptions()}" * bool(born.n_row_exceptions_),
         )
         if born.n_leaves_ < n_leaves:
             report(

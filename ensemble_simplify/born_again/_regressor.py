@@ -99,7 +99,8 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         Depth of the tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the tree is proven smallest in the objective. ``"feasible"``: the tree is
-        within the tolerance, but a smaller one may exist.
+        within the tolerance, but a smaller one may exist. This is about what is promised: training
+        rows that it does not reach are `n_row_exceptions_`.
     n_leaves_lower_bound_ : int
         Every tree within the tolerance has at least so many leaves. If depth is minimised first,
         this is about trees of depth `depth_`.
@@ -120,7 +121,7 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     n_row_exceptions_ : int
         How many of the `n_rows_` training rows, as they were given, the tree answers further than
         `atol_` from the ensemble. Without exceptions allowed, these are only rows with numbers
-        finer than float32.
+        finer than float32. If there are any, the fitted estimator is printed with their number.
     n_rows_ : int
         The training rows of positive weight.
     seen_share_ : float or None
@@ -207,14 +208,14 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
     True
     >>> print(tree.export_text(decimals=3, max_depth=1))
     |--- bmi <= 0.009
-    |   |--- s5 <= -0.000
+    |   |--- s5 <= -0.001
     |   |   |--- (2 leaves)
-    |   |--- s5 > -0.000
+    |   |--- s5 > -0.001
     |   |   |--- (2 leaves)
     |--- bmi > 0.009
-    |   |--- s5 <= -0.000
+    |   |--- s5 <= -0.001
     |   |   |--- (2 leaves)
-    |   |--- s5 > -0.000
+    |   |--- s5 > -0.001
     |   |   |--- (2 leaves)
     <BLANKLINE>
     """

@@ -46,6 +46,7 @@ from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
 from ensemble_simplify.grid import Domain, limited, limits, with_missing
 from ensemble_simplify.proof import Verification, verify
 from ensemble_simplify.reading import VOTE_SECONDS, Model
+from ensemble_simplify.writing import counted
 
 MEMORY_SHARE = 0.5  # Share of the memory free at the start of fit that the search may use.
 WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
@@ -88,6 +89,9 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     atol_: Any
     path_: Any
     seen_share_: float
+    status_: str
+    n_rows_: int
+    n_row_exceptions_: int
     volume_fidelity_: float
     _inside: Any
     _table: Any
@@ -146,6 +150,19 @@ class BornAgain(TakesWhatItsEstimatorTakes):
         self._leaf_answers = np.full((nodes.n_nodes, answers.shape[1]), np.nan)
         self._leaf_answers[nodes.leaves] = answers
         return answers
+
+    def __repr__(self, N_CHAR_MAX=700):
+        """The parameters; once fitted, how many training rows are answered otherwise, if any."""
+        text = super().__repr__(N_CHAR_MAX)  # ty: ignore[too-many-positional-arguments]
+        if not vars(self).get("n_row_exceptions_"):
+            return text
+        about = "" if self._finer_axes is None else ", among trees for numbers of float32"
+        return f"{text}\n# {self.status_}{about}; {self._told_exceptions()}"
+
+    def _told_exceptions(self):
+        """How many training rows the tree answers otherwise, in words."""
+        rows = f"{self.n_row_exceptions_:,} of {counted(self.n_rows_, 'training row')}"
+        return f"{rows} answered otherwise than by the ensemble"
 
     # ------------------------------------------------------------------------------------ fit
 

@@ -32,7 +32,7 @@ def _divided(ax):
             "or one made by plt.subplots."
         )
     ax.set_axis_off()
-    return [ax.figure.add_subplot(part) for part in place.subgridspec(1, 2)]
+    return [ax.figure.add_subplot(cell) for cell in place.subgridspec(1, 2)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -363,10 +363,12 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             The fitted estimator.
         """
         X, y, weight = self._check_training_rows(X, y, sample_weight)
+        # sorting all values of all nodes takes too long on many rows
         chosen = "exact" if len(X) <= EXACT_ROWS else "histogram"
         self.splitter_ = chosen if self.splitter == "auto" else self.splitter
         self._min_fraction = float(self.min_fraction)
         tree, is_whole = self._grown_and_pruned(X, y, weight)
+        # pruned leaves hold rows of several classes, whose values are worth refitting
         is_small = self.max_leaf_nodes is not None or self.ccp_alpha != 0
         refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
         if refits:
@@ -410,9 +412,11 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
 
     def _check_training_rows(self, X, y, sample_weight) -> tuple:
         """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
-        X, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
+        rows, y = learned_rows(self, X, y, sample_weight, dtype=np.float64)
+        X = rows.numbers
         self.classes_, y = np.unique(y, return_inverse=True)
         weight = check_weights(sample_weight, X, mean_one=True)
+        # a row of weight 0 is as no row, also where quantiles of values are taken
         used = weight > 0
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
@@ -630,6 +634,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             )
         proba = self.predict_proba(X)
         labels = self.classes_[np.argmax(proba, axis=1)]
+        # numbers and texts in one array would all become texts
         if texts == isinstance(abstain_label, str):
             labels = labels.astype(np.result_type(labels, np.asarray(abstain_label)))
         else:
@@ -871,6 +876,7 @@ class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimato
             ``proba`` (what the leaf answers) and ``rule``.
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options)
+        # a leaf's rule is written once, however many rows end there
         weights, values, nodes = self.predict_set(X)
         rules = {}
         explanations = []
@@ -941,6 +947,7 @@ def _margin(proba) -> np.ndarray:
     """Largest less second largest probability of every row."""
     if proba.shape[1] < 2:
         return np.ones(len(proba))
+    # no sort: the two largest are enough
     best_two = np.partition(proba, -2, axis=1)[:, -2:]
     return best_two[:, 1] - best_two[:, 0]
 

@@ -519,13 +519,14 @@ cdef int find_options(Grower* g) except -1 nogil:
 cdef int divide_rows(Grower* g) except -1 nogil:
     # Rows, fractions and class masses of the two children of g.node.
     cdef OpenNode* node = g.node
-    cdef double* part = g.share.data()  # first shares, then fractions of rows that go left
+    # first shares of each row, then what of its fraction goes left
+    cdef double* to_left_of = g.share.data()
     cdef intp_t n_left = 0, n_right = 0, i, label
     cdef double to_right, mass
     for i in range(node.n_rows):
-        part[i] = left_part(node.fraction[i], part[i], g.smallest)
-        n_left += part[i] > 0.0
-        n_right += node.fraction[i] - part[i] > 0.0
+        to_left_of[i] = left_part(node.fraction[i], to_left_of[i], g.smallest)
+        n_left += to_left_of[i] > 0.0
+        n_right += node.fraction[i] - to_left_of[i] > 0.0
     g.left.class_mass.resize(g.n_classes)
     g.right.class_mass.resize(g.n_classes)
     g.left.rows.resize(n_left)
@@ -534,15 +535,15 @@ cdef int divide_rows(Grower* g) except -1 nogil:
     g.right.fraction.resize(n_right)
     n_left = n_right = 0
     for i in range(node.n_rows):
-        to_right = node.fraction[i] - part[i]
+        to_right = node.fraction[i] - to_left_of[i]
         mass = g.weight[node.rows[i]]
         label = g.label[i]
         g.to_left[i] = g.to_right[i] = -1
-        if part[i] > 0.0:
+        if to_left_of[i] > 0.0:
             g.to_left[i] = <int32_t> n_left
             g.left.rows[n_left] = node.rows[i]
-            g.left.fraction[n_left] = part[i]
-            g.left.class_mass[label] += mass * part[i]
+            g.left.fraction[n_left] = to_left_of[i]
+            g.left.class_mass[label] += mass * to_left_of[i]
             n_left += 1
         if to_right > 0.0:
             g.to_right[i] = <int32_t> n_right
@@ -724,6 +725,7 @@ cdef dict arrays_of(_Growing out):
 
 def joined(top, places, branches):
     """The tree in which branches stand in the places of some leaves of its top."""
+    # a branch of n nodes takes the place of one leaf: all numbers after it rise by n - 1
     size = np.ones(len(top["left"]), dtype=np.intp)
     size[places[:, 0]] = [len(branch["left"]) for branch in branches]
     number = np.cumsum(size) - size
@@ -734,11 +736,11 @@ def joined(top, places, branches):
     tree = {}
     for name, array in top.items():
         kind = {"option": 1, "cut": 2}.get(name.partition("_")[0], 0)
-        parts, first = [], 0
+        pieces, first = [], 0
         for place, branch in zip(places[:, kind], branches):
-            parts += [array[first:place], branch[name]]
+            pieces += [array[first:place], branch[name]]
             first = place if kind else place + 1  # the leaf itself goes
-        tree[name] = np.concatenate([*parts, array[first:]])
+        tree[name] = np.concatenate([*pieces, array[first:]])
     return tree
 
 

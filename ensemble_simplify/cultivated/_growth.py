@@ -62,11 +62,11 @@ def encode(X, weight, max_bins, n_jobs):
     """
     # Some columns at a time: many small ones are cheap together, large ones need memory.
     n_tasks = min(X.shape[1], max(effective_n_jobs(n_jobs), X.size // VALUES_PER_TASK))
-    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_encode)(np.ascontiguousarray(X[:, part].T), weight, max_bins)
-        for part in gen_even_slices(X.shape[1], n_tasks)
+    coded = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(_encode)(np.ascontiguousarray(X[:, columns].T), weight, max_bins)
+        for columns in gen_even_slices(X.shape[1], n_tasks)
     )
-    return CodedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return CodedRows(*(np.concatenate(arrays) for arrays in zip(*coded, strict=True)))
 
 
 def _encode(columns, weight, max_bins):
@@ -219,8 +219,8 @@ def best_price(tree, grower, X, y, weight, random) -> float:
     with warnings.catch_warnings():
         # rare classes may be missing in a fold
         warnings.filterwarnings("ignore", message="The least populated class")
-        parts = list(folds.split(X, y))
-    for train, test in parts:
+        splits = list(folds.split(X, y))
+    for train, test in splits:
         of_fold, timed_out = grower.tree(X[train], y[train], weight[train])
         if timed_out or is_late():
             return 0.0

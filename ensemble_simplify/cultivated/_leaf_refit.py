@@ -33,22 +33,23 @@ def refit_leaves(tree, router, X, y, weight, n_jobs) -> tuple[np.ndarray | None,
         X, y, weight = X[drawn], y[drawn], weight[drawn]
     X, leaves = np.ascontiguousarray(X), tree.leaves
 
-    def part(start):
+    def sums_of(start):
         if is_late():
             return None
         rows = slice(start, start + ROWS_PER_PART)
         member = shares_of_leaves(router, X[rows], leaves)
         labels = np.zeros((member.shape[0], tree.value.shape[1]))
         labels[np.arange(len(labels)), y[rows]] = weight[rows]
+        # what least squares needs of the rows: products of fractions, and fractions of each class
         weighted = member.multiply(weight[rows, None]).tocsr()
         return weighted.T @ member, member.T @ labels
 
-    # Parts of one size whatever n_jobs is, added in their order: the sums are then the same.
-    parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(carried(part))(start) for start in range(0, len(X), ROWS_PER_PART)
+    # Slices of one size whatever n_jobs is, added in their order: the sums are then the same.
+    all_sums = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(carried(sums_of))(start) for start in range(0, len(X), ROWS_PER_PART)
     )
     gram, target = 0, 0
-    for sums in parts:
+    for sums in all_sums:
         if sums is None:
             return None, True
         gram, target = sums[0] + gram, sums[1] + target
@@ -95,10 +96,12 @@ def least_squares(gram, target, shares) -> tuple[np.ndarray, bool]:
     return values, False
 
 
-def onto_simplex(V):
+def onto_simplex(V) -> np.ndarray:
     """The nearest vectors of probabilities to the rows of a matrix."""
+    # The largest entries less one excess, chosen so that they sum to one; the others are zero.
     ranked = -np.sort(-V, axis=1)
     excess = (np.cumsum(ranked, axis=1) - 1) / np.arange(1, V.shape[1] + 1)
     last = np.count_nonzero(ranked > excess, axis=1) - 1
     new = np.maximum(V - excess[np.arange(len(V)), last][:, None], 0.0)
+    # sums are one but for rounding
     return new / new.sum(axis=1, keepdims=True)

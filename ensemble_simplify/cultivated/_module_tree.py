@@ -93,7 +93,7 @@ class ModuleTree:
         return (int(self.sizes[node]) + 1) // 2
 
     @property
-    def sizes(self):
+    def sizes(self) -> np.ndarray:
         """Number of nodes of every subtree, its root counted."""
         return sized_nodes(self.left)[:, 2]
 
@@ -106,11 +106,11 @@ class ModuleTree:
         return np.where(inner, loss - below, 0.0)
 
     @property
-    def least_decrease(self):
+    def least_decrease(self) -> float:
         """The least decrease of impurity that a module brings, as part of the whole tree's mass."""
         return self.decrease[self.left >= 0].min(initial=np.inf) / self.mass[0]
 
-    def best_first(self, max_leaf_nodes):
+    def best_first(self, max_leaf_nodes) -> ModuleTree:
         """The tree that has grown best first to so many leaves.
 
         A module depends on the rows in it alone, so that every order of growth finds the same
@@ -188,11 +188,11 @@ class ModuleTree:
         response[self.leaves] = values
         return replace(self, response=response)
 
-    def router(self, min_fraction):
+    def router(self, min_fraction) -> Router:
         """The compiled router of this tree."""
         return Router(self, min_fraction)
 
-    def importances(self, n_features):
+    def importances(self, n_features) -> np.ndarray:
         """Decrease of impurity owed to each feature, summing to one (or to zero)."""
         result = np.zeros(n_features)
         modules = np.flatnonzero(self.left >= 0)
@@ -200,10 +200,12 @@ class ModuleTree:
         decrease = loss[modules] - loss[self.left[modules]] - loss[self.right[modules]]
         n_options = np.diff(self.option_start)[modules]
         # A module's decrease is divided among its options as their own decreases are.
-        own = np.repeat(self.impurity[modules], n_options) - self.option_impurity
+        of_option = np.repeat(self.impurity[modules], n_options) - self.option_impurity
         module_of = np.repeat(np.arange(len(modules)), n_options)
-        part = own / np.bincount(module_of, weights=own, minlength=len(modules))[module_of]
-        np.add.at(result, self.option_feature, part * np.maximum(decrease, 0.0)[module_of])
+        share = (
+            of_option / np.bincount(module_of, weights=of_option, minlength=len(modules))[module_of]
+        )
+        np.add.at(result, self.option_feature, share * np.maximum(decrease, 0.0)[module_of])
         total = result.sum()
         return result / total if total > 0 else result
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.grid import Axes, JointSearch, Stopped, children, last_double, sized_nodes
+from ensemble_simplify.grid import (
+    Axes,
+    JointSearch,
+    Stopped,
+    check_time,
+    children,
+    last_double,
+    sized_nodes,
+)
 from ensemble_simplify.writing import plain
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -16,6 +24,10 @@ _HALF_STEP = 2.0**-21
 _MIXTURES, _MANY_CLASSES = 2.0 ** np.array([0.0, -0.75, 0.75]), 4
 # Less than any difference of two doubles that matters.
 _NOTHING = 1e-300
+_TIED = (
+    "There is no evidence to save: in some cell, sums are tied up to rounding, and the trees as "
+    "they are written to the file do not show the claim there."
+)
 # Where a claim does not hold, for the kernel.
 _WRONG = -3
 
@@ -58,20 +70,27 @@ class Boxes:
         return int(((self.column < 0) & (self.answer > -2)).sum())
 
 
-def partition(claim, max_boxes=2**62, alike=False) -> Boxes:
+def partition(claim, max_boxes=2**62, alike=False, left_open=None) -> Boxes:
     """The `Boxes` that prove a claim; `NoEvidence` where they are too many, or not in reach.
 
     `alike` says that both uses make the same of what their trees say, tree by tree.
+    ``left_open(boxes, among)`` names the leaves, `among` some nodes, that do not convince whoever
+    reads the boxes: these are halved until none is left. None: the bounds here are believed.
     """
     cutter = _Cutter(claim, max_boxes, alike)
     lo, hi = cutter.axes.whole
     if claim.box is not None:
         lo, hi = _cells_of(claim, cutter.axes)
-    if claim.order:
-        axis, cut, bound = cutter.by_steps(lo, hi)
-    else:
-        axis, cut, bound = cutter.cut(lo, hi)
-    return _boxes(claim, cutter.axes, axis, cut, cutter.forms.bounds(bound), cutter.forms.mix)
+    tree = cutter.by_steps(lo, hi) if claim.order else cutter.cut(lo, hi)
+    among = np.arange(len(tree[0]))
+    while True:
+        axis, cut, bound = tree
+        bounds, mix = cutter.forms.bounds(bound), cutter.forms.mix
+        boxes = _boxes(claim, cutter.axes, axis, cut, bounds, mix)
+        is_open = [] if left_open is None else left_open(boxes, among)
+        if not len(is_open):
+            return boxes
+        tree, among = cutter.halved(tree, is_open, lo, hi)
 
 
 class _Cutter:
@@ -99,8 +118,36 @@ class _Cutter:
         self.search = JointSearch(axes.shape, trees.nodes, trees.offsets)
         self.outside = None if claim.inside is None else claim.inside.outside(axes)
 
-    def cut(self, lo, hi):
-        """Axis and cut of every halving, in pre-order, and the bounds of the boxes."""
+    def halved(self, tree, leaves, lo, hi):
+        """The tree of a box, some `leaves` halved at least once more, and which nodes are new."""
+        axis, cut, _ = tree
+        left, right = children(sized_nodes(axis))
+        leaves, ends = set(leaves.tolist()), {0: (lo, hi)}
+        parts, new, begin, n_nodes = [], [], 0, 0
+        for node in range(len(axis)):
+            check_time()
+            lo, hi = ends.pop(node)
+            if axis[node] >= 0:
+                below, above = hi.copy(), lo.copy()
+                below[axis[node]], above[axis[node]] = cut[node], cut[node] + 1
+                ends[left[node]], ends[right[node]] = (lo, below), (above, hi)
+            elif node in leaves:
+                part = self.cut(lo, hi, halve=True)
+                if len(part[0]) == 1:
+                    raise NoEvidence(_TIED)
+                n_nodes += node - begin
+                new.append(n_nodes + np.arange(len(part[0])))
+                n_nodes += len(part[0])
+                parts += [tuple(array[begin:node] for array in tree), part]
+                begin = node + 1
+        parts.append(tuple(array[begin:] for array in tree))
+        return _joined(parts), np.concatenate(new)
+
+    def cut(self, lo, hi, halve=False):
+        """Axis and cut of every halving, in pre-order, and the bounds of the boxes.
+
+        With `halve`, the box is halved in any case.
+        """
         claim, forms, search = self.claim, self.forms, self.search
         cover = search.cover(
             self.sums,
@@ -116,6 +163,7 @@ class _Cutter:
             outside=self.outside,
             max_boxes=self.left,
             twins=self.twins,
+            halve=halve,
         )
         self.left -= search.n_boxes
         if search.stopped == "time":
@@ -127,10 +175,7 @@ class _Cutter:
                 "or ask about a smaller domain, or near rows."
             )
         if search.stopped == "refuted":
-            raise NoEvidence(
-                "There is no evidence to save: in some cell, sums are tied up to rounding, and the "
-                "trees as they are written to the file do not show the claim there."
-            )
+            raise NoEvidence(_TIED)
         return cover
 
     def by_steps(self, lo, hi):

@@ -400,6 +400,24 @@ class Evidence:
 
     def _boxes(self):
         """A tree that cuts the space: each of its leaves is a box."""
+        for _, answers, bounds, *boxes in self._leaves():
+            nothing = (answers < 0) & np.isnan(bounds)
+            need((boxes[-1] | nothing).all(), "proof: answers outside", Unproven)
+            for fault, message in self._faults(answers, bounds, *boxes):
+                need_all(~fault, boxes[0], message)
+
+    def open_boxes(self, among):
+        """The leaves of the tree, `among` some nodes of it, of which something is not proven."""
+        found = [np.array([], dtype=np.intp)]
+        for nodes, answers, bounds, *boxes in self._leaves():
+            asked = np.flatnonzero(np.isin(nodes, among))
+            boxes = [part[..., asked] for part in (answers, bounds, *boxes)]
+            faults = [fault for fault, _ in self._faults(*boxes)]
+            found.append(nodes[asked[np.any(faults, axis=0)]])
+        return np.concatenate(found)
+
+    def _leaves(self):
+        """Leaves of the tree in blocks: nodes, answers, bounds, and the boxes within the space."""
         given, space = self.proof["tree"], self.space
         n_nodes, parts = len(given["left"]), (given[key] for key in TREE)
         tree = Trees(*parts, [0] * n_nodes, [0], space.n)
@@ -423,37 +441,41 @@ class Evidence:
                     stack.append((nodes[some], [part[:, some] for part in boxes]))
             if n_ready >= BLOCK or not stack:
                 nodes, *boxes = (np.concatenate(own, axis=-1) for own in zip(*ready, strict=True))
-                self._check_boxes(answers[nodes], bounds[nodes], *space.within(*boxes))
+                yield nodes, answers[nodes], bounds[nodes], *space.within(*boxes)
                 ready, n_ready = [], 0
 
-    def _check_boxes(self, answers, bounds, low, high, gap, counts):
-        """Prove the claim in boxes; and what the file says of them, if it says something."""
-        nothing = (answers < 0) & np.isnan(bounds)
-        need((counts | nothing).all(), "proof: answers outside", Unproven)
+    def _faults(self, answers, bounds, low, high, gap, counts):
+        """In which boxes the claim is not proven, nor what the file says of them; with messages."""
+        faults = np.zeros((3, len(answers)), dtype=bool)
         for j, d in self.proof["steps"]:
             counts = counts & ~self._follows(j, d, low, high)
-        if not counts.any():
-            return
-        answers, bounds = answers[counts], bounds[counts]
-        low, high, gap = low[:, counts], high[:, counts], gap[:, counts]
-        models = self.models
-        models.look(low, high, gap)
-        proven, _, most = self.claim.judge()
-        need_all(proven, low)
-        first = models.uses[0]
-        for k in {*answers[answers >= 0].tolist()}:
-            same = most is None and k < len(first.labels)
-            same = same and is_only(models.ranges[first.result], k)[answers == k].all()
-            need(same, "proof: another answer than in the file", Unproven)
-        stated = np.flatnonzero(~np.isnan(bounds))
-        if most is None:
-            # of a class: that its lead in both models is at least so large
-            need((answers[stated] >= 0).all(), "proof: a bound without an answer", Unproven)
-            bounds, most = -bounds, np.full(len(bounds), -np.inf)
-            for k in {*answers[stated].tolist()}:
-                own = stated[answers[stated] == k]
-                most[own] = -np.maximum(self._least_lead(first.labels[k], own), 0.0)
-        need((bounds[stated] >= most[stated]).all(), "proof: a bound is too strong", Unproven)
+        at, models = np.flatnonzero(counts), self.models
+        if len(at):
+            answers, bounds = answers[at], bounds[at]
+            models.look(low[:, at], high[:, at], gap[:, at])
+            proven, _, most = self.claim.judge()
+            faults[0, at], faults[1, at] = ~proven, answers >= 0
+            first = models.uses[0]
+            for k in {*answers[answers >= 0].tolist()} if most is None else ():
+                if k < len(first.labels):
+                    possible = models.ranges[first.result]
+                    faults[1, at] &= ~((answers == k) & is_only(possible, k))
+            stated = np.flatnonzero(~np.isnan(bounds))
+            if most is None:
+                # of a class: that its lead in both models is at least so large
+                need((answers[stated] >= 0).all(), "proof: a bound without an answer", Unproven)
+                bounds, most = -bounds, np.full(len(bounds), -np.inf)
+                for k in {*answers[stated].tolist()}:
+                    own = stated[answers[stated] == k]
+                    if k < len(first.labels):
+                        most[own] = -np.maximum(self._least_lead(first.labels[k], own), 0.0)
+            faults[2, at[stated]] = ~(bounds[stated] >= most[stated])
+        said = (
+            "not proven",
+            "proof: another answer than in the file",
+            "proof: a bound is too strong",
+        )
+        return [*zip(faults, said, strict=True)]
 
     def _least_lead(self, label, boxes):
         """By how much at least a class leads in all models, in some boxes."""
@@ -481,11 +503,11 @@ class Evidence:
         return np.searchsorted(cuts, low[d]) - np.searchsorted(cuts, high[j]) >= 2
 
 
-def need_all(proven, low):
+def need_all(proven, low, message="not proven"):
     if not proven.all():
         corner = low[:, np.flatnonzero(~proven)[0]].tolist()
         point = ["missing" if np.isnan(x) else x for x in corner]
-        raise Unproven(f"not proven in a box that begins at {point}")
+        raise Unproven(f"{message} in a box that begins at {point}")
 
 
 def is_only(possible, k):

@@ -93,7 +93,20 @@ def _save(claim, path, max_boxes) -> None:
             "There is no evidence to save: the outcome is undecided, or of a kind that cannot be "
             "saved (see the method save in the documentation)."
         )
-    document, lines = evidence(claim, max_boxes=max_boxes), []
+    for asked in (False, True):
+        try:
+            _write(evidence(claim, max_boxes=max_boxes, asked=asked), path)
+            return
+        except (checker.Refused, checker.Unproven) as error:
+            refused = error
+    raise NoEvidence(
+        f"The checker of evidence does not accept this proof: {refused}. No file was written."
+    ) from refused
+
+
+def _write(document, path):
+    """Write a document to a file, where the checker finds that it holds."""
+    lines = []
     for key, entry in document.items():
         check_time()
         lines.append(f"{json.dumps(key)}: {json.dumps(entry)}")
@@ -106,16 +119,15 @@ def _save(claim, path, max_boxes) -> None:
         unchecked.write_bytes(content)
         checker.check(unchecked, check_time)
         unchecked.replace(path)
-    except (checker.Refused, checker.Unproven) as error:
-        raise NoEvidence(
-            f"The checker of evidence does not accept this proof: {error}. No file was written."
-        ) from error
     finally:
         unchecked.unlink(missing_ok=True)
 
 
-def evidence(claim, *, max_boxes=1_000_000) -> dict:
-    """Evidence of a claim, as JSON holds it. Raises `Stopped` when the time is over."""
+def evidence(claim, *, max_boxes=1_000_000, asked=False) -> dict:
+    """Evidence of a claim, as JSON holds it. Raises `Stopped` when the time is over.
+
+    With `asked`, the checker is asked about every box, and boxes are halved until it follows.
+    """
     models = []
     for pair in zip(claim.models, claim.forests, strict=True):
         check_time()
@@ -129,7 +141,7 @@ def evidence(claim, *, max_boxes=1_000_000) -> dict:
         "columns": _columns(claim),
         "uses": [{"model": own.model, "columns": own.columns.tolist()} for own in claim.uses],
         "models": models,
-        "proof": _proof(claim, models, max_boxes),
+        "proof": {},
         "made_by": {
             "package": "ensemble_simplify",
             "version": version("ensemble_simplify"),
@@ -139,6 +151,7 @@ def evidence(claim, *, max_boxes=1_000_000) -> dict:
             "settings": claim.settings,
         },
     }
+    document["proof"] = _proof(claim, document, max_boxes, asked)
     document["words"] = checker.words(document)
     return document | {"digest": _digest(document)}
 
@@ -387,14 +400,32 @@ def _cut_down(region, claim, is_single):
 # ------------------------------------------------------------------- proofs
 
 
-def _proof(claim, models, max_boxes):
+def _proof(claim, document, max_boxes, asked):
     if claim.point is not None:
         return _witness(claim)
     if claim.near is not None:
         return _points(claim, max_boxes)
-    used = [models[use.model] for use in claim.uses]
+    used = [document["models"][use.model] for use in claim.uses]
     how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
-    boxes = partition(claim, max_boxes, alike=len(how) == 2 and how[0] == how[1])
+    alike = len(how) == 2 and how[0] == how[1]
+    reader = None
+
+    def left_open(boxes, among):
+        nonlocal reader
+        document["proof"] = _proof_of(claim, boxes)
+        if reader is None:
+            # its models are read once
+            reader = checker.Evidence(document | {"digest": _digest(document)}, check_time)
+        reader.proof = document["proof"]
+        with np.errstate(all="ignore"):
+            return reader.open_boxes(among)
+
+    boxes = partition(claim, max_boxes, alike, left_open if asked else None)
+    return _proof_of(claim, boxes)
+
+
+def _proof_of(claim, boxes):
+    """The tree of some boxes, as JSON holds it."""
     answer = [None if own < 0 else own for own in boxes.answer.tolist()]
     is_lead = claim.kind in ("same_class", "class_is")
     bound = [_rounded(own, is_lead) for own in boxes.bound.tolist()]

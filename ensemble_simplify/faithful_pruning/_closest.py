@@ -99,9 +99,10 @@ class NumberSearch(TreeChoice):
         numbers = self.numbers
         rows = self.promise.rows_of(cells)
         sums = product(rows, np.ones(len(self.price))).reshape(len(cells), -1) + numbers.start
-        ends = np.array([(own - numbers.start).ravel() for own in numbers.limits(sums)])
+        # weights are asked for what trees add: the start is there without any
+        ends = np.array([(limit - numbers.start).ravel() for limit in numbers.limits(sums)])
         beyond = numbers.limits(sums, 2.0 * numbers.margin)
-        beyond = np.array([(own - numbers.start).ravel() for own in beyond]) / self.unit
+        beyond = np.array([(limit - numbers.start).ravel() for limit in beyond]) / self.unit
         ends, rows = ends / self.unit, (rows - self.middle) / self.unit
         # where only one side is limited, the middle is a unit from there
         with np.errstate(invalid="ignore"):
@@ -120,7 +121,7 @@ class NumberSearch(TreeChoice):
         self.room = np.append(self.room, room)
         columns = rows
         if self.is_free:
-            # positive and negative parts of weights, and of the offset
+            # programs have no negative columns: each weight is the difference of two, as the offset
             columns = np.hstack([rows, -rows, sign[:, None], -sign[:, None]])
         self.program.add_rows(columns, lower=-np.inf, upper=most + SPARSE * room)
         self.centre.add_rows(np.column_stack([columns, -room]), lower=-np.inf, upper=most)
@@ -221,10 +222,10 @@ class NumberSearch(TreeChoice):
     def _sparse(self, weights, allowed):
         """Reweight until no more trees go, on the demands found so far."""
         for _ in range(REWEIGHTINGS):
-            found = self._solve(self._reweighted(weights), allowed)
-            if found is None or self.cost_of(found) >= self.cost_of(weights):
+            sparser = self._solve(self._reweighted(weights), allowed)
+            if sparser is None or self.cost_of(sparser) >= self.cost_of(weights):
                 break
-            weights = found
+            weights = sparser
         return weights
 
     def _try(self, allowed):
@@ -233,19 +234,21 @@ class NumberSearch(TreeChoice):
             weights, distance = self.nearest(allowed)
             if weights is None or distance > NEAR:
                 return Outcome.UNKEPT, None
-            found = self.promise.seek(weights, self.rng)
-            if not found.n:
+            too_far = self.promise.seek(weights, self.rng)
+            if not too_far.n:
                 return Outcome.KEPT, weights
             before = len(self.rows)
-            self.add(found.cells[:BATCH])
+            self.add(too_far.cells[:BATCH])
             self.tell(
                 f"{np.count_nonzero(allowed)} trees for {before} demands, distance "
-                f"{distance:.2g}; {found.n} points were too far off"
+                f"{distance:.2g}; {too_far.n} points were too far off"
             )
 
     def _fewer(self, weights):
         """Leave trees out, those of least influence for their price first."""
         tried = np.zeros(len(self.price), dtype=bool)
+        # Most trees can go at first, so a quarter is tried at once; of those that cannot go
+        # together, half, and in the end one at a time, which says that a tree is needed.
         n_out = max(np.count_nonzero(self.kept(weights)) // 4, 1)
         while not self.cost_of(weights) <= self.bound:
             kept = self.kept(weights)
@@ -259,9 +262,9 @@ class NumberSearch(TreeChoice):
             allowed[out] = False
             outcome = Outcome.UNKEPT
             if self.sets[:, allowed].any(axis=1).all():
-                outcome, found = self._try(allowed)
+                outcome, fewer = self._try(allowed)
             if outcome is Outcome.KEPT:
-                weights = found
+                weights = fewer
                 self._better(weights)
             elif n_out == 1:
                 tried[out] = True

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
@@ -52,17 +51,12 @@ from ensemble_simplify.grid import (
     with_missing,
 )
 from ensemble_simplify.proof import Verification, verify, within
-from ensemble_simplify.reading import Model, held_out, unwrap
+from ensemble_simplify.reading import Model, held_out
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
-
-
-def _is_classifier(pruner):
-    """Whether a pruner has classes; scikit-learn asks this of estimators before and after fit."""
-    return not pruner._is_of_values
 
 
 class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
@@ -374,6 +368,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self._axes = Axes.of(forest)
         self._leaves_of_tree = leaf_counts(forest)
 
+        # what is promised: each cell that a row of positive weight is in, once
         counted = used[weight[used] > 0]
         promised = np.concatenate([rows.numbers[counted], more.numbers])
         cells = self._axes.encode_rows(promised).T
@@ -407,7 +402,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self._tell(pruning)
         return self
 
-    def _check(self):
+    def _check(self) -> None:
         """Refuse parameters that do not go with one another, before any work is done."""
         check_readable(self.estimator)
         if self.tolerance > 0 and self.max_changes is None:
@@ -443,7 +438,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             tell=partial(report, self),
         )
 
-    def _out_of_bag(self, forest, fitted_on, cells, weight):
+    def _out_of_bag(self, forest, fitted_on, cells, weight) -> tuple | None:
         """Cells of rows of positive weight, and which trees were grown without each; or None.
 
         Only a promise about the training rows alone needs these, and only if there is time.
@@ -454,7 +449,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         without = held_out(self.estimator_, fitted_on)
         return None if without is None else (cells, without[:, weight > 0])
 
-    def _tell(self, pruning):
+    def _tell(self, pruning) -> None:
         """Warn if time was over, and print what was found."""
         if not pruning.is_complete:
             warn_out_of_time(
@@ -468,7 +463,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             f"{self.n_trees_lower_bound_}), {self.n_exceptions_} exceptions, {self.status_}",
         )
 
-    def _take_answers(self, model, y):
+    def _take_answers(self, model, y) -> None:
         """Know what the ensemble answers, classes or values, and how it is asked."""
         self._asks = "predict"
         if model.forest.classes is None:
@@ -484,7 +479,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 "predict_proba. Leave atol out to keep its classes."
             )
 
-    def _set_aside(self, weight, rng):
+    def _set_aside(self, weight, rng) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the rows that are used and of those set aside."""
         candidates = np.flatnonzero(weight > 0)
         n_aside = int(self.validation_fraction * len(candidates))
@@ -509,7 +504,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             )
         return Rows.checked(X_more, more)
 
-    def _is_finer(self, forest, X):
+    def _is_finer(self, forest, X) -> np.ndarray:
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
         self._finer_axes = self._axes if forest.is_finer else None
         if not forest.is_finer:
@@ -518,10 +513,10 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
 
     # ------------------------------------------------------------------ the path
 
-    def _set_path(self, steps, model, finer, aside, numbers):
+    def _set_path(self, steps, model, finer, aside, numbers) -> None:
         """Set the path; ensembles are asked about finer rows, and rows set aside, as given.
 
-        `finer` are parts that follow one another; `numbers` are the same rows as numbers.
+        `finer` are tables that follow one another; `numbers` are the same rows as numbers.
         """
         weights = np.array([step.weights for step in steps])
         kept = weights != 0
@@ -549,28 +544,29 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             self.path_.offset = np.array([step.offset for step in steps])
             self.path_.max_difference = largest
 
-    def _apart(self, model, parts, weights):
-        """Which rows, as they were given in parts, are answered otherwise with some weights."""
-        return self._gaps(model, parts, weights) > 0
+    def _apart(self, model, tables, weights) -> np.ndarray:
+        """Which rows of some tables, as they were given, are answered otherwise by some weights."""
+        return self._gaps(model, tables, weights) > 0
 
-    def _gaps(self, model, parts, weights, offset=0.0):
-        """By how much rows, given in parts, are answered otherwise; by one where classes differ."""
-        parts = [part for part in parts if len(part)]
-        if not parts:
+    def _gaps(self, model, tables, weights, offset=0.0) -> np.ndarray:
+        """By how much rows of some tables are answered otherwise; by one where classes differ."""
+        # X and X_more can be of two kinds, an array and a frame, so they are not joined
+        tables = [X for X in tables if len(X)]
+        if not tables:
             return np.zeros(0)
         pruned = Model.of(reweighted(self.estimator_, weights, offset), check=False)
-        both = [[own.ask(part, self._asks) for own in (model, pruned)] for part in parts]
+        both = [[asked.ask(X, self._asks) for asked in (model, pruned)] for X in tables]
         if self.atol is None:
             return np.concatenate([a != b for a, b in both]).astype(float)
         return np.concatenate([np.abs(a - b).reshape(len(a), -1).max(axis=1) for a, b in both])
 
-    def _within_tolerance(self):
+    def _within_tolerance(self) -> int:
         """The first entry of the path with no more exceptions than allowed."""
         if self.tolerance == 0:
             return len(self.path_.n_trees) - 1
         return int(np.flatnonzero(self._n_promised <= self.tolerance * self.n_points_)[0])
 
-    def _choose(self, i):
+    def _choose(self, i) -> None:
         """Take an entry of the path."""
         path = self.path_
         self.weights_ = path.weights[i]
@@ -581,11 +577,13 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self.n_leaves_ = int(path.n_leaves[i])
         self.n_exceptions_ = int(path.n_exceptions[i])
         self.fidelity_ = float(path.agreement[i])
+        # the bound is for ensembles without exceptions, which the last one of the path alone is
         faithful = i == len(path.n_trees) - 1
         bound = self._bound if faithful and self.tolerance == 0 else 0
         smallest = np.sort(self._leaves_of_tree)
         if self.objective == "leaves":
             self.n_leaves_lower_bound_ = max(int(bound), int(smallest[0]))
+            # so many leaves are at least so many trees, if the largest trees have them
             sums = np.cumsum(smallest[::-1])
             self.n_trees_lower_bound_ = 1 + int(np.count_nonzero(sums < bound))
         else:
@@ -622,43 +620,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
 
     # ------------------------------------------------------------------ use
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict with the pruned ensemble.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels, or values in regression.
-        """
-        check_is_fitted(self)
-        return Model(unwrap(self.pruned_estimator_)).ask(self._rows(X))
-
-    @available_if(_is_classifier)
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Predict class probabilities with the pruned ensemble.
-
-        Without `atol`, only the class is promised: probabilities differ from those of the whole
-        ensemble.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
-
-    def _rows(self, X):
+    def _rows(self, X) -> Any:
         checked = validate_data(
             self,
             self._table.encode(X),
@@ -759,12 +721,15 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         finer = self._finer_rows
         if self.max_changes is None:
             if len(finer):
+                # the proof is about cells, which these rows are finer than: they are asked first
                 of_rows = prove(X=self._table.shown(finer), max_changes=0)
                 if not of_rows:
                     return of_rows
             return prove()
         axes, domain = self._axes, self._inside
         rows = axes.points(self._cells) if domain is None else domain.points(axes, self._cells)
+        # in their own type, in which an end of the domain is rounded as they are
+        rows = rows.astype(axes.row_dtype)
         if self._finer_axes is not None:
             rows = np.concatenate([rows.astype(finer.dtype), finer])
         return prove(X=self._table.shown(rows), max_changes=self.max_changes)

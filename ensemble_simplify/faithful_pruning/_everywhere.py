@@ -50,10 +50,11 @@ class Everywhere:
         self.coarsest = unit if unit > np.finfo(np.float64).eps else 0.0
         self.slack = 2.0 * votes.rounding
         if self.coarsest:
+            # leads below what its sums of float32 can lose are not what the ensemble answers by
             vote, n_trees = votes.forest.vote, votes.forest.n_trees
-            own = self._coarse_share(n_trees) * _total(votes, np.ones(n_trees))
-            own += link_margin(vote) * votes.scale if vote.by_probability else 0.0
-            self.slack = min(self.slack, own)
+            lost = self._coarse_share(n_trees) * _total(votes, np.ones(n_trees))
+            lost += link_margin(vote) * votes.scale if vote.by_probability else 0.0
+            self.slack = min(self.slack, lost)
 
     @cached_property
     def at_rows(self):
@@ -78,6 +79,7 @@ class Everywhere:
 
         Raises `Stopped` when the time is up, or too many points are alike to tell.
         """
+        # walking lines costs little; the complete search is for when they show nothing more
         cells = self._around(weights, rng)
         if not len(cells):
             cells = self._anywhere(weights)
@@ -90,6 +92,7 @@ class Everywhere:
             return Demands.none(len(weights)), 0
         broken = broken[np.argsort(lead[broken], kind="stable")]
         chosen = np.unique(at[broken[:AROUND]])
+        # neighbours of broken points are likely to break next
         self.known = np.unique(np.concatenate([self.known, cells[chosen]]), axis=0)
         distinct = demands[broken].distinct()
         return demands[broken[np.sort(distinct)[:n]]], len(np.unique(at[broken]))
@@ -123,10 +126,10 @@ class Everywhere:
         n_classes = len(self.votes.start)
         pairs = [(c, k) for c in range(n_classes) for k in range(n_classes) if c != k]
         find = self._boxes
+        # of two classes there is one lead, whose ends are sums of ends over the features
         if self.is_separable and n_classes == 2:
             find = self._separable
-        found = [find(weights, *pair) for pair in pairs]
-        return np.concatenate([self.known[:0], *found])
+        return np.concatenate([self.known[:0], *(find(weights, *pair) for pair in pairs)])
 
     def _separable(self, weights, answer, other):
         one, two = self._lead(None, answer, other), self._lead(weights, other, answer)
@@ -147,6 +150,7 @@ class Everywhere:
         both = classes, classes
         demands = forms_of(self.joined, lead, both, answer, other, lambda m: m * self.slack)
         cells = self.search.find(*demands, outside=self.outside, n_points=POINTS)
+        # points that were found tell something, however the search ended; none tell nothing
         if self.search.stopped and not len(cells):
             raise Stopped
         return cells
@@ -181,16 +185,16 @@ class Everywhere:
         if not self.is_separable:
             return False
         n_classes = len(self.votes.start)
-        found = [self.known]
+        all_but_tied = [self.known]
         try:
             for c in range(n_classes):
                 for k in range(c):
                     leaves, start = self._lead(None, c, k)
                     tables = self.joined.tables(leaves)
-                    found.append(near_ties(tables, start, 4.0 * self.slack))
+                    all_but_tied.append(near_ties(tables, start, 4.0 * self.slack))
         except TooMany:
             return False
-        self.known = np.unique(np.concatenate(found), axis=0)
+        self.known = np.unique(np.concatenate(all_but_tied), axis=0)
         near = NearRows(self.votes, self.axes, self.outside, self.known, 0)
         return near.is_same(weights)
 

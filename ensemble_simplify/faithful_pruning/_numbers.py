@@ -86,9 +86,10 @@ class Numbers:
         sums = forest.odds_sums if sums is None else sums
         if sums is None:
             raise TypeError(
-                "atol cannot be promised for the probabilities of this ensemble: they are neither "
-                "means over its trees nor the sigmoid of their sum. This is so for boosting of "
-                "more than two classes. Leave atol out to keep the classes."
+                "atol cannot be promised for the numbers of this ensemble: they are neither sums "
+                "or means over its trees nor the sigmoid of such a sum. Of boosting of more than "
+                "two classes, leave atol out to keep the classes; of values that are exponentials, "
+                "as with loss='poisson', use BornAgainRegressor or RepresenterTree."
             )
         self.sums, self.value, self.start = sums, sums.value, sums.start
         if forest.n_classes == 2 and not self.is_odds:
@@ -131,8 +132,8 @@ class Numbers:
     def middle(self):
         """The middle of what each tree says: float64 of shape (n_trees,), of the first column."""
         ends = [
-            np.array([own(self.value[part][leaf, 0]) for part, leaf in self._leaves_of_trees()])
-            for own in (np.min, np.max)
+            np.array([end(self.value[nodes][leaf, 0]) for nodes, leaf in self._leaves_of_trees()])
+            for end in (np.min, np.max)
         ]
         return 0.5 * (ends[0] + ends[1])
 
@@ -141,8 +142,8 @@ class Numbers:
         """Trees that say the same everywhere."""
         return np.array(
             [
-                (np.ptp(self.value[part][leaf], axis=0) == 0).all()
-                for part, leaf in self._leaves_of_trees()
+                (np.ptp(self.value[nodes][leaf], axis=0) == 0).all()
+                for nodes, leaf in self._leaves_of_trees()
             ]
         )
 
@@ -201,8 +202,9 @@ class NumbersNear:
         n_points = n_near(len(self.cells), axes.shape, self.max_changes)
         self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 1 and outside is not None:
-            parts = self._walk(self.cells, 1, None)
-            self.n_points = sum(np.count_nonzero(apart >= 0) for _, _, apart in parts)
+            # some points are outside the domain: they are counted, which is quick for one change
+            lines = self._walk(self.cells, 1, None)
+            self.n_points = sum(np.count_nonzero(apart >= 0) for _, _, apart in lines)
 
     def rows_of(self, cells):
         """What the trees add at some cells: one row for each column of sums, shape (n, n_trees)."""
@@ -218,12 +220,14 @@ class NumbersNear:
 
     def seek_near(self, cells, max_changes, weights, rng, *, all_points=False):
         """The same near some other cells."""
+        # in a random order: a walk that ends early has seen some of all
         if len(cells) > 1:
             cells = np.ascontiguousarray(cells[rng.permutation(len(cells))])
-        tolerance, found, size = self.numbers.tolerance, [], []
+        tolerance, worst_of_lines, size = self.numbers.tolerance, [], []
         n, n_lines, largest = 0, 0, 0.0
         for walked, axis, apart in self._walk(cells, max_changes, weights):
             largest = max(largest, float(apart.max(initial=0.0)))
+            # one point of each line becomes a demand: its neighbours ask for much the same
             worst = apart.argmax(axis=1)
             top = apart[np.arange(len(apart)), worst]
             at = np.flatnonzero(top > tolerance)
@@ -234,15 +238,16 @@ class NumbersNear:
             moved = walked[at]
             if axis is not None:
                 moved[:, axis] = worst[at]
-            found.append(moved)
+            worst_of_lines.append(moved)
             size.append(top[at])
             if n_lines > LOOKED_AT and not all_points:
                 break
-        if not found:
+        if not worst_of_lines:
             return Apart(self.cells[:0], largest, 0)
-        found, size = np.concatenate(found), np.concatenate(size)
+        worst_of_lines, size = np.concatenate(worst_of_lines), np.concatenate(size)
+        # rounded, so that the last bit of a sum does not decide
         order = np.argsort(-np.round(size / largest, 9), kind="stable")[:LOOKED_AT]
-        return Apart(np.ascontiguousarray(found[order]), largest, n)
+        return Apart(np.ascontiguousarray(worst_of_lines[order]), largest, n)
 
     def telling_trees(self):
         """Sets of trees of which one must be kept each, none inside another.
@@ -277,8 +282,8 @@ class NumbersNear:
                 row, one, other = np.array(pairs).T
                 ends = np.repeat(cells[row][None], 2, axis=0)
                 ends[:, :, axis] = one, other
-                found = differing(numbers.value, self.trees, *map(np.ascontiguousarray, ends))
-                sets = minimal(np.concatenate([sets, found]))
+                telling = differing(numbers.value, self.trees, *map(np.ascontiguousarray, ends))
+                sets = minimal(np.concatenate([sets, telling]))
         return sets
 
     @property
@@ -313,13 +318,15 @@ class NumbersNear:
             for i in range(0, len(walked), step):
                 for axis in range(len(shape)):
                     check_time()
-                    part = slice(i, i + step)
-                    on = np.flatnonzero(from_axis[part] <= axis)
+                    batch = slice(i, i + step)
+                    # points with more changes come from those with fewer along later axes only
+                    on = np.flatnonzero(from_axis[batch] <= axis)
                     if not on.size:
                         continue
-                    here = np.ascontiguousarray(walked[part][on])
+                    here = np.ascontiguousarray(walked[batch][on])
                     apart = self._on_lines(here, axis, leaves, start)
-                    again = np.flatnonzero((from_axis[part][on] > 0) | (axis > 0))
+                    # the point that is walked from lies on all its lines, and counts on the first
+                    again = np.flatnonzero((from_axis[batch][on] > 0) | (axis > 0))
                     apart[again, here[again, axis]] = -1.0
                     yield here, axis, apart
 
@@ -389,14 +396,14 @@ class NumbersAnywhere(NumbersNear):
     def seek(self, weights, rng, *, all_points=False):
         """The same; where points are listed, there may be others that are further apart."""
         if self.is_separable and not self.numbers.is_odds:
-            found = self._by_feature(weights)
+            too_far = self._by_feature(weights)
         else:
-            found = self._around(weights, rng)
-            if not found.n:
-                found = self._boxes(weights)
-        if found.n:
-            self.known = np.unique(np.concatenate([self.known, found.cells[:AROUND]]), axis=0)
-        return found
+            too_far = self._around(weights, rng)
+            if not too_far.n:
+                too_far = self._boxes(weights)
+        if too_far.n:
+            self.known = np.unique(np.concatenate([self.known, too_far.cells[:AROUND]]), axis=0)
+        return too_far
 
     def _around(self, weights, rng):
         cells = self.known
@@ -411,8 +418,8 @@ class NumbersAnywhere(NumbersNear):
         for k in range(leaves.shape[1]):
             tables = self.joined.tables(np.ascontiguousarray(leaves[:, k]))
             for sign in (1.0, -1.0):
-                best = [int(np.argmax(sign * part)) for part in tables]
-                ends = sum(float(part[i]) for part, i in zip(tables, best, strict=True))
+                best = [int(np.argmax(sign * table)) for table in tables]
+                ends = sum(float(table[i]) for table, i in zip(tables, best, strict=True))
                 cells.append(best)
                 sizes.append(sign * (start[k] + ends))
         sizes = np.array(sizes)
@@ -447,6 +454,7 @@ class NumbersAnywhere(NumbersNear):
         none = Apart(self.cells[:0], tolerance, 0)
         if top <= tolerance:
             return Apart(none.cells, max(top, 0.0), 0)
+        # high bars first: what is furthest off is the best demand, and bounds rule out most there
         for bar in [*(tolerance + (top - tolerance) * 0.5 ** np.arange(1, BARS)), tolerance]:
             for forms, begin, need in cases(bar):
                 cells = self.search.find(
@@ -473,7 +481,7 @@ class NumbersAnywhere(NumbersNear):
 
 def _far_pairs(values, positions, limit):
     """Pairs of positions with values further apart than a limit, in pieces that do not overlap."""
-    found, low, high = [], None, None
+    pairs, low, high = [], None, None
     for i in positions.tolist():
         value = values[i]
         if low is None or value < values[low]:
@@ -481,6 +489,7 @@ def _far_pairs(values, positions, limit):
         if high is None or value > values[high]:
             high = i
         if values[high] - values[low] > limit:
-            found.append((low, high))
+            pairs.append((low, high))
+            # the next piece begins here: pieces share no cut, so their sets share few trees
             low = high = i
-    return found
+    return pairs

@@ -35,9 +35,10 @@ def telling_trees(votes, lines, cells, n_rounds):
     try:
         for _ in range(min(n_rounds, ROUNDS)):
             before, after = _pairs(lines, known)
-            found = differing(votes.forest.sums.value, lines.trees, before, after)
+            telling = differing(votes.forest.sums.value, lines.trees, before, after)
             n_needed = np.count_nonzero(sets.sum(axis=1) == 1)
-            sets = minimal(np.concatenate([sets, found]))
+            sets = minimal(np.concatenate([sets, telling]))
+            # further rounds are for trees that are needed by themselves, which raise bounds most
             if not n_needed < np.count_nonzero(sets.sum(axis=1) == 1) < n_trees:
                 break
             known = np.unique(before, axis=0)
@@ -50,6 +51,7 @@ def least_price(sets, price):
     """A lower bound on the price of trees that meet all sets: those of sets that share no tree."""
     bound, met = 0.0, np.zeros(len(price), dtype=bool)
     for some in sets[np.argsort(sets.sum(axis=1), kind="stable")]:
+        # a tree in two sets would meet both at one price
         if not met[some].any():
             bound += price[some].min()
             met |= some
@@ -61,14 +63,14 @@ def _pairs(lines, cells):
     step = -(-len(cells) * lines.n_positions // LABELS)
     cells = np.ascontiguousarray(cells[:: max(step, 1)])
     row, position = [], []
-    for part, labels in lines.batches(cells):
+    for batch, labels in lines.batches(cells):
         differ = (labels[:, 1:] != labels[:, :-1]) & (labels[:, 1:] != FREE)
         differ &= labels[:, :-1] != FREE
         # the last cell of a line and the first of the next
         differ[:, lines.first[1:-1] - 1] = False
-        found = np.nonzero(differ)
-        row.append(found[0] + part.start)
-        position.append(found[1])
+        of_batch, at = np.nonzero(differ)
+        row.append(of_batch + batch.start)
+        position.append(at)
     row, position = np.concatenate(row), np.concatenate(position)
     # of each cut one pair first, then a second one, and so on
     order = np.argsort(position, kind="stable")
@@ -82,12 +84,12 @@ def _pairs(lines, cells):
 def differing(value, trees, before, after):
     """Which trees vote otherwise at the second cell of each pair."""
     n_trees = len(trees)
-    found = np.empty((len(before), n_trees), dtype=bool)
+    votes_differ = np.empty((len(before), n_trees), dtype=bool)
     step = max(1, COMPARED // n_trees)
     for i in range(0, len(before), step):
         one, other = (value[trees.leaves(cells[i : i + step])] for cells in (before, after))
-        found[i : i + step] = (one != other).any(axis=2).T
-    return found
+        votes_differ[i : i + step] = (one != other).any(axis=2).T
+    return votes_differ
 
 
 def minimal(sets):

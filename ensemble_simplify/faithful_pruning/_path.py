@@ -116,7 +116,7 @@ def _fitted(demands, weights, allowed):
     best = weights[kept]
     short = 1.0 - demands[:, -1] - product(best, leads)
     fit(leads, short, best, SWEEPS, GAIN)
-    found = np.zeros(len(weights))
-    found[kept] = best if best.any() else weights[kept]
-    found[found < 1e-7 * found.max()] = 0.0
-    return found
+    fitted = np.zeros(len(weights))
+    fitted[kept] = best if best.any() else weights[kept]
+    fitted[fitted < 1e-7 * fitted.max()] = 0.0
+    return fitted

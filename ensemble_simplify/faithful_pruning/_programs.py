@@ -83,9 +83,9 @@ class LazyProgram:
 
     def multipliers(self, solution):
         """Multipliers of all rows that were added; zero for those that HiGHS never got."""
-        found = np.zeros(len(self.rows))
-        found[self.passed] = solution.row_dual[self.n_always :]
-        return found
+        of_rows = np.zeros(len(self.rows))
+        of_rows[self.passed] = solution.row_dual[self.n_always :]
+        return of_rows
 
 
 class Shares:

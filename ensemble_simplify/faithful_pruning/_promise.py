@@ -4,6 +4,21 @@ What is asked of the weights of trees at a point is a *demand*: the trees' votes
 the whole ensemble, less their votes for another class, must add up to more than nothing. Demands
 are rows of a matrix with a column for each tree; the points whose demands the weights of trees
 do not meet are found by walking all lines of the rows (`proof/_lines`) in both ensembles.
+
+A *line* is all cells that differ from a row in one feature; along it, trees change their votes one
+after the other, so each next cell costs one vote. With `max_changes` of 1 the points are those of
+the lines through the rows; of more, those of the lines through points that differ in one feature
+less; of 0, the rows alone. Walks are many and the whole ensemble's classes are the same in all of
+them, so `NearRows` keeps these where they fit into memory, in one of three ways:
+
+- no changes: `labels`, one for each row, at the first walk;
+- one change: `labels`, one for each cell of each line, at the beginning. Rows stand on each of
+  their lines, and are counted on the first: on others their label is `FREE`;
+- more changes: `kept`, the batches of the first walk, which the walks after it replay.
+
+Points that are broken are counted all, but demands are asked for at some: the worst one of each of
+`LOOKED_AT` points that are drawn evenly, and of these those that are least met, of different rows
+first, since the points near one row ask for much the same.
 """
 
 from __future__ import annotations
@@ -103,9 +118,9 @@ class Votes:
         weights, usable = np.zeros(forest.n_trees), np.zeros(forest.n_trees, dtype=bool)
         kinds = {}
         for t in range(forest.n_trees):
-            part = slice(forest.offsets[t], forest.offsets[t + 1])
-            leaf = forest.left[part] < 0
-            value = np.where(leaf[:, None], self.value[part], 0.0)
+            nodes = slice(forest.offsets[t], forest.offsets[t + 1])
+            leaf = forest.left[nodes] < 0
+            value = np.where(leaf[:, None], self.value[nodes], 0.0)
             largest = np.abs(value).max()
             if largest > 0:
                 entries = value.ravel()
@@ -114,15 +129,15 @@ class Votes:
             else:
                 factor = 1.0
             said = np.round(value / factor, 12) + 0.0
-            key = [np.where(leaf, -1, forest.left[part] - part.start), forest.feature[part]]
-            key += [forest.threshold[part], said]
+            key = [np.where(leaf, -1, forest.left[nodes] - nodes.start), forest.feature[nodes]]
+            key += [forest.threshold[nodes], said]
             if forest.missing_left is not None:
-                key.append(forest.missing_left[part])
+                key.append(forest.missing_left[nodes])
             if forest.sets is not None:
-                key.append(forest.sets.which[part])
-            reached = said[leaf & self.reached[part]]
+                key.append(forest.sets.which[nodes])
+            reached = said[leaf & self.reached[nodes]]
             if (reached == reached[0]).all():
-                # says one thing everywhere, wherever it splits
+                # it says one thing everywhere, wherever it splits
                 key = [reached[0]]
             kinds.setdefault(b"".join(k.tobytes() for k in key), []).append((t, factor))
         for members in kinds.values():
@@ -148,12 +163,12 @@ class Votes:
 
 def reached_nodes(forest):
     """Nodes that some path reaches, as a bool array: others are leaves of nothing."""
-    level, found = forest.offsets[:-1], np.zeros(forest.n_nodes, dtype=bool)
+    level, is_reached = forest.offsets[:-1], np.zeros(forest.n_nodes, dtype=bool)
     while level.size:
-        found[level] = True
+        is_reached[level] = True
         level = level[forest.left[level] >= 0]
         level = np.concatenate([forest.left[level], forest.right[level]])
-    return found
+    return is_reached
 
 
 def leaf_counts(forest):
@@ -178,11 +193,11 @@ class Replayed:
         if self.n_asked <= len(self.kept):
             yield from self.kept[self.n_asked - 1]
             return
-        found = []
+        batches_now = []
         for batch in self.lines.batches(cells, from_axis):
-            found.append(batch)
+            batches_now.append(batch)
             yield batch
-        self.kept.append(found)
+        self.kept.append(batches_now)
 
 
 class NearRows:
@@ -213,7 +228,7 @@ class NearRows:
         if self.max_changes == 0:
             self.n_points = len(self.cells)
         if self.max_changes == 1 and n_bytes <= KEPT_LABELS:
-            self.labels = np.concatenate([part for _, part in self.whole.batches(self.cells)])
+            self.labels = np.concatenate([labels for _, labels in self.whole.batches(self.cells)])
             again = self._again(slice(None))
             self.labels[again] = FREE
             self.n_points = int(np.count_nonzero(self.labels != FREE))
@@ -224,9 +239,9 @@ class NearRows:
             self.labels = self.whole.classes_of(self.cells)
         return self.labels
 
-    def _again(self, part):
+    def _again(self, batch):
         """Where rows stand on their own lines for the second time and later."""
-        cells = self.cells[part]
+        cells = self.cells[batch]
         rows = np.repeat(np.arange(len(cells)), cells.shape[1] - 1)
         return rows, (cells[:, 1:] + self.whole.first[1:-1]).ravel()
 
@@ -244,6 +259,7 @@ class NearRows:
         """
         step = int(np.ceil(len(self.cells) / self._in_time))
         demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
+        # by row, then by the sum of the leads; of each row the first
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
         return least[least.distinct()]
@@ -259,16 +275,18 @@ class NearRows:
         some = slice(None, None, max(some.step, int(np.ceil(len(cells) / self._in_time))))
         cells, held_out = cells[some], held_out[:, some]
         leaves = trees.leaves(cells)
+        # what the trees that have not seen a row say of it together
         total = np.zeros((len(cells), votes.value.shape[1]))
         for leaf, counts in zip(leaves, held_out, strict=True):
             total += np.where(counts[:, None], votes.value[leaf], 0.0)
         answer = total.argmax(axis=1)
-        own = np.take_along_axis(total, answer[:, None], axis=1)
-        clear = own - total > OWN_LEAD * votes.largest.sum()
+        of_answer = np.take_along_axis(total, answer[:, None], axis=1)
+        clear = of_answer - total > OWN_LEAD * votes.largest.sum()
         leads = np.zeros((np.count_nonzero(clear), len(trees) + 1))
         row, other = np.nonzero(clear)
         for t, (leaf, counts) in enumerate(zip(leaves, held_out, strict=True)):
             value = votes.value[leaf[row]]
+            # a tree that has seen the row says nothing of new ones like it
             lead = value[np.arange(len(row)), answer[row]] - value[np.arange(len(row)), other]
             leads[:, t] = np.where(counts[row], lead, 0.0)
         self.guides = Demands(leads, np.zeros(len(leads), dtype=bool))
@@ -295,9 +313,10 @@ class NearRows:
             answer = votes.forest.decide_at(leaves)[:, None]
             total = product(weights, votes.value[leaves].reshape(len(trees), -1))
             total = total.reshape(len(cells), n_classes) + votes.start
-            own = np.take_along_axis(total, answer, axis=1)[:, 0]
+            of_answer = np.take_along_axis(total, answer, axis=1)[:, 0]
+            # the answer is none of the others
             np.put_along_axis(total, answer, -np.inf, axis=1)
-            least = min(least, float((own - total.max(axis=1)).min()))
+            least = min(least, float((of_answer - total.max(axis=1)).min()))
         return least
 
     def _spread(self, n_rows, n_votes):
@@ -327,10 +346,10 @@ class NearRows:
             shape, n = self.axes.shape, self.max_changes
             yield from points_apart(*both, self.cells, shape, n)
             return
-        for part, labels in lines.batches(self.cells):
-            labels[self._again(part)] = FREE
-            row, position = np.nonzero(labels != self.labels[part])
-            row += part.start
+        for batch, labels in lines.batches(self.cells):
+            labels[self._again(batch)] = FREE
+            row, position = np.nonzero(labels != self.labels[batch])
+            row += batch.start
             if len(row):
                 yield row, lines.cells_at(self.cells[row], position)
 
@@ -373,19 +392,21 @@ class NearRows:
         They are drawn evenly from all, where there are very many. Unless `all_points`, the walk may
         end early, and the number is of those looked at.
         """
-        found, n_broken = [], 0
+        drawn, n_broken = [], 0
         for row, cells in self.differences(self.votes.weighted(weights)):
             n_broken += len(row)
             if len(row):
-                found.append(np.column_stack([row, cells, rng.integers(1 << 30, size=len(row))]))
-            if sum(map(len, found)) > 4 * LOOKED_AT:
+                # points of the lowest random numbers are an even draw, however many come later
+                lots = rng.integers(1 << 30, size=len(row))
+                drawn.append(np.column_stack([row, cells, lots]))
+            if sum(map(len, drawn)) > 4 * LOOKED_AT:
                 if self.max_changes > 1 and not all_points:
                     break
-                found = [_lowest(np.concatenate(found), LOOKED_AT)]
-        if not found:
+                drawn = [_lowest(np.concatenate(drawn), LOOKED_AT)]
+        if not drawn:
             return np.empty(0, dtype=np.intp), self.cells[:0], 0
-        found = _lowest(np.concatenate(found), LOOKED_AT)
-        return found[:, 0], np.ascontiguousarray(found[:, 1:-1], dtype=np.int32), n_broken
+        drawn = _lowest(np.concatenate(drawn), LOOKED_AT)
+        return drawn[:, 0], np.ascontiguousarray(drawn[:, 1:-1], dtype=np.int32), n_broken
 
     def _worst_of(self, row, cells, weights, n):
         """The demands least met, those of different rows first."""
@@ -406,22 +427,23 @@ class NearRows:
         n_classes = votes.value.shape[1]
         leaves = trees.leaves(cells)
         answer = votes.forest.decide_at(leaves)
-        own = np.take_along_axis(votes.value[leaves], answer[None, :, None], axis=2)[:, :, 0]
+        of_answer = np.take_along_axis(votes.value[leaves], answer[None, :, None], axis=2)[:, :, 0]
         on_grid = votes.on_grid[leaves].all(axis=0)
         leads = np.empty((len(cells), n_classes - 1, len(trees) + 1))
         may_tie = np.empty((len(cells), n_classes - 1), dtype=bool)
         for k in range(n_classes - 1):
             other = k + (k >= answer)
-            leads[:, k, :-1] = (own - votes.value[leaves, other]).T
+            leads[:, k, :-1] = (of_answer - votes.value[leaves, other]).T
             leads[:, k, -1] = votes.start[answer] - votes.start[other]
             may_tie[:, k] = on_grid & ((answer < other) != votes.tie_upper)
         at = np.repeat(np.arange(len(cells)), n_classes - 1)
+        # plus zero: demands are compared by their bytes, in which -0 is another number
         return Demands(leads.reshape(-1, len(trees) + 1) + 0.0, may_tie.ravel()), at
 
 
-def _lowest(found, n):
+def _lowest(points, n) -> np.ndarray:
     """The rows with the lowest entries in the last column, at most so many."""
-    if len(found) <= n:
-        return found
+    if len(points) <= n:
+        return points
     # stable: partitions stand in another order on another processor
-    return found[np.argsort(found[:, -1], kind="stable")[:n]]
+    return points[np.argsort(points[:, -1], kind="stable")[:n]]

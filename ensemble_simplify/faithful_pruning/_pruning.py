@@ -123,8 +123,8 @@ class Pruning:
     def for_numbers(self, atol, asks):
         """Proven weights under which numbers stay within `atol`, and those of fewer trees."""
 
-        def answers(rows, *own):
-            return (self._model_of(*own) if own else self.model).answers(rows, asks)
+        def answers(rows, *pruned):
+            return (self._model_of(*pruned) if pruned else self.model).answers(rows, asks)
 
         within = Within(
             Numbers(self.forest, atol),
@@ -204,6 +204,7 @@ class Pruning:
             self.tell(f"{len(broken)} points are answered otherwise after rounding")
             before = search.weights
             search.mend(broken)
+            # rounding takes the same leads away again: only all trees are known to keep them
             if np.array_equal(search.weights, before):
                 search.weights = np.ones(len(before))
 
@@ -211,6 +212,7 @@ class Pruning:
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
         counted: list[Step] = []
         with suppress(Stopped):
+            # from the most trees down: what is counted in time joins on to the last step
             for step in reversed(steps):
                 weights = scaled(step.weights, promise.votes)
                 if not promise.votes.can_be_written(weights):

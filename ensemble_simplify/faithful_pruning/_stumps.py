@@ -32,15 +32,17 @@ def best_of_each_number(numbers, trees, axes):
     error = np.full(total + 1, np.inf)
     error[0] = 0.0
     taken = []
+    # axis by axis, like a knapsack: errors of axes add up, for each is free of the others
     for step in steps:
         ways = np.full((len(step.error), total + 1), np.inf)
         for k, more in enumerate(step.error):
             ways[k, k:] = error[: total + 1 - k] + more
         taken.append(ways.argmin(axis=0))
         error = ways.min(axis=0)
-    found = []
+    best = []
     for n in range(1, total + 1):
-        if found and not error[n] < found[-1][0]:
+        # more stumps that come no nearer are worth nothing
+        if best and not error[n] < best[-1][0]:
             continue
         weights, left = np.zeros(n_trees + 1), n
         for step, counts in zip(steps[::-1], taken[::-1], strict=True):
@@ -48,11 +50,12 @@ def best_of_each_number(numbers, trees, axes):
             left -= int(counts[left])
         weights[-1] += numbers.value[_roots_of_constants(trees), 0].sum()
         more = 0.0
+        # a constant is the nearest single step: an ensemble has a tree all the same
         if n == 1 and not weights.any():
             more = _touch(weights, steps, TOUCH * float(error[0]))
         if weights[:-1].any():
-            found.append((float(error[n]) + more, weights))
-    return found
+            best.append((float(error[n]) + more, weights))
+    return best
 
 
 def _touch(weights, steps, size):
@@ -81,7 +84,7 @@ def _steps_of_axes(numbers, trees, axes):
         if len(nodes) == 3:
             left, right = numbers.value[nodes[1:, 1], 0].tolist()
             stumps.setdefault(int(nodes[0, 0]), []).append((int(nodes[0, 1]), t, left, right))
-    return [_Steps(own, axes.shape[a]) for a, own in sorted(stumps.items())]
+    return [_Steps(of_axis, axes.shape[a]) for a, of_axis in sorted(stumps.items())]
 
 
 class _Steps:
@@ -102,6 +105,7 @@ class _Steps:
             self.values[: cut + 1] += left
             self.values[cut + 1 :] += right
             size = abs(right - left)
+            # of several stumps at one threshold, each can do the work of all
             if size > FLAT * max(abs(left), abs(right)) and size > best.get(cut, (0.0,))[0]:
                 best[cut] = size, t, left, right
         self.cuts = np.array(sorted(best), dtype=np.intp)
@@ -120,6 +124,7 @@ class _Steps:
 
     def _cut_into_runs(self, n):
         """For each number of runs, the least half of what the widest spans, for pieces 0 to j."""
+        # a run is answered by the middle of what it spans, and is off by half of that at most
         half = 0.5 * (self.high - self.low)
         error, self.begins = [half[0]], [np.zeros(n, dtype=np.intp)]
         for _ in range(1, n):
@@ -129,7 +134,7 @@ class _Steps:
             ends[np.arange(n)[:, None] > np.arange(n)] = np.inf
             self.begins.append(ends.argmin(axis=0))
             error.append(ends.min(axis=0))
-        self.error = np.array([own[-1] for own in error])
+        self.error = np.array([of_pieces[-1] for of_pieces in error])
 
     def put(self, weights, n):
         """Set the weights of `n` of the trees, and what they leave to the offset."""

@@ -35,6 +35,7 @@ def on_grid(weights, ties):
     # the trees of small weight are left free where there is a choice: rounding hits them least
     order = np.argsort(-weights[kept], kind="stable")
     pivots, rows = _reduced(whole[:, order])
+    # free weights that are multiples of this make all others whole
     denominator = lcm(*(entry.denominator for row in rows for entry in row))
     if denominator > MAX_DENOMINATOR:
         return None
@@ -50,11 +51,12 @@ def on_grid(weights, ties):
         numbers[pivots] = -(combined.reshape(len(pivots), len(free)) @ chosen)
     placed = np.zeros(n, dtype=np.int64)
     placed[order] = numbers
+    # rounding can turn a small weight, break a tie, or make weights too large for the grid
     if (placed <= 0).any() or (whole @ placed).any() or placed.sum() * STEP > 2 * len(weights):
         return None
-    found = np.zeros(len(weights))
-    found[kept] = placed * STEP
-    return found
+    exact = np.zeros(len(weights))
+    exact[kept] = placed * STEP
+    return exact
 
 
 def _reduced(equations):
@@ -62,10 +64,10 @@ def _reduced(equations):
     rows = [[Fraction(int(entry)) for entry in row] for row in equations]
     pivots, done = [], 0
     for column in range(equations.shape[1]):
-        found = next((i for i in range(done, len(rows)) if rows[i][column]), None)
-        if found is None:
+        other = next((i for i in range(done, len(rows)) if rows[i][column]), None)
+        if other is None:
             continue
-        rows[done], rows[found] = rows[found], rows[done]
+        rows[done], rows[other] = rows[other], rows[done]
         pivot = rows[done][column]
         rows[done] = [entry / pivot for entry in rows[done]]
         for i, row in enumerate(rows):
@@ -81,6 +83,7 @@ def _reduced(equations):
 
 def spanned(leads, chosen, usable):
     """Which rows of leads are combinations of chosen ones, over the usable columns."""
+    # of each row, what is left outside the span of the chosen ones
     _, size, directions = np.linalg.svd(leads[chosen][:, usable], full_matrices=False)
     directions = directions[size > 1e-9 * size[0]]
     rest = leads[:, usable]

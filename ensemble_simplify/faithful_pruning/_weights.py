@@ -1,10 +1,26 @@
 """Few trees, and weights for them, that keep a promise: cutting planes.
 
-The weights of trees meet all demands found so far by a linear program of least weighted sum;
-weighing small ones more the next time (reweighted l1, Candes, Wakin and Boyd) empties the
-columns of most trees. Points of the promise at which the trees left answer otherwise become new
-demands, until there are none. Then trees are left out one at a time, with all others' weights
-found anew. `TreeChoice.prove` proves how few trees can be enough.
+Where the whole ensemble answers a class at a point, weighted trees answer it, too, iff for every
+other class the sum over trees of ``weight * (vote for the class - vote for the other)`` is above
+zero. Such a sum is a *lead*, and that it is positive a *demand*, which is linear in the weights.
+The promise is a demand at each of its points: too many to list. So a linear program is asked for
+weights that meet those known so far, `promise.worst` looks for points that such weights break, and
+the demands there are added (cutting planes). That ends, since there are finitely many points; and
+weights that break nothing keep the promise. Three things make it longer than that:
+
+- *Few trees are wanted, not a small sum of weights.* Programs are solved again with higher costs
+  for small weights (reweighted l1, Candes, Wakin and Boyd), which empties the columns of most
+  trees. Then trees are left out one at a time, with all others' weights sought anew.
+- *Weights at a corner of the known demands break most of the others.* So trees alone are taken of
+  the sparse program; the weights that are put to the promise are those that lead by most in the
+  demand of least lead (`_central`), which is another program.
+- *At ties no weights lead.* Where the ensemble's own classes tie and the answer wins ties, a lead
+  of zero is enough, but it has to be zero exactly. Which demands are such ties is told by duality
+  (`_must_tie`), and their weights are put on a grid, on which sums do not round (`_ties`).
+
+How few trees can be enough is proven by duality, too: a mixture of demands that leads in none of
+some trees says that these cannot keep the promise, and that one of the trees in which it leads has
+to be added (`_clause`). `TreeChoice.prove` covers all such clauses by the cheapest trees.
 """
 
 from __future__ import annotations
@@ -47,19 +63,21 @@ PASSING_SECONDS = 3e-7
 class WeightSearch(TreeChoice):
     """Search for few trees that keep a promise.
 
-    The promise has its ``own`` demands to begin with, ``worst(weights, n, rng)``, and
-    sets of ``telling_trees()``; ``guides`` are demands beside it. `price` is what each tree
-    costs. `weights` are of the cheapest trees so far that keep it (at first all, with weight one),
-    and no trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up;
-    `tell` takes a line about the progress.
+    The promise has its demands ``at_rows`` to begin with, ``worst(weights, n, rng)``, and sets of
+    ``telling_trees()``; ``guides`` are demands beside it. `price` is what each tree costs.
+    `weights` are of the cheapest trees so far that keep it (at first all, with weight one), and no
+    trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up; `tell`
+    takes a line about the progress.
     """
 
     def __init__(self, promise, price, rng, tell=lambda line: None):
         self.promise = promise
         n_trees = len(price)
+        # trees that vote alike are one column: programs with equal columns would share the weight
         self.same, usable = promise.votes.merged(price)
         super().__init__(price, usable, np.ones(n_trees), rng, tell)
         self.demands = Demands.none(n_trees)
+        # the demands as bytes: points alike ask for the same, which programs need once
         self.seen = set()
         # which demands are ties that no weights break
         self.tied = np.empty(0, dtype=bool)
@@ -113,6 +131,7 @@ class WeightSearch(TreeChoice):
         self.demands = self.demands.joined_with(demands)
         self.largest = max(self.largest, float(np.abs(demands.leads).max()))
         self.has_start |= bool(demands.leads[:, -1].any())
+        # what is new is asked to lead, until `_must_tie` tells that it cannot
         tied = np.zeros(len(demands), dtype=bool)
         self.tied = np.concatenate([self.tied, tied])
         self._ask(demands.leads, tied)
@@ -139,6 +158,7 @@ class WeightSearch(TreeChoice):
         while outcome is Outcome.UNKEPT and self._must_tie(allowed):
             outcome, weights = self._keep_few(cost, allowed)
         if outcome is Outcome.UNKEPT:
+            # these trees need ties that others may not: forget them, but not the demands
             self._tie(np.append(tied, np.zeros(len(self.tied) - len(tied), dtype=bool)))
         return outcome, weights
 
@@ -155,17 +175,18 @@ class WeightSearch(TreeChoice):
         """Reweight until no more trees go, on the demands found so far; may be None."""
         cost = self.cost_of(weights)
         for _ in range(REWEIGHTINGS):
-            found = self._solve(self._reweighted(weights), allowed)
-            if found is None or self.cost_of(found) == cost:
-                return found
-            if self.cost_of(found) > cost:
+            sparser = self._solve(self._reweighted(weights), allowed)
+            if sparser is None or self.cost_of(sparser) == cost:
+                return sparser
+            if self.cost_of(sparser) > cost:
                 return weights
-            weights, cost = found, self.cost_of(found)
+            weights, cost = sparser, self.cost_of(sparser)
         return weights
 
     def _try(self, allowed):
         """Put the most central weights of some trees to the promise until they keep it."""
         for n_rounds in count():
+            # at powers of two, so that looks stay few among the rounds
             looks = n_rounds >= FIRST_LOOK and n_rounds & (n_rounds - 1) == 0
             if looks and self._is_enough(allowed):
                 return Outcome.ENOUGH, None
@@ -191,6 +212,7 @@ class WeightSearch(TreeChoice):
         Of the weights that meet the demands so far, they are the likeliest to meet the others.
         """
         least = LEAST_SHARE_OF_FEWER if self.is_found else LEAST_SHARE
+        # leads are compared with what one tree could lead by if it had all the weight
         least = max(least, self.promise.least_share(np.count_nonzero(allowed)))
         solution, lead = self._most_central(allowed)
         if solution.status != "optimal" or lead <= least * TOTAL * self.largest:
@@ -246,6 +268,7 @@ class WeightSearch(TreeChoice):
         if self.is_found and not self.needs_ties:
             return False
         tied = self.tied
+        # one mixture tells some ties; with these asked for, the next one tells others
         while True:
             solution, lead = self._most_central(allowed)
             if solution.status != "optimal":
@@ -257,12 +280,14 @@ class WeightSearch(TreeChoice):
                     self.needs_ties = True
                 return n_new > 0
             share = np.abs(self.centre.multipliers(solution))
-            found = (share > SHARE * share.max()) & ~self.tied
-            if not found.any() or not self.demands.may_tie[found].all():
+            in_mixture = (share > SHARE * share.max()) & ~self.tied
+            # some demand that has to tie may not: then these trees cannot keep the promise
+            if not in_mixture.any() or not self.demands.may_tie[in_mixture].all():
                 break
-            found |= self.tied
+            tie = self.tied | in_mixture
             leads = self.demands.leads[:, :-1]
-            self._tie(found | (self.demands.may_tie & spanned(leads, found, allowed)))
+            # what ties add up to ties as well
+            self._tie(tie | (self.demands.may_tie & spanned(leads, tie, allowed)))
         self._tie(tied)
         return False
 
@@ -277,7 +302,7 @@ class WeightSearch(TreeChoice):
     def run(self):
         """Search once, and leave trees out until none can go."""
         if self.promise.votes.forest.n_classes == 1:
-            # whatever is left answers it
+            # whatever is left answers the only class
             self._better(np.eye(len(self.price))[self._cheapest(self.usable)])
             return
         self._find_telling()
@@ -307,6 +332,7 @@ class WeightSearch(TreeChoice):
         for _ in range(n_starts):
             if self.is_optimal or not self.is_done:
                 break
+            # other trees may lead where the last ones had to tie
             self._tie(np.zeros(len(self.demands), dtype=bool))
             cost = self.price * self.rng.exponential(size=len(self.price))
             outcome, weights = self._keep(cost)
@@ -328,11 +354,12 @@ class WeightSearch(TreeChoice):
             tried[t] = True
             allowed = weights > 0
             allowed[t] = False
+            # without any of a set of telling trees, two points could not be told apart
             if not self.sets[:, allowed].any(axis=1).all():
                 continue
-            outcome, found = self._keep(self.price, allowed)
+            outcome, fewer = self._keep(self.price, allowed)
             if outcome is Outcome.KEPT:
-                weights, rank = found, self._rank(found)
+                weights, rank = fewer, self._rank(fewer)
                 self._better(weights)
         return weights
 
@@ -352,17 +379,18 @@ class WeightSearch(TreeChoice):
             return
         alone = WeightSearch(self.promise, self.price, self.rng)
         alone.add(self.promise.at_rows)
-        kept, found = self.weights > 0, self.weights
+        kept, central = self.weights > 0, self.weights
         order = nearest_first(self.promise.said, self.usable)
         near = np.zeros(len(kept), dtype=bool)
         near[order[np.cumsum(self.price[order]) <= self.cost]] = True
         if near.any():
             outcome, others = alone._try(near)
             if outcome is Outcome.KEPT:
-                kept, found = near, others
-        found = found * (np.count_nonzero(kept) / found.sum())
+                kept, central = near, others
+        # of mean one, as equal weights are, to be mixed with these
+        central = central * (np.count_nonzero(kept) / central.sum())
         for share in EVEN:
-            weights = share * kept + (1.0 - share) * found
+            weights = share * kept + (1.0 - share) * central
             lead = self.promise.least_lead(weights)
             if lead > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest:
                 self.weights = weights
@@ -371,6 +399,7 @@ class WeightSearch(TreeChoice):
     def mend(self, demands):
         """Find weights for the same trees that meet further demands as well, or give them up."""
         allowed = self.weights > 0
+        # all trees keep any promise: these are the weights if others are not found in time
         self.weights = np.ones(len(self.price))
         self.add(demands)
         self._try_again(allowed)
@@ -436,10 +465,11 @@ class WeightSearch(TreeChoice):
         shape = 1 + n_used + len(others), n_demands + len(others)
         if PASSING_SECONDS * shape[0] * shape[1] > time_left():
             raise Stopped
+        # columns: the share of each demand, and what each other tree leads by beyond zero
         A = np.zeros(shape)
-        A[0, :n_demands] = 1.0
-        A[1 : 1 + n_used, :n_demands] = demands[:, used].T
-        A[1 + n_used :, :n_demands] = demands[:, others].T
+        A[0, :n_demands] = 1.0  # shares add up to one
+        A[1 : 1 + n_used, :n_demands] = demands[:, used].T  # at most `most`
+        A[1 + n_used :, :n_demands] = demands[:, others].T  # less the excess: at most `most`
         A[1 + n_used + np.arange(len(others)), n_demands + np.arange(len(others))] = -1.0
         upper = np.full(len(A), most)
         lower = np.full(len(A), -np.inf)
@@ -468,20 +498,20 @@ def nearest_first(votes, usable):
     n_trees = len(votes)
     between = np.array([product(votes, one) for one in votes])
     target = between.mean(axis=1)
-    own = np.diag(between)
+    square_of_each = np.diag(between)
     # products of the sum of those chosen with each tree, with itself, and with the mean of all
     with_each, square, with_target = np.zeros(n_trees), 0.0, 0.0
     left = usable.copy()
     order = []
     for n in range(1, np.count_nonzero(usable) + 1):
-        far = (square + 2.0 * with_each + own) / n**2 - 2.0 * (with_target + target) / n
+        far = (square + 2.0 * with_each + square_of_each) / n**2 - 2.0 * (with_target + target) / n
         scale = np.abs(far[left]).max() or 1.0
         # as near as rounding are equal
         far = np.where(left, np.round(far / scale, 9), np.inf)
         t = int(np.argmin(far))
         order.append(t)
         left[t] = False
-        square += 2.0 * with_each[t] + own[t]
+        square += 2.0 * with_each[t] + square_of_each[t]
         with_target += target[t]
         with_each += between[t]
     return np.array(order, dtype=np.intp)

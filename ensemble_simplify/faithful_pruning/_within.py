@@ -75,13 +75,15 @@ class Within:
             return [self._step(weights, 0, self.numbers.atol)]
         if self.search.steps is not None:
             n_kept = np.count_nonzero(weights[:-1])
-            found = [
-                self._step(own, 0 if error <= self.numbers.tolerance else UNCOUNTED, error)
-                for error, own in self.search.steps
-                if np.count_nonzero(own[:-1]) < n_kept
+            smaller = [
+                self._step(stumps, 0 if error <= self.numbers.tolerance else UNCOUNTED, error)
+                for error, stumps in self.search.steps
+                if np.count_nonzero(stumps[:-1]) < n_kept
             ]
-            errors = [error for error, own in self.search.steps if np.array_equal(own, weights)]
-            return [*found, self._step(weights, 0, min([*errors, self.numbers.atol]))]
+            errors = [
+                error for error, stumps in self.search.steps if np.array_equal(stumps, weights)
+            ]
+            return [*smaller, self._step(weights, 0, min([*errors, self.numbers.atol]))]
         path = find_path(self.search, weights)
         smaller = [self._step(fitted, n, largest) for largest, fitted, n in path[:-1]]
         return [*smaller, self._step(weights, 0, path[-1][0] if path else self.numbers.atol)]
@@ -101,16 +103,17 @@ class Within:
         """By how much what is written can be further off than sums of real numbers say."""
         numbers = self.numbers
         written = Numbers(self.written(weights[:-1], numbers.offset_of(weights)), numbers.atol)
-        own = numbers.deviation(weights, written, self.axes, self.promise.trees)
-        return 2.0 * numbers.rounding + own
+        in_leaves = numbers.deviation(weights, written, self.axes, self.promise.trees)
+        # the sums of both ensembles round
+        return 2.0 * numbers.rounding + in_leaves
 
     def _is_refuted(self, weights):
         """Whether the models themselves, asked about some points, are too far apart."""
         cells = self.promise.cells
         cells = np.ascontiguousarray(cells[:: max(-(-len(cells) // ASKED), 1)])
         rows = points_in(self.axes, self.inside, cells)
-        own = self.answers(rows, weights[:-1], self.numbers.offset_of(weights))
-        return bool((np.abs(own - self.answers(rows)) > self.numbers.atol).any())
+        pruned = self.answers(rows, weights[:-1], self.numbers.offset_of(weights))
+        return bool((np.abs(pruned - self.answers(rows)) > self.numbers.atol).any())
 
     def _step(self, weights, n, largest):
         numbers = self.numbers

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -69,13 +68,6 @@ from ensemble_simplify.reading import insides, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
 _WIDE_STEP = 0.1
-
-
-def _has_proba(self):
-    estimator = getattr(self, "pruned_estimator_", None)
-    if estimator is None:
-        estimator = unwrap(self.estimator)
-    return estimator is None or hasattr(estimator, "predict_proba")
 
 
 class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
@@ -467,7 +459,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     def _describe(self) -> None:
         """Cost and error of the ensemble as it was, which budgets are shares of."""
         everything = self._problem.split
-        self.unpruned_cost_ = self._problem.cost_scale
+        self.unpruned_cost_ = self._problem.unpruned_cost
         self.unpruned_error_ = self._problem.loss(everything)
         report(
             self,
@@ -753,41 +745,6 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict with the pruned ensemble.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels, or values in regression.
-        """
-        check_is_fitted(self, "pruned_estimator_")
-        self._checked(X)
-        return self.pruned_estimator_.predict(X)
-
-    @available_if(_has_proba)
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Predict class probabilities with the pruned ensemble.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of `classes_`.
-        """
-        check_is_fitted(self, "pruned_estimator_")
-        self._checked(X)
-        return self.pruned_estimator_.predict_proba(X)
-
     def acquired_features(self, X: ArrayLike) -> np.ndarray:
         """Tell which features the pruned ensemble uses for each row.
 
@@ -848,6 +805,16 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         if self._forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
+
+    @property
+    def _has_proba(self):
+        estimator = getattr(self, "pruned_estimator_", None)
+        if estimator is None:
+            estimator = unwrap(self.estimator)
+        return estimator is None or hasattr(estimator, "predict_proba")
+
+    def _rows(self, X) -> Any:
+        return self._checked(X)[0].given
 
     def _checked(self, X, *y) -> tuple:
         """Rows like those of the fit, and with labels, both; tables stay as they are."""

@@ -9,7 +9,6 @@ from sklearn.utils import check_random_state
 
 from ensemble_simplify.front._judged import Candidate, Judged, agreement_of
 from ensemble_simplify.front._rules import leaves
-from ensemble_simplify.writing import percent
 
 # What twice as many leaves must bring, at least: a point of agreement, or this much of the way
 # from the best constant answer to the model's, in a coefficient of determination or another score.
@@ -488,9 +487,3 @@ def _reason(best, better, first, judged, others):
     if others is None:
         return f"{this} is the only result of the kind that was asked for."
     return f"{made}No other {others} {by_what} (by more than {CLEARLY} standard errors)."
-
-
-def said(share, n_rows) -> str:
-    """A share in per cent, with as many digits as the rows can tell."""
-    text = percent(share, digits=int(n_rows >= 1000), brief=True)
-    return text.replace(">", "more than").replace("<", "less than")

@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import check_column_names, safe_indexing
-from ensemble_simplify.reading import Model, n_features_of, out_of_bag
+from ensemble_simplify.reading import Model, learned_from, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
 # Most entries of the table, and most rows, that are looked at.
@@ -26,9 +26,12 @@ class Given:
 
     X: object  # array or data frame of shape (n_rows, n_features)
     y: np.ndarray | None  # of the rows to judge by
-    answers: np.ndarray  # the model's
+    answers: np.ndarray  # the model's, out-of-bag where it is a forest that has learned the rows
+    own: np.ndarray  # what it answers itself
     n_judged: int  # rows to judge by
-    was_fitted_on: bool  # whether these are the model's training rows, and the answers out-of-bag
+    learned: str  # whether the model has learned from the rows to judge by: `reading.learned_from`
+    is_out_of_bag: bool  # whether the answers to these are
+    is_whole: bool  # whether these are all that were given
     notes: list  # of str
 
 
@@ -48,21 +51,24 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
     _check_columns(model, X)
     if y is not None:
         y = _labels(y, X)
-    given, notes, was_fitted_on = _answered(model, X, "X", random_state)
-    X, answers, kept = given
+    learned, n_given = learned_from(model, X), X.shape[0]
+    X, answers, own, kept, notes = _answered(model, X, "X", random_state)
+    n_judged = len(answers)
     if y is not None:
         y = y[kept]
         if is_classifier(model):
             _check_labels(model, y, answers)
-    n_judged = len(answers)
+    is_out_of_bag = own is not answers
     if X_more is not None:
         X_more = _table(X_more, "X_more")
         _check_alike(X, X_more)
         if len(X_more):
-            (more, their_answers, _), told, _ = _answered(model, X_more, "X_more", random_state)
-            X, answers = _stacked(X, more), np.concatenate([answers, their_answers])
+            more, *theirs, _, told = _answered(model, X_more, "X_more", random_state)
+            X = _stacked(X, more)
+            answers, own = map(np.concatenate, zip((answers, own), theirs, strict=True))
             notes += told
-    return Given(X, y, answers, n_judged, was_fitted_on, notes)
+    is_whole = n_judged == n_given
+    return Given(X, y, answers, own, n_judged, learned, is_out_of_bag, is_whole, notes)
 
 
 def _table(X, name):
@@ -106,7 +112,7 @@ def _labels(y, X):
 
 
 def _answered(model, X, name, random_state):
-    """Rows, the model's answers to them and their numbers; notes; whether they are out-of-bag."""
+    """Rows, the model's answers to learn from, its own (the same?), the rows' numbers, notes."""
     n_rows, n_features = X.shape
     most = max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
     kept, notes, known = np.arange(n_rows), [], None
@@ -118,8 +124,9 @@ def _answered(model, X, name, random_state):
         # on its own training rows a forest is right by heart: what its trees answer to rows that
         # they have not seen is compared instead
         known = out_of_bag(model, X)
-    answers = Model(model).ask(X) if known is None else known[0]
-    return (X, _one_output(model, answers), kept), notes, known is not None
+    own = _one_output(model, Model(model).ask(X))
+    answers = own if known is None else _one_output(model, known[0])
+    return X, answers, own, kept, notes
 
 
 def _one_output(model, answers):
@@ -174,22 +181,24 @@ def _stacked(X, X_more):
     return pd.concat([X, X_more], ignore_index=True)
 
 
-def folds(answers, y, n_judged, fraction, by_class, rng) -> np.ndarray:
-    """The fold in which each row is left out, alike in classes and answers; -1: in none.
+def folds(answers, n_judged, fraction, by_class, rng, may_leave_all=True) -> np.ndarray:
+    """The fold in which each row is left out, alike in answers; -1: in none.
 
-    Of many rows, a part is held out once; of few, every row to judge by is in a fold.
+    Of few rows, every row to judge by is in a fold. Of many, all are left out at once if at least
+    as many others are there to learn from, and `may_leave_all`; else a part of them is.
     """
     fold_of = np.full(len(answers), -1, dtype=np.intp)
     n_folds = round(1 / fraction)
     # mixed, then sorted by classes: every fold gets rows from all of them
     order, offset = rng.permutation(n_judged), rng.random_sample() / fraction
     if by_class:
-        keys = [np.unique(answers[order], return_inverse=True)[1]]
-        if y is not None:
-            keys.append(np.unique(y[order].astype(str), return_inverse=True)[1])
-        order = order[np.lexsort(keys)]
+        codes = np.unique(answers[order], return_inverse=True)[1]
+        order = order[np.argsort(codes, kind="stable")]
     if n_folds > 1 and n_judged <= MOST_IN_FOLDS:
         fold_of[order] = np.arange(n_judged) % n_folds
+        return fold_of
+    if may_leave_all and len(answers) >= 2 * n_judged:
+        fold_of[:n_judged] = 0
         return fold_of
     # rows at even distances in the order of the classes
     is_aside = np.diff(np.floor((np.arange(n_judged + 1) + offset) * fraction)) > 0

@@ -14,6 +14,7 @@ from sklearn.metrics import get_scorer
 
 from ensemble_simplify.base import binomial_interval, r2
 from ensemble_simplify.front._rules import size_in_words
+from ensemble_simplify.front._statement import ON_ROWS, PROVEN, Statement
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
@@ -97,6 +98,10 @@ class Judged:
     class_weight : "balanced", dict or None, default=None
         Weights of the rows in the agreement, by the model's answers. A label that a dict lacks has
         weight 1.
+    learned : str, default="unknown"
+        Whether the model has learned from these rows; see :class:`Statement`.
+    how : str, default="measured on ..."
+        How what is measured on them is known; see :class:`Statement`.
 
     Raises
     ------
@@ -111,6 +116,8 @@ class Judged:
     is_classifier: bool = True
     scoring: Any = None
     class_weight: Any = None
+    learned: str = "unknown"
+    how: str = ON_ROWS
 
     def __post_init__(self):
         self.weights  # noqa: B018  both raise errors
@@ -162,7 +169,7 @@ class Judged:
         weights = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
         if len(unknown) == len(given):
             raise ValueError(
-                f"class_weight={given!r} names no label that the model gives to the held-out "
+                f"class_weight={given!r} names no label that the model gives to these "
                 f"rows. They are {', '.join(repr(label) for label in labels[:10])}."
             )
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
@@ -286,41 +293,101 @@ def interval_of(candidate, judged, agreement=None) -> tuple[float, float]:
         low, high = binomial_interval(agreement * n, n)
         return float(low), float(high)
     answers, predicted = judged.answers[rows], candidate.predicted[rows]
-    rng, n = np.random.default_rng(0), len(answers)
-    drawn = []
-    for _ in range(_N_DRAWN):
-        sample = rng.integers(n, size=n)
-        drawn.append(r2(answers[sample], predicted[sample]))
+    drawn = _bootstrap(lambda some: r2(answers[some], predicted[some]), len(answers))
     # a corrected agreement has the interval of the measured one, moved
     low, high = np.quantile(drawn, [0.025, 0.975]) + (agreement - measured)
     return float(low), float(min(high, 1.0))
+
+
+def stated(candidate, judged, estimand, value, ends=(np.nan, np.nan), *, of=None, how=None):
+    """The record of a figure of a candidate."""
+    everywhere = how == PROVEN
+    return Statement(
+        estimand=estimand,
+        of=of or f"{candidate.name}, {candidate.in_size}",
+        population="every input" if everywhere else "new rows like these",
+        learned=judged.learned,
+        value=float(value),
+        low=float(ends[0]),
+        high=float(ends[1]),
+        how=how or judged.how,
+        n_rows=int(candidate.rows.sum()),
+        is_share=judged.is_classifier,
+    )
+
+
+def agreement_stated(candidate, judged) -> Statement:
+    """The record of a candidate's own agreement with the model."""
+    value, ends = agreement_of(candidate, judged), interval_of(candidate, judged)
+    how = None
+    if candidate.is_proven:
+        value, ends, how = 1.0, (1.0, 1.0), PROVEN
+    return stated(candidate, judged, "agreement", value, ends, how=how)
+
+
+def accuracy_stated(candidate, judged, of=None) -> Statement:
+    """The record of a candidate's accuracy, or R2 of `y`; of the model's, if `of` it."""
+    rows = candidate.rows
+    value = np.nan
+    if judged.y is not None:
+        y = judged.y[rows]
+        said = (judged.answers if of == "model" else candidate.predicted)[rows]
+        value = np.mean(said == y) if judged.is_classifier else r2(y, said)
+    return stated(candidate, judged, "accuracy", value, of=of)
+
+
+def lost_stated(candidate, judged) -> Statement:
+    """The record of the accuracy that is lost where a candidate stands for the model."""
+    model, own = (accuracy_stated(candidate, judged, of) for of in ("model", None))
+    ends = np.nan, np.nan
+    if judged.y is not None:
+        rows = candidate.rows
+        y, answers, predicted = judged.y[rows], judged.answers[rows], candidate.predicted[rows]
+        if judged.is_classifier:
+            # Agresti and Min: half a row more of each kind, so that few rows do not seem sure
+            better, worse = (
+                np.sum((first == y) & (second != y)) + 0.5
+                for first, second in ((answers, predicted), (predicted, answers))
+            )
+            n = len(y) + 2.0
+            middle = (better - worse) / n
+            error = np.sqrt((better + worse) / n - middle**2) / np.sqrt(n)
+            ends = middle - 1.96 * error, middle + 1.96 * error
+        else:
+            drawn = _bootstrap(
+                lambda some: r2(y[some], answers[some]) - r2(y[some], predicted[some]), len(y)
+            )
+            ends = np.quantile(drawn, [0.025, 0.975])
+    return stated(candidate, judged, "lost", model.value - own.value, ends)
+
+
+def _bootstrap(statistic, n):
+    """A statistic of rows that are drawn with replacement, many times."""
+    rng = np.random.default_rng(0)
+    return [statistic(rng.integers(n, size=n)) for _ in range(_N_DRAWN)]
 
 
 def figures(candidate, judged) -> dict:
     """What the table shows of a result: agreement with the model, and accuracy where `y` is known.
 
     Where answers are labels, ``class_agreement`` holds the share of the rows of each answer of the
-    model to which the candidate gives it, too.
+    model to which the candidate gives it, too. ``statements`` are the records of these figures.
     """
     rows = candidate.rows
-    low, high = interval_of(candidate, judged)
+    agreement, accuracy = agreement_stated(candidate, judged), accuracy_stated(candidate, judged)
     measured = {
-        "agreement": agreement_of(candidate, judged),
-        "agreement_low": low,
-        "agreement_high": high,
+        "agreement": agreement.value,
+        "agreement_low": agreement.low,
+        "agreement_high": agreement.high,
         "class_agreement": class_agreement(candidate, judged),
+        "accuracy": accuracy.value,
+        "statements": (agreement, accuracy),
     }
-    if judged.y is None:
-        return measured
-    y, predicted = judged.y[rows], candidate.predicted[rows]
-    if not judged.is_classifier:
-        measured["accuracy"] = r2(y, predicted)
-        return measured
-    right = predicted == y
-    measured["accuracy"] = float(right.mean())
-    measured["balanced_accuracy"] = float(
-        np.mean([right[y == label].mean() for label in np.unique(y)])
-    )
+    if judged.y is not None and judged.is_classifier:
+        y, right = judged.y[rows], candidate.predicted[rows] == judged.y[rows]
+        measured["balanced_accuracy"] = float(
+            np.mean([right[y == label].mean() for label in np.unique(y)])
+        )
     return measured
 
 

@@ -75,6 +75,9 @@ class Task:
     feature_costs: object
     seed: int
     atol: float = 0.0  # within which values are promised, in regression
+    own: np.ndarray | None = None  # the model's own answers; None: those above
+    # for each fold a copy of the model that was fitted without it, and its answers to all rows
+    copies: list | None = None
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
@@ -119,17 +122,45 @@ class Task:
         """The task without the rows of a fold."""
         rows = np.flatnonzero(self.fold_of != fold)
         y = None if self.y is None else self.y[rows[rows < len(self.y)]]
+        model, answers = (self.model, self.answers) if not self.copies else self.copies[fold]
         part = replace(
             self,
+            model=model,
             X=safe_indexing(self.X, rows),
             y=y,
-            answers=self.answers[rows],
+            answers=answers[rows],
             fold_of=np.full(len(rows), -1, dtype=np.intp),
+            own=None,
+            copies=None,
         )
         # the same trees, and reading them can take seconds
-        if "_trees" in vars(self):
+        if "_trees" in vars(self) and not self.copies:
             part._trees = self._trees
         return part
+
+    @property
+    def judging(self) -> np.ndarray:
+        """The answers that results are compared with, to rows that are left out in some fold."""
+        rows = np.flatnonzero(self.fold_of >= 0)
+        if not self.copies:
+            return self.answers[rows]
+        folds, found = self.fold_of[rows], [answers[rows] for _, answers in self.copies]
+        kind = np.result_type(*found)
+        judging = np.empty(len(rows), dtype=kind)
+        for fold, own in enumerate(found):
+            judging[folds == fold] = own[folds == fold]
+        return judging
+
+    def carried(self, predicted) -> np.ndarray:
+        """What a result that was made of the model itself says beside the answers that judge.
+
+        Where it answers as the model does, it is said to answer as they do.
+        """
+        own = (self.answers if self.own is None else self.own)[self.fold_of >= 0]
+        judging = self.judging
+        if not self.is_classifier:
+            return judging + (predicted - own)
+        return np.where(predicted == own, judging, predicted)
 
     def of_size(self, max_leaves) -> Task:
         """The task with another number of leaves."""
@@ -259,7 +290,12 @@ def representer(task, seconds) -> list[MethodResult]:
         time_limit=seconds,
         random_state=task.seed,
     )
-    fitted.fit(task.X, answers=task.answers, fold_of=task.fold_of if task.n_folds else None)
+    # with copies of the model, each fold has another one to learn
+    fold_of = task.fold_of if task.n_folds and not task.copies else None
+    fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
+    if task.is_classifier and task.y is not None and len(task.y):
+        # these rows alone have labels
+        fitted = fitted.calibrated(safe_indexing(task.X, np.arange(len(task.y))), task.y)
     return [MethodResult("representer", fitted, (int(fitted.get_n_leaves()), 1))]
 
 

@@ -72,8 +72,8 @@ def size_of_row(row) -> str:
 
 def how_judged(found) -> str:
     """Where the figures come from."""
-    judged = f"{found.n_judged:,} held-out rows"
     learners = "results" if any(row.is_card for row in found.table) else "trees"
+    judged = f"{found.n_judged:,} rows that the {learners} did not learn from"
     if found.n_folds > 1:
         judged = (
             f"{found.n_judged:,} rows in {found.n_folds} parts, each part with {learners} that "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 # Columns of the table that are of use to its makers alone.
-_HIDDEN = ("is_measured",)
+_HIDDEN = ("is_measured", "statements")
 # Columns that say nothing where no scorecard was tried.
 _OF_CARDS = ("bins", "is_card")
 # Rules in the report on where the tree leaves the model.
@@ -445,6 +446,7 @@ class Simplification:
         Agreement
             With intervals.
         """
+        self._tell_of_learned_rows(X)
         return self[self._named(None)].agreement(X, **options)
 
     def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
@@ -465,6 +467,7 @@ class Simplification:
         """
         best = self[self._named(None)]
         if X is not None:
+            self._tell_of_learned_rows(X)
             return best.differences(X, **options)
         rows = self._left_out
         answers = [rows.answers, rows.predicted]
@@ -472,6 +475,28 @@ class Simplification:
             answers = [own.astype(object) for own in answers]
         first, second = (lambda _, own=own: own for own in answers)
         return differences(first, second, rows.X, **{"random_state": self._task.seed, **options})
+
+    def _tell_of_learned_rows(self, X):
+        """Warn of rows that the result has learned from."""
+        table = self._task.table
+        try:
+            given, known = (table.read(rows) for rows in (X, self._task.X))
+        except (TypeError, ValueError):  # whoever is asked about them says what is wrong with them
+            return
+        # no number stands for a gap, and minus zero is zero
+        given, known = (
+            [row.tobytes() for row in np.nan_to_num(rows, nan=np.inf) + 0.0]
+            for rows in (given, known)
+        )
+        known = set(known)
+        if n_learned := sum(row in known for row in given):
+            warnings.warn(
+                f"{n_learned:,} of {len(given):,} rows of X are rows that {self.best!r} has "
+                "learned from. On new rows, it usually agrees less with the model. Give rows that "
+                "simplify was not given, or see verdict.agreement.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     @cached_property
     def _differences(self):

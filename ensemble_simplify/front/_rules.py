@@ -88,8 +88,8 @@ def what_leaves_say(tree) -> str:
         said = "Each leaf shows its answer and the number of training rows in it."
     elif tree.shares_of:
         said = (
-            f"Each leaf shows its answer, the share of the {tree.shares_of} in it to which the "
-            "model gives this answer, and the number of training rows in it."
+            f"Each leaf shows its answer, the share of the {tree.shares_of} to have it there, and "
+            "the number of training rows in it."
         )
     else:
         said = "Each leaf shows its answer, and the share of the training rows in it that have it."

@@ -23,10 +23,12 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
+from ensemble_simplify.front._copies import fitted_copies
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
 from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
 from ensemble_simplify.front._result import Simplification, simplified
+from ensemble_simplify.front._statement import BY_COPIES, ON_LEARNED, ON_ROWS, OUT_OF_BAG
 from ensemble_simplify.front._trials import FAVOURITE, Progress, Search, Trial, try_method
 from ensemble_simplify.front._verdict import judge, notes
 from ensemble_simplify.reading import unwrap
@@ -200,15 +202,15 @@ def simplify(
     ...     model, X[1::2], y[1::2], X_more=X[::2], max_leaves=3, random_state=0
     ... )
     >>> print(outcome.verdict.text)
-    The tree of 3 leaves follows the model. It agrees with the model on 99 % of rows. ...
+    The tree of 3 leaves shows what the model goes by. ...
     >>> print(outcome.export_text(decimals=2))
     |--- petal length (cm) <= 2.45
-    |   |--- class: 0 (91.8 % of synthetic rows, 50 training rows)
+    |   |--- class: 0 (92.2 % of rows expected, 50 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.65
-    |   |   |--- class: 1 (78.5 % of synthetic rows, 52 training rows)
+    |   |   |--- class: 1 (80.4 % of rows expected, 52 training rows)
     |   |--- petal width (cm) > 1.65
-    |   |   |--- class: 2 (97.4 % of synthetic rows, 48 training rows)
+    |   |   |--- class: 2 (86.1 % of rows expected, 48 training rows)
     >>> outcome.predict(X[:2])
     array([0, 0])
     """
@@ -220,8 +222,10 @@ def simplify(
     given = checked_rows(model, X, y, X_more, random_state)
     rng = check_random_state(random_state)
     by_class = is_classifier(model)
-    fold_of = folds(given.answers, given.y, given.n_judged, validation_fraction, by_class, rng)
-    rows = np.flatnonzero(fold_of >= 0)
+    has_learned = given.learned in LEARNED
+    fold_of = folds(
+        given.answers, given.n_judged, validation_fraction, by_class, rng, not has_learned
+    )
     task = Task(
         model=model,
         X=given.X,
@@ -232,11 +236,21 @@ def simplify(
         feature_costs=feature_costs,
         seed=int(rng.randint(1 << 31)),
         atol=0.0 if by_class else _tolerance(atol, given.answers),
+        own=given.own,
     )
-    # on a forest's own rows, what learned its answers has learned their labels, too: trees that
-    # saw these gave the out-of-bag answers to others. It has no accuracy that could be told there.
-    truth = None if given.y is None or given.was_fitted_on else given.y[rows]
-    judged = Judged(given.answers[rows], truth, by_class, scoring, class_weight)
+    if has_learned and given.y is not None and given.is_whole:
+        n_trees = task.forest.n_trees
+        task.copies = fitted_copies(
+            model, given.X, given.y, fold_of, n_trees, time_limit, task.seed
+        )
+    how = ON_LEARNED if has_learned else ON_ROWS
+    how = OUT_OF_BAG if given.is_out_of_bag else how
+    how = BY_COPIES if task.copies else how
+    # What learned the model's answers to its own rows has learned their labels, too, out-of-bag
+    # answers or not. It has no accuracy that could be told there.
+    tells = given.y is not None and (task.copies or not has_learned)
+    truth = given.y[np.flatnonzero(fold_of >= 0)] if tells else None
+    judged = Judged(task.judging, truth, by_class, scoring, class_weight, given.learned, how)
     sizes = _sizes(max_leaves, given.answers, by_class)
     # asking the model is part of the time that methods share, though nothing ends it
     left = None if time_limit is None else begin - time.monotonic() + (1.0 - RESERVE) * time_limit
@@ -311,8 +325,8 @@ def _summed_up(search, trials, curve, given, refit, begin):
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
     # the verdict is on the largest size that was looked at, and the notes know all sizes
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
-    verdict = judge(best, judged, corrected, largest, search.kinds)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
+    verdict = judge(best, judged, corrected, largest, search.kinds, every)
     if task.forest is not None:  # what is as large as the model is not worth a note
         own = size_of(task.model, task.forest)[0]
         every = [each for each in every if each.is_card or each.n_leaves < own]
@@ -327,7 +341,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
         reason=choice.reason,
         verdict=verdict,
         curve=curve,
-        notes=_notes(given, notes(every, judged, best, _is_in_sample(given, judged))),
+        notes=_notes(given, judged, notes(every, judged, best)),
         not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
         results={
             name: simplified(trial.result, task.model, by_name[name])
@@ -359,23 +373,34 @@ def _left_out(task, judged, best):
     )
 
 
-def _notes(given, others):
+def _notes(given, judged, others):
     """Two sentences at most: first what was done to the rows."""
     told = list(given.notes)
-    if given.was_fitted_on:
+    if given.learned in LEARNED:
+        told.append(f"{LEARNED[given.learned]} {_COMPARED[judged.how]}")
+    elif given.y is not None and judged.is_classifier and np.all(judged.y == judged.answers):
         told.append(
-            "The model was fitted on these rows. So its out-of-bag answers are compared: for each "
-            "row, those of its trees that have not seen the row. To measure the accuracy of the "
-            "results too, give rows that the model has not seen."
+            "The model makes no error on these rows, so that it has probably learned from them. On "
+            "new rows, accuracy is lower. Give rows that the model has not seen."
         )
     return [*told, *others][:2]
 
 
-def _is_in_sample(given, judged):
-    """Whether the model makes no error: it knows the rows, and their labels, by heart."""
-    if judged.y is None or given.was_fitted_on:
-        return False
-    return judged.is_classifier and bool(np.all(judged.y == judged.answers))
+# What is said of rows that the model has learned from, and of what was done about it.
+LEARNED = {
+    "all": "The model was fitted on these rows.",
+    "part": "The model was probably fitted on these rows, among others.",
+    "more": "The rows that the model was fitted on are probably among these.",
+}
+_COMPARED = {
+    BY_COPIES: "So copies of it were fitted without a part of the rows each. What learned from a "
+    "copy was compared with that copy on that part.",
+    OUT_OF_BAG: "So its out-of-bag answers are compared: for each row, those of its trees that "
+    "have not seen the row. To measure the accuracy of the results too, give rows that the model "
+    "has not seen.",
+    ON_LEARNED: "Nothing tells what the result does on new rows. Give rows that the model has not "
+    "seen, or y, if copies of the model can be fitted soon.",
+}
 
 
 def _learn_again(results, best, search, refit):
@@ -386,8 +411,9 @@ def _learn_again(results, best, search, refit):
     trial, task = results[best], search.task
     name = best.removesuffix(SMALL)
     method = METHODS[name]
-    # trials in folds end with a fit on all rows, as `refit` wants it; the others leave a part out
-    if method.judged == "never" or refit == (method.judged == "folds"):
+    # trials in folds end with a fit on all rows, as `refit` wants it; the others leave a part out,
+    # unless copies of the model are asked about that part
+    if method.judged == "never" or refit == (method.judged == "folds") or task.copies:
         return
     rows = task if refit else task.without(0)
     again = try_method(name, rows, search.seconds_left(), _fits)
@@ -422,6 +448,7 @@ def _row(trial, judged):
         bins=None,
         **dict.fromkeys(FIGURES, np.nan),
         class_agreement={},
+        statements=(),
         promise="",
         is_proven=False,
         is_tree=False,

@@ -28,6 +28,8 @@ from ensemble_simplify.front._rules import size_in_words
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
+# Parts of the labelled rows in which the plain tree on labels learns, where there is but one fold.
+ON_Y = 5
 # Its sizes are looked at, and it is recommended unless another tree is better.
 FAVOURITE = "representer"
 
@@ -77,11 +79,24 @@ def judged(name, task, seconds):
     if method.judged == "never":
         rows = np.flatnonzero(task.fold_of >= 0)
         found = method.attempt(task, seconds)
-        return [(result, _candidate(task, result, [(rows, result)])) for result in found]
+        said = [_said(task, rows, result) for result in found]
+        every = np.ones(len(rows), bool)
+        return [
+            (result, _made(task, result, task.max_leaves, task.carried(own), every))
+            for result, own in zip(found, said, strict=True)
+        ]
     if method.judged == "once":
         rows = np.flatnonzero(task.fold_of == 0)
-        found = method.attempt(task.without(0), seconds)
-        return [(result, _candidate(task, result, [(rows, result)])) for result in found]
+        share = seconds / 2 if seconds is not None and task.copies else seconds
+        measured = found = method.attempt(task.without(0), share)
+        if task.copies:  # what a copy became is no result for the model
+            found = method.attempt(task, share)
+        own = {result.name: [(rows, result)] for result in measured}
+        return [(result, _candidate(task, result, own.get(result.name, []))) for result in found]
+    if name == "plain_tree_on_y" and (task.fold_of[: len(task.y)] >= 0).all() and task.n_folds < 2:
+        # all rows with labels judge at once: it is the one that learns from labels, in parts
+        parts = np.random.RandomState(task.seed).permutation(len(task.y)) % ON_Y
+        task = replace(task, fold_of=np.append(parts, task.fold_of[len(task.y) :]), copies=None)
     share = None if seconds is None else seconds / (task.n_folds + 1)
     parts = []
     for fold in range(task.n_folds):
@@ -91,31 +106,13 @@ def judged(name, task, seconds):
     return [(result, _candidate(task, result, parts))]
 
 
-def representers(sizes) -> Callable:
-    """A stand-in for `judged` that gives representer trees of several sizes, grown at once."""
-
-    def attempt(name, task, seconds):
-        (largest,) = METHODS[name].attempt(task, seconds)
-        fitted, rows = largest.fitted, np.flatnonzero(task.fold_of >= 0)
-        folds, found = fitted.folds_, []
-        # it looks at no size below the number of classes that it knows
-        for size in [size for size in sizes if size in folds.n_leaves]:
-            of_size = fitted.at(n_leaves=size)
-            n_leaves = int(of_size.get_n_leaves())
-            result = largest._replace(fitted=of_size, size=(n_leaves, 1))
-            (place,) = np.flatnonzero(folds.n_leaves == size)
-            answers = folds.answers[place, rows]
-            found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
-        return found
-
-    return attempt
-
-
-def cards(sizes) -> Callable:
-    """A stand-in for `judged` that gives scorecards beside trees of several sizes, from one fit."""
+def of_sizes(sizes) -> Callable:
+    """A stand-in for `judged` that gives results of several sizes from one fit, the largest."""
 
     def attempt(name, task, seconds):
         share = None if seconds is None else seconds / (task.n_folds + 1)
+        if name == FAVOURITE and not task.copies:
+            return _representers(sizes, task, seconds)
         method, parts = METHODS[name].attempt, []
         for fold in range(task.n_folds):
             (largest,) = method(task.without(fold), share)
@@ -123,31 +120,53 @@ def cards(sizes) -> Callable:
         (largest,) = method(task, share)
         found = []
         for size in sizes:
-            own = [(rows, _card_of(each, size)) for rows, each in parts]
-            result = _card_of(largest, size)
-            found.append((result, _candidate(task.of_size(size), result, own)))
-        return found
+            own = [(rows, _smaller(each, size)) for rows, each in parts]
+            found.append((_smaller(largest, size), own))
+        return [
+            (result, _candidate(task.of_size(size), result, own))
+            for size, (result, own) in zip(sizes, found, strict=True)
+        ]
 
     return attempt
 
 
-def _card_of(largest, size):
-    return card_result(largest.fitted.at(n_bins=size + MORE_BINS))
+def _smaller(largest, size):
+    """A result of a smaller size, of a tree or card that holds it."""
+    if largest.name != FAVOURITE:
+        return card_result(largest.fitted.at(n_bins=size + MORE_BINS))
+    fitted = largest.fitted.at(n_leaves=size)
+    return largest._replace(fitted=fitted, size=(int(fitted.get_n_leaves()), 1))
+
+
+def _representers(sizes, task, seconds):
+    """Representer trees of several sizes, which look at all folds at once."""
+    (largest,) = METHODS[FAVOURITE].attempt(task, seconds)
+    folds, rows = largest.fitted.folds_, np.flatnonzero(task.fold_of >= 0)
+    found = []
+    # it looks at no size below the number of classes that it knows
+    for size in [size for size in sizes if size in folds.n_leaves]:
+        result = _smaller(largest, size)
+        (place,) = np.flatnonzero(folds.n_leaves == size)
+        answers = folds.answers[place, rows]
+        found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
+    return found
 
 
 def _candidate(task, result, parts):
     """What results say of rows that they have not seen, each of its own part of the rows."""
-    rows = np.flatnonzero(task.fold_of >= 0)
-    seen = np.concatenate([part for part, _ in parts])
-    said = [
-        np.asarray(each.fitted.predict(safe_indexing(task.X, part))).reshape(len(part))
-        for part, each in parts
-    ]
+    rows, judging = np.flatnonzero(task.fold_of >= 0), task.judging
+    seen = np.concatenate([np.zeros(0, dtype=np.intp), *(part for part, _ in parts)])
     others = np.setdiff1d(rows, seen)
     # a type for the labels of all, whatever comes first
-    predicted = np.concatenate([*said, task.answers[others]])
+    said = [_said(task, part, each) for part, each in parts]
+    predicted = np.concatenate([*said, judging[np.isin(rows, others)]])
     predicted = predicted[np.argsort(np.concatenate([seen, others]), kind="stable")]
     return _made(task, result, task.max_leaves, predicted, np.isin(rows, seen))
+
+
+def _said(task, rows, result):
+    """What a result answers to some rows."""
+    return np.asarray(result.fitted.predict(safe_indexing(task.X, rows))).reshape(len(rows))
 
 
 def _made(task, result, size, predicted, measured):
@@ -213,7 +232,7 @@ class Search:
         found = {size: trial for size, trial in self._plain.items() if trial.result is not None}
         if FAVOURITE in self._names:
             progress.begin(FAVOURITE)
-            trials = try_method(FAVOURITE, task, self._seconds(FAVOURITE), representers(sizes))
+            trials = try_method(FAVOURITE, task, self._seconds(FAVOURITE), of_sizes(sizes))
             if trials[0].result is None:
                 self._failed = trials[0]
             else:
@@ -235,7 +254,8 @@ class Search:
             leaves=trial.candidate.n_leaves,
             plain_agreement=np.nan if plain is None else agreement_of(plain, self.judged),
             is_best=is_best,
-            **{name: point.get(name, np.nan) for name in FIGURES},
+            statements=point["statements"],
+            **{name: point[name] for name in FIGURES},
         )
 
     def others(self, progress) -> list[Trial]:
@@ -263,7 +283,7 @@ class Search:
             return try_method(name, self.task, self._seconds(name))
         # one card has all smaller ones in it, so the largest is fitted alone
         task = self.task.of_size(self.sizes[-1])
-        found = try_method(name, task, self._seconds(name), cards(self.sizes))
+        found = try_method(name, task, self._seconds(name), of_sizes(self.sizes))
         if found[0].result is None:
             return found
         best = choose_size([trial.candidate for trial in found], self.judged)

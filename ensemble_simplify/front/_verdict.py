@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from ensemble_simplify.base import r2
-from ensemble_simplify.front._choice import compared, nothing_found, said, step
+from ensemble_simplify.front._choice import compared, nothing_found, step
 from ensemble_simplify.front._judged import (
-    agreement_of,
+    accuracy_stated,
+    agreement_stated,
     class_agreement,
-    figures,
-    interval_of,
+    lost_stated,
+    stated,
 )
 from ensemble_simplify.front._rules import leaves
+from ensemble_simplify.front._statement import ON_LEARNED, PROVEN
 from ensemble_simplify.writing import one_line
 
 # A tree follows the model from this agreement, and from this part of the way from the most frequent
@@ -37,26 +39,31 @@ class Verdict:
 
     Parameters
     ----------
-    level : {"follows", "partly", "none"}
-        Whether the tree can stand for the model, shows what it goes by, or does neither.
+    level : {"follows", "partly", "none", "undecided"}
+        Whether the tree can stand for the model, shows what it goes by, or does neither, as far as
+        the whole interval of its agreement says so; "undecided" where the rows are too few.
     text : str
         A few sentences.
     agreement : float
-        With the model, corrected for the choice; in regression, the R2. nan if there is no tree.
+        Of this result with the model, as in the table; in regression, the R2. nan if there is none.
     agreement_low, agreement_high : float
         Ends of its 95 % interval.
+    chosen_agreement : float
+        What results have on new rows that are chosen as this one was: less than `agreement` by the
+        luck of the choice.
     majority : float
         Agreement of the most frequent answer alone; 0 in regression.
     skill : float
         Part of the way from `majority` to 1 that the agreement goes.
     model_accuracy, tree_accuracy : float
-        Of both on the held-out rows: the share of right answers, or the R2; nan without true
-        labels.
+        Of both on these rows: the share of right answers, or the R2; nan without true labels.
     lost : float
         What the tree lacks of an accuracy of 1: the model's errors, and the tree's own.
     lost_by_tree : float
         The part of it that taking the tree in place of the model adds; below 0 where the tree is
         more accurate.
+    statements : tuple of Statement
+        The records that the sentences were made from.
     """
 
     level: str
@@ -64,15 +71,17 @@ class Verdict:
     agreement: float = np.nan
     agreement_low: float = np.nan
     agreement_high: float = np.nan
+    chosen_agreement: float = np.nan
     majority: float = 0.0
     skill: float = np.nan
     model_accuracy: float = np.nan
     tree_accuracy: float = np.nan
     lost: float = np.nan
     lost_by_tree: float = np.nan
+    statements: tuple = ()
 
 
-def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)) -> Verdict:
+def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()) -> Verdict:
     """The verdict on the recommended tree.
 
     Parameters
@@ -81,12 +90,14 @@ def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)) -> Ver
         The tree; None if there is none.
     judged : Judged
         The rows.
-    agreement : float or None, default=None
-        Its corrected agreement. None: as it is measured on the rows.
+    chosen : float or None, default=None
+        Agreement of what is chosen in this way. None: it is not known.
     max_leaves : int or None, default=None
         The largest size that was tried. None: that of the tree.
     kinds : tuple of str, default=("tree",)
         What was asked for, which is said if there is none.
+    others : list of Candidate, default=()
+        All results of all sizes that were looked at.
 
     Returns
     -------
@@ -95,47 +106,86 @@ def judge(best, judged, agreement=None, max_leaves=None, kinds=("tree",)) -> Ver
     """
     if best is None:
         return Verdict("none", nothing_found(kinds, max_leaves))
-    # what is proven at every input is not left to the rows
-    if best.is_proven:
-        agreement = 1.0
-    elif agreement is None:
-        agreement = agreement_of(best, judged)
-    low, high = interval_of(best, judged, agreement)
-    rows = best.rows
-    label, majority = _most_frequent(judged, rows)
+    rows, told = best.rows, _Told(best, judged)
+    own, label = told.agreement, _most_frequent(judged, rows)[0]
+    agreement, majority = own.value, told.majority.value
     # where one answer is always right there is no way to go, and only all of it counts
     skill = (agreement - majority) / (1.0 - majority) if majority < 1 else float(agreement >= 1)
-    level = "follows" if best.is_proven else _level(agreement, skill, judged.is_classifier)
-    model_accuracy = tree_accuracy = np.nan
-    if judged.y is not None:
-        measured = figures(best, judged)
-        tree_accuracy = measured["accuracy"]
-        model_accuracy = _accuracy_of_model(judged, rows)
-    text = [_judgement(best, judged, level, agreement, label, majority, max_leaves)]
+    text = [_judgement(told, label, max_leaves, others)]
+    if told.is_known and not best.is_proven and chosen is not None:
+        chosen = told.add("agreement", chosen, of="what is chosen in this way")
+        if chosen.text != own.text:
+            text.append(_of_the_choice(chosen))
     if not judged.is_classifier:
-        text.append(_distances(best, judged))
-    if judged.y is not None:
-        text.append(_accuracies(model_accuracy, tree_accuracy, judged, rows.sum(), best.noun))
+        text.append(_distances(told))
+    model, tree, lost = (told.keep(make(best, judged)) for make in _ACCURACIES)
+    if np.isfinite(lost.value):
+        text.append(_accuracies(told, model, tree, lost))
+    text += _beside_plain(told, others)
     if judged.score is not None:
-        score = judged.score(judged.answers[rows], best.predicted[rows])
-        text.append(f"Its {judged.score_name} against the model's answers is {score:.3g}.")
-    text += _lost_classes(best, judged)
+        score = told.add("score", judged.score(judged.answers[rows], best.predicted[rows]))
+        text.append(f"Its {judged.score_name} against the model's answers is {score.value:.3g}.")
+    text += _lost_classes(best, judged) if told.is_known else []
     return Verdict(
-        level=level,
+        level=told.level,
         text=" ".join(text),
         agreement=agreement,
-        agreement_low=low,
-        agreement_high=high,
+        agreement_low=own.low,
+        agreement_high=own.high,
+        chosen_agreement=np.nan if chosen is None else getattr(chosen, "value", agreement),
         majority=majority,
         skill=skill,
-        model_accuracy=model_accuracy,
-        tree_accuracy=tree_accuracy,
-        lost=1.0 - tree_accuracy,
-        lost_by_tree=model_accuracy - tree_accuracy,
+        model_accuracy=model.value,
+        tree_accuracy=tree.value,
+        lost=1.0 - tree.value,
+        lost_by_tree=lost.value,
+        statements=tuple(told.statements),
     )
 
 
-def notes(candidates, judged, best, in_sample=False) -> list[str]:
+_ACCURACIES = (partial(accuracy_stated, of="model"), accuracy_stated, lost_stated)
+
+
+class _Told:
+    """What is said of a result: its records, and the level that they allow."""
+
+    def __init__(self, best, judged):
+        self.best, self.judged, self.statements = best, judged, []
+        # of rows that the model knows by heart, new ones say nothing
+        self.is_known = judged.how != ON_LEARNED or best.is_proven
+        self.agreement = self.keep(agreement_stated(best, judged))
+        self.majority = self.add("majority", _most_frequent(judged, best.rows)[1], of="majority")
+
+    def keep(self, statement):
+        """A record that is said."""
+        self.statements.append(statement)
+        return statement
+
+    def add(self, estimand, value, **more):
+        """A record of what is said, made of its value."""
+        return self.keep(stated(self.best, self.judged, estimand, value, **more))
+
+    @property
+    def level(self) -> str:
+        """What both ends of the interval say; "undecided" where they differ."""
+        if self.best.is_proven:
+            return "follows"
+        low, high = levels_of(self.best, self.judged)
+        return _LEVELS[low] if low == high and self.is_known else "undecided"
+
+
+_LEVELS = ("none", "partly", "follows")
+
+
+def levels_of(candidate, judged) -> tuple[int, int]:
+    """The levels, by their places, of both ends of the interval of a candidate's agreement."""
+    if candidate.is_proven:
+        return 2, 2
+    own, majority = agreement_stated(candidate, judged), _most_frequent(judged, candidate.rows)[1]
+    return _level(own.low, majority, judged), _level(own.high, majority, judged)
+
+
+def notes(candidates, judged, best) -> list[str]:
     """At most two sentences that matter most beside the verdict.
 
     Parameters
@@ -146,8 +196,6 @@ def notes(candidates, judged, best, in_sample=False) -> list[str]:
         The rows.
     best : Candidate or None
         The recommended tree.
-    in_sample : bool, default=False
-        Whether the model was fitted on these rows and its answers to them are not out-of-bag.
 
     Returns
     -------
@@ -157,30 +205,21 @@ def notes(candidates, judged, best, in_sample=False) -> list[str]:
     if best is None:
         return []
     # in the order of what a reader loses who does not know them
-    found = [
+    return [
         *_closer_result(candidates, judged, best),
         *_rare_classes(judged, best),
         *_smaller_tree(candidates, judged, best),
-    ]
-    if in_sample:
-        found.insert(
-            0,
-            "The model was probably fitted on these rows, since it makes no error on them. On new "
-            "rows, agreement is usually higher than stated here, and accuracy is lower. Give rows "
-            "that the model has not seen.",
-        )
-    return found[:2]
+    ][:2]
 
 
 # ------------------------------------------------------------------- the level
 
 
-def _level(agreement, skill, by_class):
-    least = (FOLLOWS, FOLLOWS_SKILL) if by_class else (FOLLOWS_R2, FOLLOWS_R2)
-    if agreement >= least[0] and skill >= least[1]:
-        return "follows"
-    least = (SHOWS, SHOWS_SKILL) if by_class else (SHOWS_R2, SHOWS_R2)
-    return "partly" if agreement >= least[0] and skill >= least[1] else "none"
+def _level(agreement, majority, judged):
+    skill = (agreement - majority) / (1.0 - majority) if majority < 1 else float(agreement >= 1)
+    limits = ((SHOWS, SHOWS_SKILL), (FOLLOWS, FOLLOWS_SKILL))
+    limits = limits if judged.is_classifier else ((SHOWS_R2, SHOWS_R2), (FOLLOWS_R2, FOLLOWS_R2))
+    return sum(agreement >= least and skill >= part for least, part in limits)
 
 
 def _most_frequent(judged, rows):
@@ -193,74 +232,149 @@ def _most_frequent(judged, rows):
     return judged.labels[place : place + 1].tolist()[0], float(shares[place] / weights.sum())
 
 
-def _accuracy_of_model(judged, rows):
-    y, answers = judged.y[rows], judged.answers[rows]
-    return float(np.mean(y == answers)) if judged.is_classifier else r2(y, answers)
-
-
 # ------------------------------------------------------------------- sentences
 
 
-def _judgement(best, judged, level, agreement, label, majority, max_leaves):
+def _judgement(told, label, max_leaves, others):
+    best, judged, own = told.best, told.judged, told.agreement
     tree = f"{best.noun} of {best.in_size}"
     if best.is_proven:
         return f"The {tree} is proven to give the model's answer at every input."
-    n_rows = int(best.rows.sum())
-    if judged.is_classifier and majority == agreement == 1.0:
+    if judged.is_classifier and told.majority.value == own.value == 1.0:
         return (
-            f"The model answers {_quoted(label)} to every held-out row, and so does the {tree}. "
-            "These rows cannot tell whether it follows the model elsewhere."
+            f"The model answers {_quoted(label)} to all {own.n_rows:,} rows, and so does the "
+            f"{tree}. These rows cannot tell whether it follows the model elsewhere."
         )
+    agrees = f"agrees with the model on {own.text} of {_rows_of(judged)}"
+    if not judged.is_classifier:
+        agrees = f"explains {own.text} of the variance of the model's answers (R2)"
+    elif told.is_known:
+        agrees += f" (95 % interval {own.interval})"
+    if not judged.is_classifier and told.is_known:
+        agrees = agrees[:-1] + f", 95 % interval {own.interval})"
+    beside = ""
     if judged.is_classifier:
-        share = said(agreement, n_rows)
-        other = said(majority, n_rows)
-        which = "weighted rows" if judged.class_weight is not None else "rows"
-        agrees = f"agrees with the model on {share} of {which}."
-        beside = f" Always answering {_quoted(label)} would agree on {other}."
-    else:
-        share = said(agreement, n_rows) if agreement > 0 else "nothing"
-        agrees = f"explains {share} of the variance of the model's answers."
-        beside = ""
-    kind = f"tree of at most {leaves(best.n_leaves if max_leaves is None else max_leaves)}"
-    kind = "small scorecard" if best.is_card else kind
-    begin = {
-        "follows": f"The {tree} follows the model. It",
-        "partly": f"The {tree} shows what the model goes by, but cannot replace it. It",
-        "none": f"No {kind} follows this model. The best one, of {best.in_size},",
+        beside = f" Always answering {_quoted(label)} would agree on {told.majority.text}."
+    if not told.is_known:
+        return (
+            f"How far the {tree} follows the model on new rows cannot be told, since the model has "
+            f"learned from these. On these, it {agrees}.{beside}"
+        )
+    return f"{_of_level(told, tree, max_leaves, others)} {agrees}.{beside}{_closer(told, others)}"
+
+
+def _rows_of(judged):
+    return "weighted rows" if judged.class_weight is not None else "rows"
+
+
+def _of_level(told, tree, max_leaves, others):
+    """What the interval allows to say, and the beginning of the next sentence."""
+    best, judged = told.best, told.judged
+    low, high = levels_of(best, judged)
+    more = f"is not decided by {told.agreement.n_rows:,} rows: give more."
+    if low == high == 0 and all(levels_of(c, judged)[1] == 0 for c in _alike(best, others)):
+        size = leaves(best.n_leaves if max_leaves is None else max_leaves)
+        kind = "small scorecard" if best.is_card else f"tree of at most {size}"
+        return f"No {kind} follows this model. The best one, of {best.in_size},"
+    said = {
+        (2, 2): f"The {tree} follows the model.",
+        (1, 1): f"The {tree} shows what the model goes by, but cannot replace it.",
+        (0, 0): f"The {tree} does not follow the model.",
+        (1, 2): f"The {tree} shows what the model goes by. Whether it can replace it {more}",
+        (0, 1): f"The {tree} cannot replace the model. Whether it shows what the model goes by "
+        f"{more}",
+        (0, 2): f"How far the {tree} follows the model {more}",
     }
-    return f"{begin[level]} {agrees}{beside}"
+    return f"{said[low, high]} It"
 
 
-def _distances(best, judged):
+def _alike(best, others):
+    """Results of the same kind that could be taken in its place, of any size."""
+    return [c for c in others if c.is_card == best.is_card and c.rows.any() and c.may_win]
+
+
+def _closer(told, others):
+    """A sentence on the smallest larger size of a higher level than this one surely has."""
+    own = levels_of(told.best, told.judged)[0]
+    better = [
+        c
+        for c in _alike(told.best, others)
+        if c.n_leaves > told.best.n_leaves and levels_of(c, told.judged)[0] > own
+    ]
+    if not better:
+        return ""
+    other = min(better, key=lambda c: (-levels_of(c, told.judged)[0], c.n_leaves))
+    statement = told.keep(agreement_stated(other, told.judged))
+    does = ("shows what it goes by", "follows it")[levels_of(other, told.judged)[0] - 1]
+    return f" The {other.noun} of {other.in_size} {does}, with {statement.text}."
+
+
+def _of_the_choice(chosen):
+    if chosen.is_share:
+        return (
+            f"Results that are chosen in this way agree on {chosen.text} of new rows, as the best "
+            "of several is partly luck."
+        )
+    return (
+        f"Results that are chosen in this way have an R2 of {chosen.text} on new rows, as the best "
+        "of several is partly luck."
+    )
+
+
+def _distances(told):
     """How far the values of the tree are from the model's."""
+    best, judged = told.best, told.judged
     distances = np.abs(best.predicted[best.rows] - judged.answers[best.rows])
-    half, most = np.quantile(distances, [0.5, 0.9])
+    half, most = (told.add("distance", np.quantile(distances, part)).value for part in (0.5, 0.9))
     text = (
-        f"Its values are within {half:.3g} of the model's on half of the held-out rows, and within "
+        f"Its values are within {half:.3g} of the model's on half of the rows, and within "
         f"{most:.3g} on nine rows in ten."
     )
     if best.within is None:
         return text
-    return f"{text} They are proven to be within {best.within:.3g} at every input."
+    within = told.add("distance", best.within, how=PROVEN).value
+    return f"{text} They are proven to be within {within:.3g} at every input."
 
 
-def _accuracies(model, tree, judged, n_rows, noun):
-    if not judged.is_classifier:
-        # of the figures as they are printed, so that the sentence adds up for its reader
-        lost = round(model, 2) - round(tree, 2)
-        change = f"{lost:.2f} is lost" if lost >= 0.005 else "nothing is lost"
-        return (
-            f"On the true values of the held-out rows, R2 is {model:.2f} for the model and "
-            f"{tree:.2f} for the {noun}: {change}."
-        )
-    digits = int(n_rows >= 1000)
-    lost = round(100 * model, digits) - round(100 * tree, digits)
-    unit = "point is" if f"{lost:.{digits}f}" in ("1", "1.0") else "points are"
-    change = f"{lost:.{digits}f} {unit} lost" if lost > 0.05 else "nothing is lost"
-    return (
-        f"The model is right on {said(model, n_rows)} of the held-out rows, the {noun} on "
-        f"{said(tree, n_rows)}: {change}."
+def _accuracies(told, model, tree, lost):
+    noun = told.best.noun
+    # what is gained is a loss below nothing, and so are the ends of its interval
+    size = (
+        lost
+        if lost.value >= 0
+        else replace(lost, value=-lost.value, low=-lost.high, high=-lost.low)
     )
+    change = "nothing is lost"
+    if float(size.text) > 0:
+        unit = " points are" if lost.is_share else " is"
+        change = f"{size.text}{unit} {'lost' if size is lost else 'gained'}"
+    change += f" (95 % interval {size.interval})"
+    if lost.is_share:
+        return (
+            f"The model is right on {model.text} of the {model.n_rows:,} rows, the {noun} on "
+            f"{tree.text}: {change}."
+        )
+    return (
+        f"On the true values of the {model.n_rows:,} rows, R2 is {model.text} for the model and "
+        f"{tree.text} for the {noun}: {change}."
+    )
+
+
+def _beside_plain(told, others):
+    """A sentence on the tree of that size that is fitted to the true labels, without the model."""
+    plain = [c for c in others if c.name == "plain_tree_on_y" and c.rows.any()]
+    if not plain:
+        return []
+    (plain,) = plain[:1]
+    agreement = told.keep(agreement_stated(plain, told.judged))
+    accuracy = told.keep(accuracy_stated(plain, told.judged))
+    if accuracy.is_share:
+        right = f" and is right on {accuracy.text}" if accuracy.text else ""
+        told_of = f"agrees on {agreement.text}{right}"
+    else:
+        right = f", and {accuracy.text} on the true values" if accuracy.text else ""
+        told_of = f"has an R2 of {agreement.text} on the model's answers{right}"
+    return [f"A plain tree of {plain.in_size}, grown on y without the model, {told_of}."]
 
 
 def _lost_classes(best, judged):
@@ -312,11 +426,11 @@ def _closer_result(candidates, judged, best):
     if not closer:
         return []
     _, other = max(closer, key=lambda entry: entry[0])
-    share, n_rows = agreement_of(other, judged), int(other.rows.sum())
+    share = agreement_stated(other, judged)
     size = f" ({other.in_size})" if other.may_win else ""
-    how = f"agrees on {said(share, n_rows)} of rows"
+    how = f"agrees on {share.text} of rows"
     if not judged.is_classifier:
-        how = f"has an R2 of {share:.3f}"
+        how = f"has an R2 of {share.text}"
     what = "A larger result" if other.may_win else "A result that is no single ordinary tree"
     return [f"{what} is closer to the model: {other.name}{size} {how}."]
 
@@ -336,11 +450,11 @@ def _rare_classes(judged, best):
     if len(rare) == 1:
         label, n = rare[0]
         return [
-            f"The model answers {_quoted(label)} to only {n:,} of the held-out rows. These are too "
+            f"The model answers {_quoted(label)} to only {n:,} of these rows. These are too "
             f"few to tell how the {best.noun} does there."
         ]
     return [
-        f"The model gives {len(rare)} of its answers to fewer than {FEW} held-out rows each. These "
+        f"The model gives {len(rare)} of its answers to fewer than {FEW} of these rows each. They "
         f"are too few to tell how the {best.noun} does there."
     ]
 

@@ -28,7 +28,6 @@ from ensemble_simplify.base import (
     check_weights,
     fit_context,
     learned_rows,
-    named_rows,
     ordered_table,
     product,
     warn_out_of_time,
@@ -43,8 +42,8 @@ from ensemble_simplify.genesim._first_trees import (
 from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.population._evolution import Evolution
 from ensemble_simplify.genesim.population._population import Population
-from ensemble_simplify.genesim.population._rows import Rows
-from ensemble_simplify.genesim.population._scoring import Scorer
+from ensemble_simplify.genesim.population._rows import RowBits
+from ensemble_simplify.genesim.population._scoring import DividedRows, Scorer
 from ensemble_simplify.grid import limited, limits, time_left, unlimited
 from ensemble_simplify.writing import apply_nodes, write_counted
 
@@ -359,26 +358,23 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if not isinstance(estimators, str):
             for estimator in estimators:
                 check_readable(estimator)
-        given = X
-        X, y = learned_rows(self, X, y, sample_weight)
-        self.classes_, y_index = np.unique(y, return_inverse=True)
-        y_index = y_index.astype(np.int32)
-        weight = check_weights(sample_weight, X)
+        given, y = learned_rows(self, X, y, sample_weight)
+        self.classes_, label = np.unique(y, return_inverse=True)
+        weight = check_weights(sample_weight, given.numbers)
         random_state = check_random_state(self.random_state)
-        rows = self._divide(y_index, weight, random_state)
+        rows = self._divide(given.numbers, label.astype(np.int32), weight, random_state)
         if rows.held_out and self._table.coded.any():
-            X = self._in_order_of(given, y, weight, rows)
-        self._ask_forest(rows, X, y_index, weight)
+            rows.X = self._in_order_of(given.given, y, rows)
+        self._ask_forest(rows)
         if isinstance(estimators, str):
-            train = rows.train
             with limits(_GROWING_SHARE * time_left()):
-                forests = grow_trees(self, X[train], y_index[train], weight[train], random_state)
+                forests = grow_trees(self, *rows.some(rows.train), random_state)
         else:
-            forests = read_models(self, estimators, X, named_rows(given, X), y, weight, rows)
+            forests = read_models(self, estimators, given.given, y, rows)
 
         columns = GapColumns(self._table.gaps)
         axes, forests = columns.axes(forests)
-        numbers = columns.rows(X)
+        numbers = columns.rows(rows.X)
         # Mutations move thresholds: they need cut points between those of the first trees.
         axes = axes.refined(numbers[rows.train])
         trees = [tree for forest in forests for tree in axes.encode_forest(forest)]
@@ -388,24 +384,19 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         scorer = Scorer(
             self.scoring,
             self.classes_,
-            X,
-            y_index,
-            weight,
             rows,
             weighted=sample_weight is not None,
             training_weight=self.training_weight,
         )
-        population = self._population(axes, numbers, y_index, weight, rows, scorer, n_threads)
+        population = self._population(axes, numbers, rows, scorer, n_threads)
         evolution = Evolution(self, population, scorer, n_threads)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
         decode = partial(_decoded, axes, columns)
-        self._set_front(population, scorer, decode, X[rows.kept], weight[rows.kept], rows)
+        self._set_front(population, scorer, decode, rows)
         if self._selection() == "forest":
-            self.pareto_front_.merit = _merits(
-                self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
-            )
+            self.pareto_front_.merit = _merits(self.pareto_front_.trees, rows)
         self._choose(population, scorer)
         return self
 
@@ -452,26 +443,27 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             )
         return self.estimators
 
-    def _in_order_of(self, given, y, weight, rows) -> np.ndarray:
+    def _in_order_of(self, given, y, rows) -> np.ndarray:
         """Rows of numbers, levels in the order of the labels of the training rows alone.
 
         The other rows judge trees, which may not have been told their labels by the codes.
         """
-        known = np.zeros(len(weight))
-        known[rows.train] = weight[rows.train]
+        known = np.zeros(len(y))
+        known[rows.train] = rows.weight[rows.train]
         self._table = ordered_table(given, y, known, by_class=True)
         return np.ascontiguousarray(self._table.read(given, np.float32))
 
-    def _divide(self, y_index, weight, random_state) -> Bunch:
+    def _divide(self, X, label, weight, random_state) -> DividedRows:
         """Choose training and validation rows, and the seed of the forest that votes."""
         kept = np.flatnonzero(weight > 0)
         # Drawn in any case, so that the front does not depend on the selection.
         seed = random_state.randint(np.iinfo(np.int32).max)
         if self.fitness == "oob":
-            return Bunch(kept=kept, train=kept, val=kept, held_out=False, seed=seed)
+            return DividedRows(X, label, weight, kept, kept, kept, False, seed)
         train, val = [], []
-        for index, label in enumerate(self.classes_.tolist()):
-            members = random_state.permutation(kept[y_index[kept] == index])
+        for index, name in enumerate(self.classes_.tolist()):
+            # class by class, so that validation rows are of the same classes
+            members = random_state.permutation(kept[label[kept] == index])
             n = len(members)
             n_val = int(np.floor(self.validation_fraction * n + 0.5))
             if n == 1:
@@ -480,7 +472,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             elif n and n_val in (0, n):
                 missing = "validation" if n_val == 0 else "training"
                 raise ValueError(
-                    f"validation_fraction={self.validation_fraction} leaves class {label!r} "
+                    f"validation_fraction={self.validation_fraction} leaves class {name!r} "
                     f"({n} rows) without {missing} rows. Use a fraction from {0.5 / n:.3g} to "
                     f"{1 - 0.5 / n:.3g}, or fitness='oob'."
                 )
@@ -489,17 +481,16 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         train, val = np.sort(np.concatenate(train)), np.sort(np.concatenate(val))
         held_out = val.size > 0
         val = val if held_out else train
-        return Bunch(kept=kept, train=train, val=val, held_out=held_out, seed=seed)
+        return DividedRows(X, label, weight, kept, train, val, held_out, seed)
 
-    def _ask_forest(self, rows, X, y_index, weight) -> None:
+    def _ask_forest(self, rows) -> None:
         """Set the votes of a forest, if they are asked for, and what trees are scored against."""
-        kept, rows.votes = rows.kept, None
         if self.fitness == "oob" or self._selection() == "forest":
             with limits(_ASKING_SHARE * time_left()):
-                rows.votes = out_of_bag_votes(self, X[kept], y_index[kept], weight[kept], rows.seed)
-        rows.target, rows.val_weight = y_index[rows.val], weight[rows.val]
+                rows.votes = out_of_bag_votes(self, *rows.some(rows.kept), rows.seed)
+        rows.target = rows.label[rows.val]
         if self.fitness == "oob":
-            rows.target = voted_labels(rows.votes, y_index[kept])
+            rows.target = voted_labels(rows.votes, rows.target)
 
     def _selection(self) -> str:
         """How the tree is chosen from the front."""
@@ -507,22 +498,23 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             return "forest" if self.scoring == "accuracy" else "best"
         return self.selection
 
-    def _population(self, axes, X, y_index, weight, rows, scorer, n_threads) -> Population:
-        """The empty population on the rows."""
+    def _population(self, axes, X, rows, scorer, n_threads) -> Population:
+        """The empty population on the rows, of which `X` has the columns of the axes."""
+        # without codes of all rows there is no tree at all
         with unlimited():
             train, val = axes.encode_rows(X[rows.train]), axes.encode_rows(X[rows.val])
-        kernel_rows = Rows(
+        bits = RowBits(
             train,
-            y_index[rows.train],
-            weight[rows.train],
+            rows.label[rows.train],
+            rows.weight[rows.train],
             val,
             rows.target,
-            rows.val_weight,
+            rows.weight[rows.val],
             axes.n_cuts,
             n_classes=len(self.classes_),
         )
         return Population(
-            kernel_rows,
+            bits,
             min_samples_leaf=self.min_samples_leaf,
             max_leaf_nodes=self.max_leaf_nodes or 0,
             metric=scorer.kernel_metric,
@@ -544,14 +536,16 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 "time_limit, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, decode, X, weight, rows) -> None:
+    def _set_front(self, population, scorer, decode, rows) -> None:
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
         """
         front = Bunch(n_leaves=[], fitness=[], score=[], trees=[])
+        X, _, weight = rows.some(rows.kept)
         votes = None
         if self.shrinkage > 0 and rows.votes is not None:
+            # votes are evidence beside the labels; a row that every tree saw has none
             votes = weight[:, None] * np.nan_to_num(rows.votes)
         start = time.monotonic()
         # The fittest comes first: where time is short, it is there.
@@ -590,7 +584,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         )
 
     @property
-    def _shares_of(self):
+    def _shares_of(self) -> str:
         """What the shares in leaves are of, where they are not fractions of the training rows."""
         return "rows expected" if self.shrinkage > 0 else ""
 
@@ -604,6 +598,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if selection == "one_se":
             n_trees = len(population.describe("front")[0])
             best = population.nodes(n_trees - 1, "front")
+            # the smallest tree that the validation rows do not tell from the best one
             least = least - scorer.standard_error(population, best)
         self._set_tree(int(np.argmax(front.fitness >= least)))
 
@@ -628,13 +623,15 @@ def _leaf_sums(of_rows, nodes, X, missing_left) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _merits(trees, X, y_index, weight, rows) -> np.ndarray:
+def _merits(trees, rows) -> np.ndarray:
     """What ``selection="forest"`` makes of trees.
 
     Weights count as rows; those that average below one are scaled up to one.
     """
-    weight = check_weights(weight, weight[:, None], mean_one=True)[rows.kept]
+    X, true_label, _ = rows.some(rows.kept)
+    weight = check_weights(rows.weight, rows.X, mean_one=True)[rows.kept]
     share = weight / weight.sum()
+    # rows that every tree of the forest saw have no votes, and count for the labels alone
     known = np.isfinite(rows.votes).all(axis=1)
     of_known = np.where(known, share, 0.0)
     if known.any():
@@ -645,6 +642,6 @@ def _merits(trees, X, y_index, weight, rows) -> np.ndarray:
         leaf = tree.tree_.apply(X)
         label = tree.tree_.value[:, 0].argmax(axis=1)[leaf]
         voted = product(of_known, votes[np.arange(len(label)), label])
-        right = product(share, (label == y_index).astype(float))
+        right = product(share, (label == true_label).astype(float))
         merits.append(0.5 * (voted + right - tree.get_n_leaves() / weight.sum()))
     return np.array(merits)

@@ -9,6 +9,7 @@ import time
 import warnings
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -36,7 +37,7 @@ from ensemble_simplify.genesim.inducers._inducers import (
 )
 from ensemble_simplify.genesim.population._evolution import in_threads
 from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import Model, behind_codes, tree_estimators, unwrap
+from ensemble_simplify.reading import Forest, Model, behind_codes, tree_estimators, unwrap
 from ensemble_simplify.writing import read_nodes
 
 # The CART set-ups that are bagged for estimators="auto".
@@ -98,26 +99,26 @@ def grow_trees(model, X, y_index, weight, random_state) -> list:
         chosen = np.sort(random_state.choice(len(X), n_rows, replace=False))
         X, y_index, weight = X[chosen], y_index[chosen], weight[chosen]
 
-    tasks = _bags(model, makers, weight, random_state)
+    bags = _bags(model, makers, weight, random_state)
     boost_seed = random_state.randint(np.iinfo(np.int32).max)
-    forests = _fit_tasks(model, tasks, X, y_index)
+    forests = _fit_bags(model, bags, X, y_index)
     if model.boosting and model.n_bootstraps:
         report(model, "first population: boosted trees")
         forests += _boost(X, y_index, weight, model.n_bootstraps, boost_seed)
     return forests
 
 
-def _make(maker, seed):
+def _make(maker, seed) -> Any:
     """A tree of one of the set-ups; only CART draws random numbers."""
     return maker() if isinstance(maker, type) else maker(random_state=seed)
 
 
-def _bags(model, makers, weight, random_state):
+def _bags(model, makers, weight, random_state) -> list:
     """Lists of an unfitted tree and the weights of the bags it is fitted on."""
     n_rows = len(weight)
     # The inducers of "paper" grow many bags at once if the rows are few.
     together = max(1, _BAGGED_ROWS // n_rows) if model.estimators == "paper" else 1
-    tasks = []
+    lists = []
     for i, maker in enumerate(makers):
         for bootstrap in range(model.n_bootstraps + 1):
             seed = random_state.randint(np.iinfo(np.int32).max)
@@ -130,22 +131,22 @@ def _bags(model, makers, weight, random_state):
                 drawn = random_state.choice(n_rows, _WHOLE_ROWS, replace=False)
                 bag[drawn] = weight[drawn]
             if i == 0 or model.estimators == "auto" or bootstrap % together == 0:
-                tasks.append((_make(maker, seed), []))
-            tasks[-1][1].append(bag)
-    return tasks
+                lists.append((_make(maker, seed), []))
+            lists[-1][1].append(bag)
+    return lists
 
 
-def _fit_tasks(model, tasks, X, y) -> list:
-    """Fit the trees of all tasks in threads; the `Forest` or `Splits` of each, in their order."""
+def _fit_bags(model, bags, X, y) -> list:
+    """Fit the trees of all bags in threads; the `Forest` or `Splits` of each, in their order."""
     n_threads = effective_n_jobs(model.n_jobs)
     # In rounds, so that progress can be told: first a tree for every thread.
-    size = n_threads * max(1, len(tasks) // (10 * n_threads)) if model.verbose else len(tasks)
-    starts = [0, *range(n_threads, len(tasks), size)] if model.verbose else [0]
+    size = n_threads * max(1, len(bags) // (10 * n_threads)) if model.verbose else len(bags)
+    starts = [0, *range(n_threads, len(bags), size)] if model.verbose else [0]
     forests, longest = [], [0.0]
-    for start, stop in pairwise([*starts, len(tasks)]):
+    for start, stop in pairwise([*starts, len(bags)]):
         # The very first tree is fitted whatever the clock says.
         calls = [
-            (_fit_task, (tasks[i], X, y, longest), {"always": i == 0}) for i in range(start, stop)
+            (_fit_some, (bags[i], X, y, longest), {"always": i == 0}) for i in range(start, stop)
         ]
         # One list of calls a thread: handing out each tree by itself takes time of its own.
         shares = [calls[i::n_threads] for i in range(n_threads)]
@@ -156,7 +157,7 @@ def _fit_tasks(model, tasks, X, y) -> list:
         forests += [forest for group in groups for forest in group]
         report(
             model,
-            f"first population: {stop} of {len(tasks)} "
+            f"first population: {stop} of {len(bags)} "
             f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
         )
         if is_late():
@@ -164,20 +165,20 @@ def _fit_tasks(model, tasks, X, y) -> list:
     return forests
 
 
-def _one_by_one(calls):
+def _one_by_one(calls) -> list:
     return [function(*args, **kwargs) for function, args, kwargs in calls]
 
 
-def _fit_task(task, X, y, longest, *, always=False) -> list:
-    """Read the trees of a task; none where the clock will be out.
+def _fit_some(model_and_bags, X, y, longest, *, always=False) -> list:
+    """Fit and read a tree for each of some bags; none where the clock will be out.
 
-    `longest` holds the seconds that the longest task took so far; `always` asks for the trees
+    `longest` holds the seconds that the longest call took so far; `always` asks for the trees
     whatever the clock says.
     """
     start = time.monotonic()
     if not always and longest[0] >= time_left():
         return []
-    model, bags = task
+    model, bags = model_and_bags
     used = np.any(bags, axis=0)
     # scikit-learn sorts rows of weight zero, too.
     if 2 * np.count_nonzero(used) < len(X):
@@ -190,7 +191,7 @@ def _fit_task(task, X, y, longest, *, always=False) -> list:
     return forests
 
 
-def _fit_cart(model, X, y, weight):
+def _fit_cart(model, X, y, weight) -> DecisionTreeClassifier:
     # Rows and parameters are known to be good; looking again doubles the time on small data. Only
     # looking finds the gaps.
     with config_context(skip_parameter_validation=True):
@@ -206,7 +207,7 @@ def _affordable_rows(trials, X, y, weight) -> int:
     rows = np.arange(_TRIAL_ROWS) * len(X) // _TRIAL_ROWS
     start = time.monotonic()
     for model in trials:
-        _fit_task((model, [weight[rows]]), X[rows], y[rows], [0.0], always=True)
+        _fit_some((model, [weight[rows]]), X[rows], y[rows], [0.0], always=True)
     seconds = time.monotonic() - start
     # They take time in proportion to n log n.
     share = time_left() / 2 / seconds * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
@@ -220,6 +221,7 @@ def _boost(X, y, weight, n_trees, seed) -> list:
     if len(X) > _WHOLE_ROWS:
         rows = np.random.RandomState(seed).choice(len(X), _WHOLE_ROWS, replace=False)
         X, y, weight = X[rows], y[rows], weight[rows]
+    # Not by scikit-learn's AdaBoost, which cannot be stopped between its trees.
     labels, index = np.unique(y, return_inverse=True)
     trees, longest = [], 0.0
     weight = weight / weight.sum()
@@ -293,11 +295,11 @@ def voted_labels(votes, y_index) -> np.ndarray:
 # --------------------------------------------------------------------- the user's models
 
 
-def read_models(model, estimators, X, given, y, weight, rows) -> list:
+def read_models(model, estimators, given, y, rows) -> list:
     """Fit or unwrap the models of the user, as a list of `Forest`.
 
-    `X` are the rows as float32, `given` as models are fitted on them: a table as it came. When time
-    is up, models are no longer fitted, but for the first.
+    `given` are the rows as models are fitted on them: a table as it came. When time is up, models
+    are no longer fitted, but for the first.
     """
     names = getattr(model, "feature_names_in_", None)
     forests, frozen = [], []
@@ -306,20 +308,18 @@ def read_models(model, estimators, X, given, y, weight, rows) -> list:
         if forests and not is_frozen and is_late():
             continue
         forests.append(
-            _read_model(
-                f"estimators[{i}]", estimator, given, y, weight, rows.train, model._table, names
-            )
+            _read_model(f"estimators[{i}]", estimator, given, y, rows, model._table, names)
         )
         frozen.append(unwrap(estimator) if is_frozen else None)
         report(model, f"first population: {i + 1} of {len(estimators)} models")
     # Without names in X, the fitted models must still agree on theirs.
     common_features(frozen, forests)
     if rows.held_out:
-        _warn_of_rows_seen(estimators, X, given, weight)
+        _warn_of_rows_seen(estimators, given, rows)
     return forests
 
 
-def _read_model(name, estimator, X, y, weight, train, table, names):
+def _read_model(name, estimator, given, y, rows, table, names) -> Forest:
     """Fit or unwrap one of the user's models, which must know the columns by these names.
 
     Its trees are read over the codes of a table.
@@ -340,11 +340,12 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
             f"{name} was fitted on the features {list(fitted_on)}, but X has {list(names)}. Give "
             "the same columns in the same order."
         )
+    weight = rows.weight[rows.train]
     fitted = fit_or_unwrap(
         estimator,
-        safe_indexing(X, train),
-        y[train],
-        None if np.all(weight[train] == 1.0) else weight[train],
+        safe_indexing(given, rows.train),
+        y[rows.train],
+        None if np.all(weight == 1.0) else weight,
         name=name,
         counted=True,
     )
@@ -358,12 +359,12 @@ def _read_model(name, estimator, X, y, weight, train, table, names):
 # --------------------------------------------------------------------- rows seen before
 
 
-def _warn_of_rows_seen(estimators, X, given, weight) -> None:
+def _warn_of_rows_seen(estimators, given, rows) -> None:
     for i, estimator in enumerate(estimators):
         fitted = unwrap(estimator)
         codes, inner = behind_codes(fitted)
-        numbers = X if codes is None else codes.transform(given).astype(np.float32)
-        if fitted is not estimator and has_seen(inner, numbers, weight):
+        numbers = rows.X if codes is None else codes.transform(given).astype(np.float32)
+        if fitted is not estimator and has_seen(inner, numbers, rows.weight):
             warn(
                 f"estimators[{i}]={type(fitted).__name__}(...) seems to have been fitted on the "
                 "rows given to fit: its leaves hold as many of them as they saw when it was "
@@ -383,9 +384,11 @@ def has_seen(model, X, weight) -> bool:
         trees = tree_estimators(model)
     except TypeError:  # trees that do not say how many rows they saw
         return False
+    # Drawing the bags again takes time and memory in proportion to their rows.
     small = len(trees) * len(X) <= _ROWS_IN_BAGS
     trees = trees[:_TREES_LOOKED_AT]
     used = np.flatnonzero(weight > 0)
+    # A model that was fitted without bags has seen all rows in each tree.
     chance = _log_chance(trees, [X[used]] * len(trees))
     if chance is None or chance < np.log(_CHANCE):
         return chance is not None
@@ -396,14 +399,14 @@ def has_seen(model, X, weight) -> bool:
     return chance is not None and chance < np.log(_CHANCE)
 
 
-def _is_among(numbers, n):
+def _is_among(numbers, n) -> np.ndarray:
     """Mask of the numbers from 0 to n - 1 that are given; sooner than sorting them."""
     mask = np.zeros(n, dtype=bool)
     mask[numbers] = True
     return mask
 
 
-def _bags_of(model):
+def _bags_of(model) -> Any:
     """Numbers of the rows that each tree was fitted on, where the ensemble tells them."""
     try:
         return model.estimators_samples_
@@ -411,7 +414,7 @@ def _bags_of(model):
         return []
 
 
-def _log_chance(trees, rows):
+def _log_chance(trees, rows) -> float | None:
     """Log of the chance that rows that the trees have not seen spread over their leaves like these.
 
     None if a leaf holds fewer of these rows than it was grown on.
@@ -425,6 +428,7 @@ def _log_chance(trees, rows):
         holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
         if (holds < saw).any():
             return None
+        # Unseen rows fall into leaves as balls into urns.
         share = saw / saw.sum()
         if np.array_equal(holds, saw):
             chance = stats.multinomial.logpmf(saw, len(X), share)

@@ -139,29 +139,30 @@ def merge_trees(
     shares = _check_weights(weights, len(models))
     classes, columns = _join_classes([forest.classes for forest in forests])
     table = Table.common([model.table for model in models])
-    parts = [_Part.of(*pair, table) for pair in enumerate(models)]
+    members = [_Member.of(*pair, table) for pair in enumerate(models)]
 
-    to_left, is_single = None, sum(len(part.trees) for part in parts) == 1
-    if is_single and parts[0].is_as_it_was and table.is_plain:
+    to_left, is_single = None, sum(len(member.trees) for member in members) == 1
+    if is_single and members[0].is_as_it_was and table.is_plain:
         # An overlay would write thresholds anew, and lose where gaps go.
-        nodes, leaves, to_left = _copied(parts[0].forest, parts[0].trees[0])
+        nodes, leaves, to_left = _copied(members[0].forest, members[0].trees[0])
     else:
         missing = table.may_miss()
         if allow_nan or is_single:
             _refuse_filled(models)
             missing[:] = True
         else:
-            _refuse_missing(fitted, parts)
+            _refuse_missing(fitted, members)
         missing = missing if missing.any() else None
-        axes, coded = _coded([replace(part.forest, missing=missing) for part in parts])
+        axes, coded = _coded([replace(member.forest, missing=missing) for member in members])
         cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
         raise _too_many_leaves(max_leaf_nodes)
     how = columns, shares, leaves, len(classes)
-    proba, leaf_weight = _leaf_means(parts, *how)
+    proba, leaf_weight = _leaf_means(members, *how)
     if shrinkage > 0:
-        shrunk = [part.shrunken(shrinkage) for part in parts]
+        shrunk = [member.shrunken(shrinkage) for member in members]
+        # what shrinks the values must not change what the average answers
         proba = with_labels(_leaf_means(shrunk, *how)[0], proba.argmax(axis=1))
     tree = _write_mean(
         nodes,
@@ -176,7 +177,7 @@ def merge_trees(
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Member:
     """A model over the common table."""
 
     forest: Forest
@@ -191,7 +192,7 @@ class _Part:
         forest = forest_on(model, table, f"estimators[{i}]")
         return cls(forest, list(trees), forest.own_nodes, not any(folded))
 
-    def shrunken(self, strength):
+    def shrunken(self, strength) -> _Member:
         """The same with the values of every tree shrunk along its paths."""
         value = self.forest.value.copy()
         for tree, first, stop in zip(self.trees, *self._ends, strict=True):
@@ -215,7 +216,7 @@ class _Part:
 # --------------------------------------------------------------------- the merged tree
 
 
-def _coded(forests):
+def _coded(forests) -> tuple[Axes, list]:
     """The axes of all cut points, and the trees of every forest over them."""
     axes = Axes.of(*forests)
     return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
@@ -223,7 +224,7 @@ def _coded(forests):
 
 def _overlaid(axes, coded, max_leaf_nodes, time_limit) -> tuple[np.ndarray, np.ndarray]:
     """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
-    cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes)
+    cells, leaf_of = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes)
     if cells is None and is_late():
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
@@ -232,49 +233,52 @@ def _overlaid(axes, coded, max_leaf_nodes, time_limit) -> tuple[np.ndarray, np.n
     if cells is None:
         raise _too_many_leaves(max_leaf_nodes)
     return cells, np.column_stack(
-        [tree[part, 1] for tree, part in zip(coded, parts.T, strict=True)]
+        [tree[leaf, 1] for tree, leaf in zip(coded, leaf_of.T, strict=True)]
     )
 
 
-def _copied(forest, tree):
+def _copied(forest, tree) -> tuple:
     """A single tree as it is, its leaves' ids, and where its splits send missing values."""
     contents = read_nodes(tree)
     left = forest.left[contents.order]
     feature = np.where(left >= 0, forest.feature[contents.order], -1)
     nodes = contents.nodes
     nodes = TreeNodes(nodes.left, nodes.right, feature, nodes.threshold)
-    parts = contents.order[nodes.leaves][:, None]
-    return nodes, parts, missing_directions(tree)[0][contents.order]
+    leaf_of = contents.order[nodes.leaves][:, None]
+    return nodes, leaf_of, missing_directions(tree)[0][contents.order]
 
 
-def _leaf_means(parts, columns, shares, leaves, n_classes):
+def _leaf_means(members, columns, shares, leaves, n_classes) -> tuple[np.ndarray, np.ndarray]:
     """Mean class probabilities of the leaves, and what they weigh."""
     proba = np.zeros((len(leaves), n_classes))
     leaf_weight = np.zeros(len(leaves))
     ids = iter(leaves.T)
-    for part, which, share in zip(parts, columns, shares, strict=True):
-        forest = part.forest
-        for tree in part.trees:
+    for member, which, share in zip(members, columns, shares, strict=True):
+        forest = member.forest
+        for tree in member.trees:
             leaf = next(ids)
             proba[:, which] += forest.value[leaf] * (share / forest.n_trees)
             # A leaf of the model lies in many of the result: its weight is shared among them.
-            of_node, source = tree.tree_.weighted_n_node_samples, part.origin[leaf]
+            of_node, source = tree.tree_.weighted_n_node_samples, member.origin[leaf]
             pieces = np.bincount(source, minlength=len(of_node))
             leaf_weight += (of_node / np.maximum(pieces, 1))[source] / forest.n_trees
+    # a leaf that weighs nothing would make a node whose value is not a number
     return proba, np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
 
 
-def _write_mean(nodes, proba, leaf_weight, **options):
+def _write_mean(nodes, proba, leaf_weight, **options) -> DecisionTreeClassifier:
     """Write a tree with these probabilities and weights in its leaves."""
     sizes = sized_nodes(nodes.feature)[:, 2]
 
     def sums(leaf_totals):
+        # a node's leaves stand one after the other, so its sum is a difference of running sums
         before = np.concatenate([[0], np.cumsum(nodes.left < 0)])
         running = np.concatenate([np.zeros_like(leaf_totals[:1]), np.cumsum(leaf_totals, axis=0)])
         return running[before[np.arange(len(sizes)) + sizes]] - running[before[:-1]]
 
     weight = sums(leaf_weight)
     value = sums(leaf_weight[:, None] * proba) / weight[:, None]
+    # as they are: a quotient of sums rounds
     value[nodes.leaves] = proba
     return write_tree(
         nodes,
@@ -305,17 +309,17 @@ def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit) -> None:
         raise ValueError(f"time_limit={time_limit!r} must be a positive number of seconds or None.")
 
 
-def _too_many_leaves(max_leaf_nodes):
+def _too_many_leaves(max_leaf_nodes) -> ValueError:
     return ValueError(
         f"The merged tree has more than max_leaf_nodes={max_leaf_nodes} leaves. Merge fewer or "
         "smaller trees, raise max_leaf_nodes, or breed a small tree with GenesimClassifier."
     )
 
 
-def _refuse_missing(models, parts) -> None:
+def _refuse_missing(models, members) -> None:
     """Refuse trees that were fitted on missing values: the overlay knows finite values alone."""
-    for i, (model, part) in enumerate(zip(models, parts, strict=True)):
-        if any(missing_directions(tree)[1] for tree in part.trees):
+    for i, (model, member) in enumerate(zip(models, members, strict=True)):
+        if any(missing_directions(tree)[1] for tree in member.trees):
             raise ValueError(
                 f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values. Set "
                 "allow_nan=True to have the merged tree answer them as the models do, with more "
@@ -333,7 +337,7 @@ def _refuse_filled(models) -> None:
             )
 
 
-def _read_for_merge(i, model):
+def _read_for_merge(i, model) -> Model:
     """Read a model, which must answer the mean of its trees' class probabilities."""
     name = f"estimators[{i}]={type(model).__name__}(...)"
     read = Model.of(model)
@@ -348,7 +352,7 @@ def _read_for_merge(i, model):
     return read
 
 
-def common_features(models, forests):
+def common_features(models, forests) -> np.ndarray | None:
     """Check that all models were fitted on the same features; return their names, if any."""
     first = forests[0].n_features
     names, named = None, None
@@ -372,7 +376,7 @@ def common_features(models, forests):
     return names
 
 
-def _check_weights(weights, n):
+def _check_weights(weights, n) -> np.ndarray:
     """Shares of the models in the average."""
     if weights is None:
         return np.full(n, 1.0 / n)
@@ -388,7 +392,7 @@ def _check_weights(weights, n):
     return weights / weights.sum()
 
 
-def _join_classes(lists):
+def _join_classes(lists) -> tuple[np.ndarray, list]:
     """All classes, sorted, and where each model's classes stand among them."""
     kinds = {np.asarray(labels).dtype.kind in "OUS" for labels in lists}
     if len(kinds) > 1:
@@ -430,14 +434,14 @@ class GapColumns:
         self.n_features = len(gaps.seen)
         self.lacking = np.flatnonzero(gaps.seen)
 
-    def rows(self, X):
+    def rows(self, X) -> np.ndarray:
         """Rows of all columns: NaN is above all numbers, minus infinity below them."""
         if not self.lacking.size:
             return X
         below = X[:, self.lacking]
         return np.column_stack([X, np.where(np.isnan(below), X.dtype.type(-np.inf), below)])
 
-    def axes(self, forests):
+    def axes(self, forests) -> tuple[Axes, list]:
         """The axes of forests (or `Splits`) over the table, and their trees over these axes."""
         forests = [self._splits(forest) for forest in forests]
         return Axes.of(*forests), forests
@@ -449,6 +453,8 @@ class GapColumns:
         left, right, feature, threshold = (
             a.copy() for a in (forest.left, forest.right, forest.feature, forest.threshold)
         )
+        # Gaps are above all numbers of a column, and below those of its twin: a split that sends
+        # them left tests the twin.
         twin = np.full(self.n_features, -1)
         twin[self.lacking] = self.n_features + np.arange(len(self.lacking))
         if forest.missing_left is not None:
@@ -463,7 +469,7 @@ class GapColumns:
         arrays = left, right, feature, threshold
         return Splits(len(missing), forest.offsets, *arrays, missing=missing, source=forest.source)
 
-    def written(self, nodes, n_rows):
+    def written(self, nodes, n_rows) -> tuple:
         """A tree over the columns of the table; as `with_gaps` answers."""
         below = nodes.feature >= self.n_features
         feature = nodes.feature.copy()

@@ -53,7 +53,14 @@ from ensemble_simplify.grid.axes import (
     sized_nodes,
 )
 from ensemble_simplify.grid.code_sets import CodeSets, as_thresholds
-from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
+from ensemble_simplify.grid.domain import (
+    Domain,
+    columns_of,
+    domain_of_columns,
+    in_boxes,
+    read_domain,
+    with_missing,
+)
 from ensemble_simplify.grid.linear_programs import LinearProgram
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,

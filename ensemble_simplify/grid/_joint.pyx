@@ -81,9 +81,10 @@ cdef class JointSearch(BoundedTrees):
         intp_t n_points, n_judged
         int64_t max_boxes
         object judge
-        # whether the boxes are written down; whether answers are classes; and whether the forms are
-        # log-odds, of which probabilities have to be this far apart
-        bint is_cover, has_classes, are_odds
+        # whether the boxes are written down; whether answers are classes; whether the forms are
+        # log-odds, of which probabilities have to be this far apart; and whether the first box is
+        # halved where it need not be
+        bint is_cover, has_classes, are_odds, must_halve
         float64_t apart_by
         vector[float64_t] start, scale, upper, weight
         intp_t heaviest
@@ -386,7 +387,7 @@ cdef class JointSearch(BoundedTrees):
                 self._leaf(OUTSIDE, 0.0)
             return 0
         self._sum_up()
-        if not self._weigh_open():
+        if not self._weigh_open() and not (self.must_halve and self.n_boxes == 1):
             self._settle()
             return 0
         if self._choose(axis, cut, side):
@@ -519,7 +520,7 @@ cdef class JointSearch(BoundedTrees):
         cdef intp_t width = forms.shape[1]
         if not width or start.shape[0] != width or need.shape[0] != width:
             raise ValueError(f"{width} forms need a start and a need each, and there is one")
-        self.is_cover = self.has_classes = False
+        self.is_cover = self.has_classes = self.must_halve = False
         self.are_odds = are_odds
         self.apart_by = need[0]
         self.n_points = n_points
@@ -555,6 +556,7 @@ cdef class JointSearch(BoundedTrees):
         outside=None,
         int64_t max_boxes=2**62,
         twins=None,
+        bint halve=False,
     ):
         """Cut a box of cells into boxes in which no wrong pair of answers is possible.
 
@@ -586,6 +588,8 @@ cdef class JointSearch(BoundedTrees):
             same shape, bit a modulo 64); which forms are changes, to which twins that end in the
             same leaf add nothing (uint8 array of shape (n_forms,)); and which need that every pair
             of twins adds nothing more than zero (the same).
+        halve : bool
+            Whether the box is halved, if it can be, where bounds leave nothing wrong in it, too.
 
         Returns
         -------
@@ -597,6 +601,7 @@ cdef class JointSearch(BoundedTrees):
         """
         self.is_cover = True
         self.has_classes = has_classes
+        self.must_halve = halve
         self.are_odds = False
         self.n_points = 1
         self.n_judged = JUDGED

@@ -79,7 +79,8 @@ class CodeSets:
                 sides = self.sides(node)
                 last = len(sides) - 1
                 ends = max(np.ceil(key[1]), 0), min(np.floor(key[2]), last)
-                found[key] = sides[np.clip(np.arange(last + 1), *ends).astype(np.intp)]
+                codes = np.arange(max(*ends, 0) + 1)
+                found[key] = sides[np.clip(codes, *ends).astype(np.intp)]
             sets[node] = found[key]
         return CodeSets.of(sets, len(self.which))
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations, pairwise
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +22,8 @@ from ensemble_simplify.grid.linear_programs import LinearProgram
 
 # Below this number float32 represents n + 1/2 for every whole number n.
 HALVES = float(1 << 22)
+# Floats hold whole numbers where so many are known, and all are whole.
+MANY = 20
 # Clauses about single features that are handled at most.
 MAX_CLAUSES = 20_000
 
@@ -36,7 +39,7 @@ class Domain:
     ----------
     bounds : mapping of a feature to (low, high)
         The lowest and the highest value. Both belong to the domain, and None leaves an end open.
-        For models that round numbers to float32, an end is rounded as well.
+        Where a model rounds numbers to float32, an end is rounded as well.
     integers : list of features or "all"
         Features that only take whole numbers.
     one_hot : list of lists of features
@@ -50,6 +53,9 @@ class Domain:
         Features that may be missing (NaN). None: the features that are missing in some of the rows
         that come with the domain (the training rows of an estimator, or `X` of `verify`), and
         columns of levels in which the model takes unknown levels for missing values.
+    known_levels : list of features or "all"
+        Columns of levels that hold no level which the model has never seen. Without them, a model
+        that takes such levels is asked about one more in each column.
 
     Examples
     --------
@@ -79,6 +85,14 @@ class Domain:
     ...     one_hot=[["own", "rent", "other"]],
     ...     implies=[("age<20", "age<25")],
     ... )
+
+    What a table holds: whole numbers, the ranges of its columns, and no gaps:
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [31, 56, 42], "dose": [0.5, 0.25, 1.5]})
+    >>> domain = Domain.from_rows(table)
+    >>> domain.integers, domain.bounds, domain.missing
+    (('age',), {'age': (31.0, 56.0), 'dose': (0.25, 1.5)}, ())
     """
 
     bounds: Mapping = field(default_factory=dict)
@@ -87,9 +101,106 @@ class Domain:
     at_most_one: Sequence = ()
     implies: Sequence = ()
     missing: Sequence | str | None = None
+    known_levels: Sequence | str = ()
+
+    @classmethod
+    def from_rows(cls, X: Any, *, ranges: bool = True) -> Domain:
+        """Inputs like the rows of a table.
+
+        Columns of whole numbers take whole numbers, columns of booleans 0 and 1. Columns without a
+        gap have none, and columns of levels hold those that the model knows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or data frame
+            Rows. Columns of integers hold whole numbers. Columns of floats or objects hold them if
+            at least 20 values are known and all are whole.
+        ranges : bool, default=True
+            Whether numbers stay between the lowest and the highest of their column. False: they may
+            lie anywhere, as in rows that come later. A proof is then about more inputs.
+
+        Returns
+        -------
+        Domain
+            Its features are named as in the frame, or numbered.
+        """
+        if np.ndim(X) != 2:
+            raise ValueError(
+                f"X has {np.ndim(X)} dimensions. Give rows: an array of two, or a frame."
+            )
+        columns = columns_of(X)
+        keys = list(getattr(X, "columns", ()))
+        if len(set(keys)) < len(columns) or not all(isinstance(key, str) for key in keys):
+            keys = range(len(columns))
+        return domain_of_columns(columns, keys, ranges=ranges)
 
 
-def read_domain(domain, n_features, names=None, missing=None, categorical=None):
+def domain_of_columns(columns, keys, *, ranges):
+    """As `Domain.from_rows`, of columns that are called by `keys`."""
+    integers, missing, bounds = [], [], {}
+    for key, column in zip(keys, columns, strict=True):
+        values, lacks, whole = _numbers_of(column)
+        if lacks:
+            missing.append(key)
+        if whole:
+            integers.append(key)
+        if values is not None and len(values) and (ranges or whole == "flags"):
+            ends = (0.0, 1.0) if whole == "flags" else (values.min(), values.max())
+            bounds[key] = OfNumbers(map(float, ends))
+    known = {"integers": tuple(integers), "missing": tuple(missing)}
+    return Domain(bounds=bounds, known_levels="all", **known)
+
+
+class OfNumbers(tuple):
+    """Bounds of a column that hold where a model takes it for numbers, and not for levels."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return repr(tuple(self))
+
+
+def columns_of(X):
+    """The columns of some rows, one by one."""
+    if hasattr(X, "iloc"):
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    if hasattr(X, "columns"):
+        return [X[name] for name in X.columns]
+    return list((X if hasattr(X, "shape") else np.asarray(X, dtype=object)).T)
+
+
+def _numbers_of(column):
+    """The known numbers of a column, whether it lacks any, and whether all are whole.
+
+    None stands for what are no numbers, and whole numbers that are booleans are "flags".
+    """
+    entries, kind = np.asarray(column), getattr(column.dtype, "kind", "O")
+    if entries.dtype.kind in "biuf":
+        values = entries.astype(np.float64)
+        lacks = np.isnan(values)
+        kinds = {type(entries.dtype.type(0).item())}
+        values = values[~lacks]
+    else:
+        known = [entry for entry in entries.tolist() if _is_known(entry)]
+        lacks = np.array([len(known) < len(entries)])
+        kinds = {type(entry) for entry in known}
+        if not known or not all(issubclass(each, Real | np.bool_) for each in kinds):
+            return None, lacks.any(), False
+        values = np.array(known, dtype=np.float64)
+    if kind == "b" or kinds <= {bool, np.bool_}:
+        return values, lacks.any(), "flags"
+    whole = kind in ("i", "u") or all(issubclass(each, Integral) for each in kinds)
+    whole = whole or (len(values) >= MANY and bool((values == np.floor(values)).all()))
+    return values, lacks.any(), whole
+
+
+def _is_known(entry):
+    """Whether an entry is no gap: None, NaN, NaT and pandas.NA are not what they are."""
+    same = entry is not None and entry == entry
+    return isinstance(same, bool | np.bool_) and bool(same)
+
+
+def read_domain(domain, n_features, names=None, missing=None, categorical=None, known=None):
     """A domain in terms of feature numbers, as an `Inside`, or None for all finite inputs.
 
     Parameters
@@ -102,17 +213,20 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None):
     categorical : float array of shape (n_features,) or None
         Highest codes of features that hold codes of categories, -1 for others: codes are whole
         numbers from 0, whatever the domain says.
+    known : float array of shape (n_features,) or None
+        Highest codes of the levels that the model knows. None: `categorical`.
     """
     if domain is None and categorical is None and (missing is None or not missing.any()):
         return None
     domain = _as_domain(domain)
     reader = _DomainReader(n_features, names)
     reader.read_integers(domain.integers, categorical)
+    reader.read_levels(domain.known_levels, known)
     reader.read_missing(domain.missing, missing)
     reader.read_one_hot(domain.one_hot)
     reader.read_at_most_one(domain.at_most_one)
     reader.read_implies(domain.implies)
-    reader.read_bounds(domain.bounds)
+    reader.read_bounds(domain.bounds, categorical)
     return reader.inside()
 
 
@@ -145,6 +259,12 @@ class _DomainReader:
             self.integer |= coded
             self.low[coded], self.high[coded] = 0.0, categorical[coded]
 
+    def read_levels(self, entry, known):
+        named = self._mask("known_levels", entry)
+        if known is not None:
+            named &= known >= 0
+            self.high[named] = np.minimum(self.high[named], known[named])
+
     def read_missing(self, entry, otherwise):
         if entry is not None:
             self.missing = self._mask("missing", entry)
@@ -166,7 +286,7 @@ class _DomainReader:
         for chain in self._groups("implies", entry):
             self.clauses |= {frozenset({(a, False), (b, True)}) for a, b in pairwise(chain)}
 
-    def read_bounds(self, entry):
+    def read_bounds(self, entry, categorical):
         for j in self.binary:
             self.integer[j], self.low[j], self.high[j] = True, 0.0, 1.0
             if self.missing[j]:
@@ -175,8 +295,10 @@ class _DomainReader:
                     "Take it out of the group, or name in Domain(missing=...) the features that "
                     "can be missing without it."
                 )
-        for feature, (first, last) in entry.items():
-            j = self._number(feature)
+        for feature, ends in entry.items():
+            j, (first, last) = self._number(feature), ends
+            if isinstance(ends, OfNumbers) and categorical is not None and categorical[j] >= 0:
+                continue
             self.low[j] = max(self.low[j], -np.inf if first is None else float(first))
             self.high[j] = min(self.high[j], np.inf if last is None else float(last))
 
@@ -290,18 +412,17 @@ class Inside:
             )
 
     @cached_property
-    def one_hot(self):
-        """Groups of features of which exactly one is 1, and that share none with others."""
-        groups = []
+    def exclusive(self):
+        """Groups of features of which at most one is 1, and that share none with others."""
+        rivals = {}
         for clause in self.clauses:
-            group = {j for j, value in clause if value}
-            if len(group) < max(2, len(clause)):
-                continue
-            apart = (frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2))
-            if all(pair in self.clauses for pair in apart):
-                groups.append(group)
-        alone = [own for own in groups if sum(bool(own & other) for other in groups) == 1]
-        return sorted(sorted(group) for group in alone)
+            if len(clause) == 2 and not any(value for _, value in clause):
+                a, b = sorted(j for j, _ in clause)
+                rivals.setdefault(a, {a}).add(b)
+                rivals.setdefault(b, {b}).add(a)
+        # all members of such a group exclude the very same features
+        groups = {frozenset(own) for own in rivals.values()}
+        return sorted(sorted(own) for own in groups if all(rivals[j] == own for j in own))
 
     def contains(self, X):
         """Which rows of an array of shape (n, n_features) are inside."""
@@ -333,17 +454,19 @@ class Inside:
 
     def _in_range(self, X):
         """Which entries are inside, each alone."""
-        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        low, high = self.ends(X.dtype)
         inside = (X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))
         return inside | (np.isnan(X) & self.missing)
+
+    def ends(self, dtype):
+        """The lowest and highest values as rows of some type have them, in float64."""
+        with np.errstate(over="ignore"):
+            return (ends.astype(dtype).astype(np.float64) for ends in (self.low, self.high))
 
     def read(self, forest):
         """The forest with the thresholds that tell values in the domain apart, and no others."""
         j = np.maximum(forest.feature, 0)
-        with np.errstate(over="ignore"):
-            low, high = (
-                ends.astype(forest.row_dtype).astype(np.float64) for ends in (self.low, self.high)
-            )
+        low, high = self.ends(forest.row_dtype)
         cut = forest.threshold
         halves = self.integer[j] & (np.abs(cut) < HALVES)
         cut = np.where(halves, np.floor(cut) + 0.5, cut)
@@ -400,7 +523,8 @@ class Inside:
 
     def points(self, axes, cells):
         """An input, as float64, in each of some cells inside the domain, of shape (n, n_axes)."""
-        rows = np.tile(np.clip(0.0, self.low, self.high), (len(cells), 1))
+        low, high = self.ends(axes.row_dtype)
+        rows = np.tile(np.clip(0.0, low, high), (len(cells), 1))
         for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
             absent = len(cuts) and np.isinf(cuts[-1])
             if absent:
@@ -413,10 +537,10 @@ class Inside:
             beyond = max(np.floor(cuts[-1]) + 1.0, beyond)
             if np.isinf(beyond):
                 beyond = np.nextafter(cuts[-1], np.inf)
-            points = np.append(cuts, min(beyond, self.high[j]))
+            points = np.append(cuts, min(beyond, high[j]))
             if self.integer[j]:
                 points = np.floor(points)
-            points = np.clip(points, self.low[j], self.high[j])
+            points = np.clip(points, low[j], high[j])
             rows[:, j] = np.append(points, np.nan)[cells[:, a]]
         tied = {j for clause in self.clauses for j, _ in clause}
         given = [j for j in axes.features if j in tied and len(axes.by_feature[j])]

@@ -25,7 +25,7 @@ from ensemble_simplify.base import (
     r2,
     validate_params,
 )
-from ensemble_simplify.grid import Domain, limited, limits, read_domain, time_left
+from ensemble_simplify.grid import Domain, Stopped, limited, limits, read_domain, time_left
 from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
 from ensemble_simplify.proof.volume import BOXES, FIRST_BOXES, box_of, drawn, settled_volume
@@ -104,9 +104,13 @@ class Agreement:
         The largest difference that was seen, in a row of `X` or anywhere in the box. None: labels
         were compared.
     max_difference_bound : float or None
-        It is proven that no difference is larger, in a row of `X` or anywhere in the box. Infinite
-        if nothing is proven. If only one model compares numbers that are finer than float32, the
-        bound holds for the numbers that float32 represents. None: labels were compared.
+        It is proven that no difference is larger, in a row of `X` or anywhere in the box (see
+        `finer`). Infinite if nothing is proven. None: labels were compared.
+    finer : bool
+        True: between the rows of `X`, the `max_difference_bound` holds only for inputs that float32
+        represents. The reason is a model that compares finer numbers: a pipeline, or
+        HistGradientBoosting or LightGBM beside a model that rounds. False: it holds for every
+        finite input in the box.
 
     Examples
     --------
@@ -143,6 +147,7 @@ class Agreement:
     r2: float | None = None
     max_difference: float | None = None
     max_difference_bound: float | None = None
+    finer: bool = False
 
     def quantile(self, share: float) -> tuple[float, float, float]:
         """The difference that a given share of rows like those of `X` does not exceed.
@@ -256,7 +261,8 @@ class Agreement:
         seen = f"the largest seen {self.max_difference:.4g}"
         if self.max_difference_bound == np.inf:
             return seen
-        return f"{seen}, none above {self.max_difference_bound:.4g} (proven)"
+        points = "input in the box" + " that float32 represents" * self.finer
+        return f"{seen}, none above {self.max_difference_bound:.4g} (proven for every {points})"
 
 
 def _range(ends):
@@ -398,7 +404,7 @@ def agreement(
     given = None if X is None else Rows.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
-    inside = read_domain(domain, len(table), table.names, missing, codes)
+    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
     table.check_bounds(inside)
     if inside is not None and inside.clauses:
         raise ValueError(
@@ -435,7 +441,10 @@ def agreement(
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     volume = None
     if forests is not None:
-        volume = compared.volume(forests, inside, missing, box)
+        try:
+            volume = compared.volume(forests, inside, missing, box)
+        except Stopped:
+            volume = 0.0, 1.0
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
@@ -451,6 +460,7 @@ def agreement(
         is_read=volume is not None,
         seconds=monotonic() - begin,
         table=table,
+        finer=forests is not None and _are_finer(forests),
         **compared.told,
     )
 
@@ -507,7 +517,7 @@ class _Labels:
         """Bounds on the share of the box on which two forests answer alike."""
         if not may_begin(forests):
             return 0.0, 1.0
-        space = Space(forests, domain=inside)
+        space = Space(forests, domain=inside, in_time=True)
         alone = [Space([forest], space.axes, inside).certifier for forest in forests]
 
         def settle(lo, hi):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from ensemble_simplify.grid import children
+from ensemble_simplify.grid import check_time, children
 from ensemble_simplify.reading import are_equal
 
 # Boxes in which two models differ, beyond which they are compared everywhere.
@@ -73,7 +73,10 @@ def _ranges(vote):
 
 
 def equal_subtrees(nodes, offsets, scores):
-    """Number subtrees so that equal numbers mean equal splits and equal scores."""
+    """Number subtrees so that equal numbers mean equal splits and equal scores.
+
+    Raises `Stopped` when the time is over.
+    """
     left, right = children(nodes)
     levels, level = [], offsets[:-1]
     while level.size:
@@ -91,6 +94,7 @@ def equal_subtrees(nodes, offsets, scores):
     by_height = np.argsort(height, kind="stable")
     ends = np.searchsorted(height[by_height], np.arange(1, len(levels) + 1))
     for split in np.split(by_height, ends)[1:]:
+        check_time()
         columns = nodes[split, 0], nodes[split, 1], number[left[split]], number[right[split]]
         number[split] = count + numbered(columns)
         count += split.size

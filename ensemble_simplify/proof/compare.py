@@ -18,7 +18,7 @@ from ensemble_simplify.grid import Axes, Stopped, distinct_rows, is_late, time_l
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
 from ensemble_simplify.proof.near_rows import Lines, points_apart
-from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds
+from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, CloseValues
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 from ensemble_simplify.reading import common_forests
@@ -40,14 +40,18 @@ def compare_labels(models, inside, given, max_changes, max_boxes):
     elif not may_begin(forests):
         return Verification(None, None, None, 0, 0.0, reason="time")
     else:
-        space = Space(forests, domain=inside)
-        if space.same and time_left() == np.inf and max_boxes == maxsize:
-            max_boxes = TIE_BOXES
-        equal, n_boxes = _add_up_alike(space.same, lambda: space.forests[0].sums) or None, 1
-        if equal is None:
-            equal, cells, n_boxes = prove(space, max_boxes)
-        if equal is False:
-            row = points_in(space.axes, inside, cells)[0]
+        try:
+            space = Space(forests, domain=inside, in_time=True)
+            if space.same and time_left() == np.inf and max_boxes == maxsize:
+                max_boxes = TIE_BOXES
+            equal, n_boxes = _add_up_alike(space.same, lambda: space.forests[0].sums) or None, 1
+            if equal is None:
+                equal, cells, n_boxes = prove(space, max_boxes)
+            if equal is False:
+                row = points_in(space.axes, inside, cells)[0]
+        except Stopped:
+            # before the trees were laid out
+            return Verification(None, None, None, 0, 0.0, reason="time")
     if not equal:
         reason = None
         if equal is None:
@@ -94,7 +98,19 @@ def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
         if max_changes == 0 or asked.reason:
             return asked
         largest = asked.max_difference
-    closeness = closeness_of(models, inside, tolerance, max_changes is not None)
+    try:
+        closeness = closeness_of(models, inside, tolerance, max_changes is not None)
+    except Stopped:
+        return Verification(
+            None,
+            None,
+            None,
+            0,
+            0.0,
+            max_difference=largest,
+            max_difference_bound=np.inf,
+            reason="time",
+        )
     axes = closeness.axes
     if given is not None and not asked.equal:
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
@@ -147,7 +163,7 @@ def closeness_of(models, inside, tolerance, near=False):
     columns, n_outputs = places_of(models)
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
-    axes = Axes.of(*forests)
+    axes = Axes.of(*(forest.laid_out() for forest in forests))
     if inside is not None and near:
         axes = inside.with_ties(axes)
     trees = [axes.encode_forest(forest) for forest in forests]
@@ -166,7 +182,9 @@ def closeness_of(models, inside, tolerance, near=False):
         tolerance[0],
         last,
     )
-    closeness.is_copy = _add_up_alike(same_trees(forests, trees), lambda: sums[0])
+    closeness.is_copy = _rounds_alike(models, forests) and _add_up_alike(
+        same_trees(forests, trees), lambda: sums[0]
+    )
     return closeness
 
 
@@ -234,6 +252,17 @@ def sums_of(models, tolerance, refuse=False):
     sums = [forest.number_sums for forest in forests]
     if all(part is not None for part in sums):
         return Closeness, sums, tolerance[1]
+    if forests[0].classes is None:
+        logs = [forest.log_sums for forest in forests]
+        if all(part is not None for part in logs):
+            return CloseValues, logs, tolerance[1]
+        if not refuse:
+            return None
+        raise TypeError(
+            f"model_a and model_b are {models[0].name}(...) and {models[1].name}(...): values of "
+            "one are sums over its trees, those of the other are exponentials of such sums, or "
+            "neither. Both must be of one kind, or one of them a single tree of positive values."
+        )
     odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
         if not refuse:
@@ -275,23 +304,30 @@ def _add_up_alike(same, sums_of):
     return same is not None
 
 
+def _rounds_alike(models, forests):
+    """Whether models with equal sums answer equal numbers: libraries round exponentials apart."""
+    links = [forest.vote.link for forest in forests]
+    same = type(models[0].estimator) is type(models[1].estimator)
+    return same or all(link is None or link.is_followed for link in links)
+
+
 def _compare_near(forests, inside, given, max_changes):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
-    axes = Axes.of(*forests)
-    outside = None
-    if inside is not None:
-        axes = inside.with_ties(axes)
-        outside = inside.outside(axes)
-    _, columns = common_labels([forest.classes for forest in forests])
-    models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
-    same = same_trees(forests, [lines.trees for lines, _ in models])
-    if _add_up_alike(same, lambda: forests[0].sums):
-        return True, None, None
-    X = given.rounded(axes.row_dtype)
-    max_changes = min(max_changes, len(axes.shape))
     try:
+        axes = Axes.of(*(forest.laid_out() for forest in forests))
+        outside = None
+        if inside is not None:
+            axes = inside.with_ties(axes)
+            outside = inside.outside(axes)
+        _, columns = common_labels([forest.classes for forest in forests])
+        models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
+        same = same_trees(forests, [lines.trees for lines, _ in models])
+        if _add_up_alike(same, lambda: forests[0].sums):
+            return True, None, None
+        X = given.rounded(axes.row_dtype)
+        max_changes = min(max_changes, len(axes.shape))
         cells, first = _cells_of(axes, X)
         for row, found in points_apart(*models, cells[first], axes.shape, max_changes):
             if len(row):

@@ -483,9 +483,12 @@ def _names_of(X, models):
 def _box(X, table, numbers, domain, names):
     """Ranges of the columns, which hold whole numbers, and how often each is missing."""
     missing = np.isnan(numbers)
-    inside = read_domain(domain, len(table), names, missing.any(axis=0), table.highest_code)
+    codes, known = table.highest_code, table.highest_known
+    inside = read_domain(domain, len(table), names, missing.any(axis=0), codes, known)
     if inside is not None:
-        coded = table.categorical & ((inside.low > 0) | (inside.high < table.highest))
+        coded = table.categorical & (
+            (inside.low > 0) | (inside.high < (0 if known is None else known))
+        )
         if coded.any():
             name = np.arange(len(coded)) if names is None else names
             raise ValueError(

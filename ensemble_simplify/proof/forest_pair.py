@@ -51,6 +51,8 @@ class Space:
         With all of the forests' cut points among theirs; None: just those.
     domain : Inside or None
         Where the forests are compared.
+    in_time : bool, default=False
+        Whether `Stopped` is raised when the time is over before the trees are laid out.
     wrong : callable or None
         ``wrong(labels)``: which pairs of answers of two forests refute, as a bool array of shape
         (n_labels, n_labels), never an answer with itself. None: those that differ.
@@ -68,9 +70,11 @@ class Space:
         First and last cells of regions outside the domain.
     """
 
-    def __init__(self, forests, axes=None, domain=None, wrong=None):
+    def __init__(self, forests, axes=None, domain=None, wrong=None, in_time=False):
         if domain is not None:
             forests = [domain.read(forest) for forest in forests]
+        if in_time:
+            forests = [forest.laid_out() for forest in forests]
         self.forests = forests
         self.axes = Axes.of(*forests) if axes is None else axes
         self.outside = None if domain is None else domain.outside(self.axes)

@@ -474,57 +474,150 @@ class Closeness:
         return bar + self.search.highest
 
 
-class CloseOdds(Closeness):
-    """Two boosted classifiers of two classes: probabilities are sigmoids of sums.
+class CloseBehind(Closeness):
+    """Numbers that are a link of one sum each, which never falls.
 
-    With p and q the two probabilities, the log-odds of p and q for which ``p - q`` exceeds a bar
-    are a convex set: its tangents are demands on sums.
+    The pairs of sums at which the first number exceeds the second one by more than a bar are a
+    convex set: its tangents are demands on sums.
     """
 
-    def __init__(self, sums, columns, trees, axes, outside, answers, atol, dtype):
+    # how the sums become what is answered, in words
+    named = ""
+
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol=0.0):
         super().__init__(sums, columns, trees, axes, outside, answers, atol, 0.0)
-        # the margin so far is one of log-odds; the sigmoid is no steeper than a quarter
-        self.of_sums = self.margin
-        self.margin = 0.25 * self.margin + 32.0 * float(np.finfo(dtype).eps)
-        self.own = answers
+        # the margin so far is one of sums
+        self.rtol, self.of_sums, self.own = rtol, self.margin, answers
         self.answers = self._checked
+
+    def _link(self, sums):
+        """What sums become."""
+        raise NotImplementedError
 
     def _checked(self, cells):
         """The models' own answers, which must be what is bounded."""
         answers = self.own(cells)
-        expected = expit(self._sums_at(cells))
+        expected = self._link(self._sums_at(cells))
         for k, given in enumerate(answers):
-            off = np.abs(given[:, 1] - expected[:, k]).max(initial=0.0)
+            off = np.abs(given[:, -1] - expected[:, k]).max(initial=0.0)
             if off > self.margin:
                 raise RuntimeError(
-                    f"predict_proba of model_{'ab'[k]} is {off:.3g} off the sigmoid of its trees' "
-                    "sum. Compare labels: leave atol out."
+                    f"What model_{'ab'[k]} answers is {off:.3g} off the {self.named} of its "
+                    "trees' sum. Leave atol and rtol out."
                 )
         return answers
 
     def _on_lines(self, cells, axis):
-        difference = self._difference_of(self._sums_on_lines(cells, axis))
-        difference = difference.reshape(len(cells), self.axes.shape[axis])
-        return difference, difference
+        sums = self._link(self._sums_on_lines(cells, axis))
+        difference = np.abs(np.diff(sums, axis=1))[:, 0]
+        excess = difference - self.rtol * np.abs(sums[:, 1])
+        shape = len(cells), self.axes.shape[axis]
+        return excess.reshape(shape), difference.reshape(shape)
 
     def _difference_of(self, sums):
-        return np.abs(np.diff(expit(sums), axis=1))[:, 0]
+        return np.abs(np.diff(self._link(sums), axis=1))[:, 0]
 
     def _all_above(self):
         return ()  # what is left beside the tangents is not convex
 
-    def furthest(self):
-        # log-odds a distance apart give probabilities furthest apart around one half
+    def _furthest_sums(self):
+        """A bound on how far the sums of both models are apart."""
         apart = self.leaves[0] - self.leaves[1]
         start = self.start[0] - self.start[1]
         top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
-        return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
+        return max(float(top.max()), 0.0)
+
+    def _closed(self, bar):
+        return max(bar, 0.0)
+
+
+class CloseOdds(CloseBehind):
+    """Two boosted classifiers of two classes: probabilities are sigmoids of sums."""
+
+    named = "sigmoid"
+
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, dtype):
+        super().__init__(sums, columns, trees, axes, outside, answers, atol)
+        # the sigmoid is no steeper than a quarter
+        self.margin = 0.25 * self.margin + 32.0 * float(np.finfo(dtype).eps)
+
+    def _link(self, sums):
+        return expit(sums)
+
+    def furthest(self):
+        # log-odds a distance apart give probabilities furthest apart around one half
+        return float(np.tanh(0.25 * self._furthest_sums())) + self.margin
 
     def _cases(self, bar, rtol):
         yield from odds_apart(self.leaves, self.start, bar, self.of_sums)
 
-    def _closed(self, bar):
-        return max(bar, 0.0)
+
+class CloseValues(CloseBehind):
+    """Two regressors whose values are exponentials of sums."""
+
+    named = "exponential"
+
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol):
+        super().__init__(sums, columns, trees, axes, outside, answers, atol, rtol)
+        self.largest_values, self.margin = values_of_sums(
+            self.trees, self.leaves, self.start, self.of_sums, rtol
+        )
+
+    def _link(self, sums):
+        with np.errstate(over="ignore"):
+            return np.exp(sums)
+
+    def furthest(self):
+        top = float(self.largest_values.max())
+        return top * -float(np.expm1(-self._furthest_sums())) + self.margin
+
+    def _most_allowed(self):
+        return self.atol + self.rtol * float(self.largest_values[1]) if self.rtol else self.atol
+
+    def _cases(self, bar, rtol):
+        """The sums u and v of points at which one value exceeds the other one's share by a bar.
+
+        Where a exceeds b: exp(u) > bar + (1 + rtol) exp(v). Where b exceeds a: exp(v) > (bar +
+        exp(u)) / (1 - rtol). In both, the one sum is above a convex function of the other.
+        """
+        (one, two), (first, second) = self.leaves, self.start
+        one, two, start, more = one[:, 0], two[:, 0], (first[0], second[0]), np.log1p(rtol)
+        yield values_above(one, two, start, bar, self.of_sums, more)
+        if rtol < 1.0:
+            up = -np.log1p(-rtol)
+            yield values_above(two, one, start[::-1], bar, self.of_sums, up=up)
+
+
+def values_above(high, low, start, bar, margin, shift=0.0, up=0.0):
+    """What a point needs at which ``h > log(bar + exp(l + shift)) + up``, for sums h and l.
+
+    `high` and `low` are what the leaves add to them, `start` is where they start; `margin` is by
+    how much sums can be off. Answers forms of the leaves, their starts, and what is needed of each.
+    """
+    slopes, at = np.ones(1), np.full(1, shift)
+    if bar > 0:
+        # a tangent's slope is the share of the second term; its ends are the asymptotes
+        inner = np.array(TANGENTS)
+        slopes = np.concatenate([[0.0], inner, [1.0]])
+        touched = np.log(inner / (1.0 - inner)) + np.log(bar) - shift
+        height = np.logaddexp(np.log(bar), touched + shift)
+        at = np.concatenate([[np.log(bar)], height - inner * touched, [shift]])
+    forms = high[:, None] - slopes * low[:, None]
+    need = at + up
+    # the tangent's own rounding, too
+    need = need - 2.0 * margin - 1e-12 * (1.0 + np.abs(need))
+    return np.ascontiguousarray(forms), start[0] - slopes * start[1], need
+
+
+def values_of_sums(trees, leaves, start, margin, rtol=0.0):
+    """The largest exponentials of two sums, and how far these can be from what models answer."""
+    tops = [float(trees.most(one)[0] + begin[0]) for one, begin in zip(leaves, start, strict=True)]
+    with np.errstate(over="ignore"):
+        largest = np.exp(np.array(tops) + margin)
+        # exponentials are rounded in the type in which models add up
+        unit = max(_EPS, margin / 16.0)
+        off = float((1.0 + rtol) * largest.max()) * (np.expm1(margin) + 32.0 * unit)
+    return largest, off
 
 
 def odds_apart(leaves, start, bar, margin):

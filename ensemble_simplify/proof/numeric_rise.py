@@ -15,24 +15,32 @@ import numpy as np
 
 from ensemble_simplify.grid import JointSearch
 from ensemble_simplify.proof.joined_trees import without_equal_leaves
-from ensemble_simplify.proof.numeric_difference import BARS, GREY_BOXES, Closeness, Found
+from ensemble_simplify.proof.numeric_difference import (
+    BARS,
+    GREY_BOXES,
+    Closeness,
+    Found,
+    values_above,
+    values_of_sums,
+)
 
 # Boxes, as a multiple of those searched before, that may be searched for rises up to rounding.
 MORE_GREY = 4
 
 
 def rising_sums(forest, column):
-    """What a value, or the probability of a class, rises with: its sums, and whether it is odds.
+    """What a value, or the probability of a class, rises with: its sums, and what it is of them.
 
     The `column` is that of the class, 0 of a value. A number rises with each column of its sums; it
-    is the only one, or they are the log-odds of the class against each other one. (None, False)
-    where the probability is no function of such sums.
+    is the only one (None), the logarithm of the value ("log"), or they are the log-odds of the
+    class against each other one ("odds"). (None, None) where it is no function of such sums.
     """
     sums = forest.number_sums
     if sums is not None:
-        return sums.column(column), False
-    leads = None if forest.classes is None else forest.lead_sums(column)
-    return leads, leads is not None
+        return sums.column(column), None
+    if forest.classes is None:
+        return forest.log_sums, "log"
+    return forest.lead_sums(column), "odds"
 
 
 class Rise(Closeness):
@@ -61,8 +69,8 @@ class Rise(Closeness):
     is_grey = False
 
     def __init__(self, forests, column, trees, axes, outside, answers, gap, boxes=None):
-        sums, self.of_odds = zip(*(rising_sums(forest, column) for forest in forests), strict=True)
-        self.of_odds = self.of_odds[0]
+        sums, kinds = zip(*(rising_sums(forest, column) for forest in forests), strict=True)
+        self.of_odds, self.of_logs = kinds[0] == "odds", kinds[0] == "log"
         n_columns = len(sums[0].start)
         twins = "all" if gap == 0 else "common"
         columns = [np.arange(n_columns)] * 2
@@ -77,6 +85,10 @@ class Rise(Closeness):
             vote = forests[0].vote
             eps = float(np.finfo(vote.dtype).eps)
             self.margin = 0.5 * self.margin + (32.0 + 4.0 * n_columns) * eps
+        elif self.of_logs:
+            self.largest_values, self.margin = values_of_sums(
+                self.trees, self.leaves, self.start, self.of_sums
+            )
         self.are_odds = self.of_odds and gap > 0
 
     def _difference(self, a, b):
@@ -88,7 +100,7 @@ class Rise(Closeness):
         one, two = self.leaves
         first, second = self.start
         forms, start = [one - two], [first - second]
-        if self.are_odds:
+        if self.atol > 0 and (self.of_odds or self.of_logs):
             forms, start = [one, -two, *forms], [first, -second, *start]
         elif self.atol == 0:
             forms, start = [*forms, self._rises()], [*start, np.zeros(1)]
@@ -141,6 +153,8 @@ class Rise(Closeness):
         if self.of_odds:
             with np.errstate(over="ignore"):
                 sums = [1.0 / (1.0 + np.exp(-own).sum(axis=1, keepdims=True)) for own in sums]
+        elif self.of_logs:
+            sums = np.exp(sums)
         rise = (sums[0] - sums[1]).reshape(len(cells), self.axes.shape[axis])
         return rise, rise
 
@@ -149,18 +163,26 @@ class Rise(Closeness):
     def furthest(self):
         apart = self.trees.most(self.leaves[0] - self.leaves[1]) + self.start[0] - self.start[1]
         top = max(float(apart.max()), 0.0)
+        if self.of_logs:
+            return float(self.largest_values[0]) * -float(np.expm1(-top)) + self.margin
         return (float(np.tanh(0.25 * top)) if self.of_odds else top) + self.margin
 
     def _cases(self, bar, rtol):
         numbers, start = (self._all if self.is_grey else self._fewer)[0], self._forms[1]
         if self.are_odds:
             yield numbers, start, np.full(len(start), bar)
+        elif self.of_logs and self.atol > 0:
+            begin = start[0], -start[1]
+            yield values_above(numbers[:, 0], -numbers[:, 1], begin, max(bar, 0.0), self.of_sums)
         elif self.atol > 0:
             yield numbers, start, np.array([bar])
         else:
             for k in range(numbers.shape[1] - 1):
                 pair = [k, -1]
                 yield np.ascontiguousarray(numbers[:, pair]), start[pair], np.array([bar, 0.5])
+
+    def _closed(self, bar):
+        return max(bar, 0.0) if self.of_logs else super()._closed(bar)
 
     def _decide(self, max_boxes) -> None:
         found = self.found

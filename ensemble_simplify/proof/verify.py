@@ -73,8 +73,11 @@ def verify(
         estimators of this package. They are not changed.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
-        input. Near rows of `X`, a column may then also be missing if it is missing in some row of
-        `X`. Levels that a model takes for missing values, because it never saw them, count there.
+        input, whatever a table holds (for inputs like its rows, give ``Domain.from_rows(X)``). Near
+        rows of `X`, a column may then also be missing if it is missing in some row of `X`. Levels
+        that a model takes for missing values, because it never saw them, count there. If `X` is a
+        frame, the counterexample has whole numbers and known levels as its rows do, where there is
+        such a one.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared. Needs `max_changes`. The rows themselves are
         compared first, as they are given.
@@ -198,17 +201,29 @@ def verify(
     given = None if X is None else Rows.of(table, X)
     rows = None if given is None else given.numbers
     missing, codes = table.may_miss(rows), table.highest_code
-    inside = read_domain(domain, len(table), table.names, missing, codes)
+    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
     table.check_bounds(inside)
     if inside is not None and rows is not None:
         inside.check_rows(rows)
     for model in models:
         check_missing(inside, model)
     max_boxes = maxsize if max_boxes is None else max_boxes
-    if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, given, max_changes, max_boxes)
-    else:
-        outcome = compare_labels(models, inside, given, max_changes, max_boxes)
+
+    def compared(inside):
+        if tolerance is not None:
+            return compare_numbers(models, inside, tolerance, given, max_changes, max_boxes)
+        return compare_labels(models, inside, given, max_changes, max_boxes)
+
+    outcome = compared(inside)
+    is_free = domain is None and hasattr(X, "columns")
+    if given is not None and is_free and outcome.equal is False:
+        # nearly the same proof again, for a row that a table like X can hold
+        levels = codes, table.highest_known
+        lacks = np.isnan(given.numbers).any(axis=0)
+        alike = read_domain(table.domain_of(X), len(table), table.names, lacks, *levels)
+        if not alike.contains(outcome.counterexample[None])[0]:
+            likely = compared(alike)
+            outcome = likely if likely.equal is False else outcome
     row = outcome.counterexample
     claim = None
     if outcome.equal is not None:

@@ -9,7 +9,8 @@ is by what CatBoost knows the levels of a column. `pipelines` knows what transfo
 `program` says what a model makes of its leaves, in typed steps: `decision` evaluates them, `sums`
 is their linear form, `units` splits votes over votes into such sums. `table` turns a user's rows
 into numbers and back: `columns` knows the entries, levels and dtypes of each column. `out_of_bag`
-asks the trees of a forest about the training rows that they did not see.
+asks the trees of a forest about the training rows that they did not see, and whether a model has
+learned from some rows at all.
 """
 
 from ensemble_simplify.reading.columns import UNKNOWN, Column, Levels, plain
@@ -46,7 +47,12 @@ from ensemble_simplify.reading.family import (
 from ensemble_simplify.reading.forest import VOTE_SECONDS, Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
-from ensemble_simplify.reading.out_of_bag import held_out, out_of_bag, out_of_sample
+from ensemble_simplify.reading.out_of_bag import (
+    held_out,
+    learned_from,
+    out_of_bag,
+    out_of_sample,
+)
 from ensemble_simplify.reading.pipelines import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.program import (
     Above,

@@ -198,7 +198,8 @@ class Levels(Column):
 
     def entries(self, numbers) -> np.ndarray:
         """Levels for codes: objects where they are text or the like, else numbers of float64."""
-        is_text = self.levels.dtype.kind in "OSU"
+        # booleans are no numbers to pandas' categories
+        is_text = self.levels.dtype.kind in "OSUb"
         entry_of = np.empty(len(self.levels) + 2, dtype=object)
         entry_of[:] = [
             *self.levels.tolist(),
@@ -232,7 +233,7 @@ class Levels(Column):
         if not more:
             return self
         joined = as_objects([*self.levels.tolist(), *more])
-        of_objects = self.levels.dtype.kind in "OSU"
+        of_objects = self.levels.dtype.kind in "OSUb"
         return replace(self, levels=joined if of_objects else joined.astype(np.float64))
 
     def in_dtype(self, kind, narrow: Iterator) -> Self:

@@ -20,7 +20,12 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.grid import last_number, number_at, place_of
-from ensemble_simplify.reading.decision import decision_of, has_probabilities, probabilities_of
+from ensemble_simplify.reading.decision import (
+    decision_of,
+    has_probabilities,
+    probabilities_of,
+    values_of,
+)
 from ensemble_simplify.reading.program import Cut, Link, Program, Temperature, mean_of_members
 from ensemble_simplify.reading.trees import name_of
 
@@ -359,7 +364,7 @@ def in_range(vote, low, high, column=None, on_numbers=None):
             warnings.simplefilter("ignore")
             scores = _scores(vote, numbers, score)
             if column is None:
-                answers = scores[:, 0]
+                answers = values_of(vote, scores)
             elif on_numbers is None:
                 answers = probabilities_of(vote, scores)[:, column]
             else:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.extmath import softmax
 
+from ensemble_simplify.reading._routes import exponentials
 from ensemble_simplify.reading.program import (
     NUMBERS,
     Above,
@@ -249,6 +250,19 @@ def _labels_by(scores, margin, labels):
     return label
 
 
+# ------------------------------------------------------------------- values
+
+
+def values_of(program, scores) -> np.ndarray:
+    """What a regressor's ``predict`` makes of its scores, in the type of these."""
+    link, values = program.link, scores[:, 0]
+    if link is None:
+        return values
+    if link.kind != "exp":
+        raise unknown_step(link, _VISITOR)
+    return _exp(values) if link.by_library else np.exp(values)
+
+
 # ------------------------------------------------------------------- probabilities
 
 
@@ -294,6 +308,10 @@ _MOST = 709.782712893384
 
 def _exp(x):
     # The C library's exponential, which the packages use; NumPy has its own.
+    if x.dtype == np.float32:
+        powers = np.empty(x.size, dtype=np.float32)
+        exponentials(np.ascontiguousarray(x.ravel()), powers)
+        return powers.reshape(x.shape)
     powers = [math.exp(v) if v <= _MOST else math.inf for v in x.ravel().tolist()]
     with np.errstate(over="ignore"):
         return np.array(powers, dtype=x.dtype).reshape(x.shape)

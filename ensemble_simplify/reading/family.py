@@ -30,6 +30,8 @@ from ensemble_simplify.reading.trees import (
     spread,
 )
 
+# Trees that are asked how many rows they were grown on.
+N_ASKED = 10
 PACKAGE = __name__.partition(".")[0]
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 WRAPPED = ("decision_tree_", "pruned_estimator_")
@@ -149,6 +151,14 @@ class Family:
     def samples(self, n_rows: int) -> list | None:
         """Which rows each member was grown on; None where that is not known, or of other rows."""
         return None
+
+    def grown_on(self, n_rows: int) -> list:
+        """How many rows its first trees were grown on, node by node, in the order of `trees`.
+
+        Pairs of these numbers and of the rows, of as many as `n_rows`, that were given to the tree
+        (None: all). An empty list where a model does not keep such numbers.
+        """
+        return []
 
     def keep_members(self, kept: list) -> None:
         """Leave all but some members, ascending, out of it, in place."""
@@ -418,7 +428,9 @@ def readable(estimator: Any) -> Any:
     """
     estimator = unwrap(estimator)
     while is_ours(estimator):
-        inner = [name for name in WRAPPED if hasattr(estimator, name)]
+        # one that `defers` rows to its model answers as no single tree does
+        defers = hasattr(estimator, "defers")
+        inner = [name for name in WRAPPED if hasattr(estimator, name) and not defers]
         if not inner:
             break
         estimator = unwrap(getattr(estimator, inner[0]))

@@ -20,6 +20,7 @@ from ensemble_simplify.grid import (
     Splits,
     Stopped,
     as_thresholds,
+    check_time,
     float32_floor,
     last_double,
 )
@@ -31,10 +32,11 @@ from ensemble_simplify.reading.decision import (
     one_hot,
     probabilities_of,
     scores_of,
+    values_of,
 )
 from ensemble_simplify.reading.family import family_of, unwrap
 from ensemble_simplify.reading.program import Program, boosted, count_of_trees, mean_of_trees
-from ensemble_simplify.reading.sums import class_sums, lead_sums, number_sums, odds_sums
+from ensemble_simplify.reading.sums import class_sums, lead_sums, log_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
 
@@ -215,7 +217,7 @@ class Forest:
         each tree.
         """
         if self.classes is None:
-            return scores_of(self.vote, sums)[:, 0]
+            return values_of(self.vote, scores_of(self.vote, sums))
         return labels_of(self.vote, sums)
 
     def decide_numbers(self, sums):
@@ -278,7 +280,8 @@ class Forest:
     def in_codes(self, own_codes, table) -> Forest:
         """The same on rows of another table, whose columns mean other codes; see `Table.codes_of`.
 
-        Codes that are NaN are missing.
+        Codes that are NaN are missing. Sets hold the codes that the other table has, so that what
+        two models make of the same codes is written alike.
         """
         sets, on_numbers = {}, np.zeros(self.n_nodes, dtype=bool)
         if self.sets is not None:
@@ -297,6 +300,9 @@ class Forest:
         threshold = self.threshold.copy()
         threshold[list(sets)] = np.nan
         sets = CodeSets.of(sets, self.n_nodes)
+        if sets is not None:
+            highest = np.append(table.highest, np.inf)[self.feature]
+            sets = sets.within(np.zeros(self.n_nodes), highest)
         found = replace(self, threshold=threshold, sets=sets, table=table)
         if not on_numbers.any():
             return found
@@ -332,12 +338,22 @@ class Forest:
             source=None if written is self else written.source,
         )
 
-    def _written(self, chosen) -> Forest:
+    def laid_out(self) -> Forest:
+        """The forest itself, `on_thresholds` written; raises `Stopped` when the time is over.
+
+        The property does not look at the clock: much that reads it has no answer without it.
+        """
+        if self.sets is not None and "on_thresholds" not in vars(self):
+            vars(self)["on_thresholds"] = self._written(self.sets.is_set, check_time)
+        return self
+
+    def _written(self, chosen, pause=lambda: None) -> Forest:
         """The same, where the sets of some nodes are written as thresholds; see `as_thresholds`."""
         to_left = np.zeros(self.n_nodes, dtype=bool)
         to_left = to_left if self.missing_left is None else self.missing_left
         parts, n_nodes = [], 0
         for first, stop in pairwise(self.offsets.tolist()):
+            pause()
             here = slice(first, stop)
             left, right = (
                 np.where(child[here] < 0, -1, child[here] - first)
@@ -455,6 +471,11 @@ class Forest:
     def number_sums(self):
         """The sums that are the values, or the probabilities; None where there are none."""
         return number_sums(self)
+
+    @cached_property
+    def log_sums(self):
+        """The sums of which the values are the exponentials; None where there are none."""
+        return log_sums(self)
 
     @cached_property
     def odds_sums(self):

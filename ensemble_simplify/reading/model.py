@@ -157,7 +157,7 @@ class Model:
         """
         table, forest = self.table, self.forest
         codes = table.codes_of(other)
-        if forest is not None and codes:
+        if forest is not None and (codes or forest.sets is not None):
             of_trees = dict(codes)
             for j, (code_of, ends) in codes.items():
                 levels = table.levels[j]

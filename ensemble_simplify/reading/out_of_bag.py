@@ -6,8 +6,11 @@ those to new rows. The trees that were grown without a row tell what it would an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
+from scipy.stats import poisson
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.reading.family import family_of
@@ -16,6 +19,8 @@ from ensemble_simplify.reading.model import Model
 
 # Rows times trees that are sent through the trees at once.
 _BATCH = 1 << 22
+# Leaves that would be off among other rows, if none is: then these are no others.
+_SURELY = 8.0
 
 
 def out_of_bag(model, X):
@@ -24,7 +29,8 @@ def out_of_bag(model, X):
     They are the means of the trees that were grown without the row: of a random forest, extra trees
     with ``bootstrap=True``, or bagging of trees, also at the end of a pipeline. That `X` holds the
     training rows, in their order, is not taken on trust: in every tree, the rows of its sample have
-    to fill every leaf with just as many rows as it was grown on.
+    to fill every leaf with just as many rows as it was grown on. (`learned_from` asks the first
+    trees alone, but with ``warm_start`` later ones may have learned other rows.)
 
     Parameters
     ----------
@@ -76,6 +82,70 @@ def out_of_bag(model, X):
     return answers, n_held > 0
 
 
+def learned_from(model, X) -> str:
+    """Whether a fitted model has learned from some rows, by the numbers of rows in its leaves.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : array or frame, shape (n_rows, n_features)
+        Rows, in the form in which the model takes them.
+
+    Returns
+    -------
+    {"all", "part", "more", "no", "unknown"}
+        "all": its first trees have just as many rows in each leaf as these rows fill it with, so
+        that they are those that it was fitted on. "part": no leaf gets more rows than it was grown
+        on, which is not to be expected of other rows, so that these are probably some of those.
+        "more": no leaf gets fewer, so that those are probably among these (a part may be kept aside
+        to stop early, or be drawn for each tree). "no": they are neither. "unknown": the model does
+        not keep such numbers, or they are too few to tell.
+    """
+    try:
+        last, steps = _last(model, beyond=True)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        grown_on = last.grown_on(X.shape[0])
+        if not grown_on:
+            return "unknown"
+        for step in steps:
+            X = step.transform(X)
+        asked = Model.of(last, rows=X, check=False)
+        forest = asked.finest
+        # the other trees need not be asked
+        forest = replace(forest, offsets=forest.offsets[: len(grown_on) + 1])
+        leaves = _leaves(forest, asked.table, X)
+    except (TypeError, ValueError, ImportError):  # no trees that can be read, or no rows for them
+        return "unknown"
+    stored, counted = [], []
+    for t, (own, rows) in enumerate(grown_on):
+        at = np.flatnonzero(forest.left[forest.offsets[t] : forest.offsets[t + 1]] < 0)
+        here = leaves[t] if rows is None else leaves[t][rows]
+        counted.append(np.bincount(here - forest.offsets[t], minlength=len(own))[at])
+        stored.append(np.asarray(own, dtype=np.float64)[at])
+    stored, counted = np.concatenate(stored), np.concatenate(counted)
+    whole = np.rint(stored)
+    # sums of float32 numbers; what is further off are weights of rows
+    if (np.abs(stored - whole) > 0.01 + 1e-5 * stored).any():
+        return "unknown"
+    if np.array_equal(whole, counted):
+        return "all"
+    # in how many leaves other rows of this number would be too many, and too few
+    expected = whole * (counted.sum() / max(whole.sum(), 1.0))
+    chances = poisson.sf(whole, expected), poisson.cdf(whole - 1, expected)
+    off = (counted > whole).any(), (counted < whole).any()
+    for said, is_off, chance in zip(("part", "more"), off, chances, strict=True):
+        if not is_off:
+            return said if chance.sum() > _SURELY else "unknown"
+    return "no"
+
+
+def _leaves(forest, table, X):
+    """Leaves of rows in a few trees, of shape (n_trees, n_rows)."""
+    size = max(1, _BATCH // forest.n_trees)
+    parts = [slice(begin, begin + size) for begin in range(0, X.shape[0], size)]
+    return np.concatenate([forest.apply(table.read(_dense(X, part))) for part in parts]).T
+
+
 def held_out(model, X):
     """Mask, of shape (n_trees, n_rows), of the rows that each tree of a model was grown without.
 
@@ -86,11 +156,15 @@ def held_out(model, X):
     return out_of_sample(_last(model)[0].estimator, len(X))
 
 
-def _last(model):
-    """The family of what stands at the end of pipelines, and the steps before it."""
+def _last(model, beyond=False):
+    """The family of what stands at the end of pipelines, and the steps before it.
+
+    With `beyond`, what stands inside a threshold or a calibration, too.
+    """
     last, steps = family_of(model), []
-    while isinstance(last.estimator, Pipeline):
-        steps.append(last.estimator[:-1])
+    while isinstance(last.estimator, Pipeline) or (beyond and len(last.inside) == 1):
+        if not last.inside:
+            steps.append(last.estimator[:-1])
         last = family_of(last.last)
     return last, steps
 

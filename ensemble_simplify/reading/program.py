@@ -239,22 +239,26 @@ class Temperature:
 
 @dataclass(frozen=True)
 class Link:
-    """What turns numbers into probabilities.
+    """What turns numbers into probabilities, or into the value of a regressor.
 
     Attributes
     ----------
-    kind : {"sigmoid", "softmax", "unknown"}
+    kind : {"sigmoid", "softmax", "exp", "unknown"}
         Of means, what they say of the upper class goes into the sigmoid; of AdaBoost, its lead.
+        Values alone are exponentials.
     slope, shift : float
         What a number is multiplied by before, and what is added then.
     by_library : bool
         Whether the exponential is the C library's, with the roundings of XGBoost and LightGBM.
+    is_followed : bool
+        Whether all its roundings are known. Else values can differ in their last bits.
     """
 
     kind: str | None
     slope: float = 1.0
     shift: float = 0.0
     by_library: bool = False
+    is_followed: bool = True
 
 
 # ------------------------------------------------------------------- programs

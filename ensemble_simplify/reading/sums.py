@@ -271,6 +271,26 @@ def number_sums(forest):
     return Sums(value, start, magnitude + one, rounding, is_exact=is_exact, terms=terms)
 
 
+def log_sums(forest):
+    """The sums of which the values of a regressor are the exponentials; None where there are none.
+
+    Those of a single tree whose values are all above zero are their logarithms.
+    """
+    vote = forest.vote
+    if vote.link_kind == "exp":
+        return number_sums(replace(forest, vote=replace(vote, link=None)))
+    if not vote.is_one_tree or forest.classes is not None:
+        return None
+    is_leaf = forest.left[:, None] < 0
+    if not (forest.value[is_leaf] > 0).all():
+        return None
+    value = np.log(np.where(is_leaf, forest.value / vote.divisor, 1.0))
+    magnitude = float(np.abs(value).max())
+    rounding = 16.0 * _EPS * (1.0 + magnitude)
+    terms = np.where(is_leaf, forest.value, 0.0)
+    return Sums(value, np.zeros(1), magnitude, rounding, terms=terms)
+
+
 def odds_sums(forest):
     """The log-odds, in one column, of the upper of two classes: the probability is their sigmoid.
 

@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify.grid import Domain, columns_of, domain_of_columns
 from ensemble_simplify.reading.columns import (
     Column,
     Hashed,
@@ -154,7 +155,7 @@ class Table:
         columns = [replace(column, unknown=unknown) for column in known.columns]
         if as_objects:
             among_levels = bool(known.coded.any())
-            for j, (column, entries) in enumerate(zip(columns, _columns_of(X), strict=True)):
+            for j, (column, entries) in enumerate(zip(columns, columns_of(X), strict=True)):
                 columns[j] = column.with_entries(entries, among_levels)
                 # a model of numbers does not say how it knows gaps among levels
                 if unknown == "missing" and column.levels is None and columns[j].levels is not None:
@@ -267,6 +268,14 @@ class Table:
         categorical = self.categorical
         return np.where(categorical, self.highest, -1.0) if categorical.any() else None
 
+    @property
+    def highest_known(self) -> np.ndarray | None:
+        """As `highest_code`, without codes for levels that the model has never seen."""
+        if not self.categorical.any():
+            return None
+        known = [np.inf if own is None else len(own) - 1.0 for own in self.levels]
+        return np.where(self.categorical, known, -1.0)
+
     def may_miss(self, rows=None) -> np.ndarray:
         """Columns that may be missing where no domain says otherwise, as a bool array.
 
@@ -332,6 +341,12 @@ class Table:
                 rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
         return rows
 
+    def domain_of(self, X) -> Domain:
+        """Inputs like some rows of the table, however large their numbers; gaps are left open."""
+        keys = range(len(self)) if self.names is None else self.names.tolist()
+        domain = domain_of_columns(columns_of(X), keys, ranges=False)
+        return replace(domain, missing=None)
+
     def check_bounds(self, inside) -> None:
         """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
 
@@ -353,7 +368,7 @@ class Table:
 
         Levels that only the rows, or another table, have come after its own.
         """
-        told = X.levels if isinstance(X, Table) else _columns_of(X)
+        told = X.levels if isinstance(X, Table) else columns_of(X)
         self._check_width(len(told), "X")
         return self._with_columns(
             column.named(() if entries is None else entries)
@@ -612,13 +627,6 @@ def column_indices(columns, parameter, n_features, names=None) -> np.ndarray:
 def _doubles(rows) -> np.ndarray:
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-
-
-def _columns_of(X) -> list:
-    """The columns of some rows, one by one."""
-    if hasattr(X, "columns"):
-        return [X[name] for name in X.columns]
-    return list((X if hasattr(X, "shape") else np.asarray(X, dtype=object)).T)
 
 
 def _dtypes_of(X, n_columns) -> list:

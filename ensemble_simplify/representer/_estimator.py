@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ensemble_simplify.base import (
     Fittable,
@@ -25,7 +25,9 @@ from ensemble_simplify.base import (
     Interval,
     StrOptions,
     all_or_nothing,
+    check_weights,
     fit_context,
+    fitted_rows,
     report,
     warn_out_of_time,
 )
@@ -57,6 +59,7 @@ from ensemble_simplify.sampling import (
     unseen_answers,
     warn_of_lost_classes,
 )
+from ensemble_simplify.writing import with_chances
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -91,6 +94,16 @@ class _Measured:
     weight: np.ndarray | None = None
     answers: np.ndarray | None = None  # of the predictor, where trees are written with them
     labelled_size: float = 0.0  # rows of equal weight that tell as much
+
+
+@dataclass(eq=False)
+class _Evidence:
+    """What the probabilities in leaves are made of."""
+
+    leaves: list[np.ndarray]  # where the rows end in each tree
+    chances: np.ndarray  # what is known of the class of each row, see `with_chances`
+    weight: np.ndarray
+    name: str  # of what probabilities are shares
 
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
@@ -208,6 +221,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
         Without `n_folds` and `fold_of`, all of it is of the trial of the chosen one: of
         trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
+    synthetic_shares_ : ndarray of shape (n_nodes, n_classes)
+        For a classifier, for the nodes of `decision_tree_`: the shares of the model's answers among
+        all rows that the tree was grown on, which are synthetic ones for the most part. They say
+        which label a node has, but are no probabilities of it.
     stability_ : Bunch or None
         With `n_stability`: ``root``, the share of the other trees with the same first split
         (same column, and 95 % of the training rows sent the same way), ``second``, the same for
@@ -369,15 +386,15 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     >>> tree = tree.fit(X, y)
     >>> print(tree.export_text(decimals=2), end="")
     |--- petal length (cm) <= 2.45
-    |   |--- class: setosa (91 % of synthetic rows, 45 training rows)
+    |   |--- class: setosa (95.4 % of rows expected, 45 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal length (cm) <= 5.05
     |   |   |--- petal width (cm) <= 1.75
-    |   |   |   |--- class: versicolor (90.4 % of synthetic rows, 47 training rows)
+    |   |   |   |--- class: versicolor (89.6 % of rows expected, 47 training rows)
     |   |   |--- petal width (cm) > 1.75
-    |   |   |   |--- class: virginica (88.7 % of synthetic rows, 6 training rows)
+    |   |   |   |--- class: virginica (74.6 % of rows expected, 6 training rows)
     |   |--- petal length (cm) > 5.05
-    |   |   |--- class: virginica (94 % of synthetic rows, 37 training rows)
+    |   |   |--- class: virginica (93.8 % of rows expected, 37 training rows)
     >>> print(f"Same label as the forest: {tree.fidelity(X):.1%} of the rows")
     Same label as the forest: 97.3% of the rows
     >>> tree.at(3).n_leaves_
@@ -477,9 +494,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     @property
     def _shares_of(self):
-        """The rows that the shares in leaves are of, where they are not the training rows."""
-        drawn = self._predictor.target == "label" and self._law_arguments["keep_rows"] < 1.0
-        return "synthetic rows" if drawn else ""
+        """What the probabilities in leaves are shares of."""
+        return "" if self._evidence is None else self._evidence.name
 
     # ------------------------------------------------------------------ fit
 
@@ -534,6 +550,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         aside = material.aside(self._predictor)
         which, is_split = self._choose_size(trees, material, aside, most_new)
         self._measured = self._gather(material, aside, most_new)
+        self._evidence = None
+        if target != "value":
+            y = None if material.y is None else material.y[material.kept]
+            self._evidence = self._evidence_of(material.training.X, y, material.training.weight)
         on_rows = self._set_size(which, is_split)
         if target != "value":
             warn_of_lost_classes(
@@ -750,6 +770,17 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             ),
         }
 
+    def _evidence_of(self, X, y, weight) -> _Evidence:
+        """What some rows tell of the classes: by `y`, or else by the model."""
+        predictor = self._predictor
+        leaves = [tree.leaves(X) for tree in self._grown.trees]
+        if y is not None:
+            return _Evidence(leaves, predictor.encode(y), weight, "rows expected")
+        chances, name = predictor.chances(X), "rows expected by the model"
+        if chances is None:
+            chances, name = predictor.answers(X), "answers expected of the model"
+        return _Evidence(leaves, chances, weight, name)
+
     def _set_size(self, which, is_split) -> np.ndarray:
         """Make it the tree with some of the splits of one that was grown, and measure it.
 
@@ -758,7 +789,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         training, aside = self._measured["training"], self._measured["aside"]
         predictor, tree = self._predictor, self._grown.trees[which]
         self.n_leaves_ = int(np.count_nonzero(is_split)) + 1
-        self.decision_tree_ = tree.write(
+        self._is_split = which, is_split
+        grown = tree.write(
             is_split,
             training.leaves[which],
             training.answers,
@@ -767,6 +799,11 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             names=getattr(self, "feature_names_in_", None),
             weight=training.weight,
         )
+        self.decision_tree_ = grown
+        if (known := self._evidence) is not None:
+            self.synthetic_shares_ = grown.tree_.value[:, 0].copy()
+            ends = tree.numbered(is_split)[2][known.leaves[which]]
+            self.decision_tree_ = with_chances(grown, ends, known.chances, known.weight)
         answers = {
             name: predictor.decode(tree.answers(is_split, rows.leaves[which]))
             for name, rows in self._measured.items()
@@ -852,10 +889,12 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities: the model's answers to the rows in the same leaf.
+        """Class probabilities: the rate of each label among training rows in the same leaf.
 
-        These rows are training rows and synthetic ones, in the shares in which the tree was grown
-        on them.
+        Without `y`, they are the model's mean probabilities there; of a model without
+        probabilities, the shares of its answers. What a leaf says is drawn towards the branches
+        above it, as if these were ten rows more in it, and its label is never less probable than
+        another one. :meth:`calibrated` takes the rates of other rows.
 
         Parameters
         ----------
@@ -865,9 +904,39 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
-            Share of the labels, or the mean probabilities for ``target="proba"``.
+            One column per class, in the order of `classes_`.
         """
         return HoldsClassifierTree.predict_proba(self, X)
+
+    @available_if(lambda self: self._type() == "classifier")
+    def calibrated(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """A copy of the same tree, whose leaves hold the rates of the labels of other rows.
+
+        Take rows that the model was not fitted on where there are some: of those it knows the
+        labels by heart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their true labels. Rows with a label that is none of `classes_` are left out.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        representer : RepresenterTree
+            Fitted. It predicts the same labels, with other probabilities.
+        """
+        rows, y = fitted_rows(self, X, dtype="float64"), column_or_1d(y)
+        check_consistent_length(rows, y)
+        other = copy(self)
+        other._evidence = self._evidence_of(rows, y, check_weights(sample_weight, rows))
+        other._set_size(*self._is_split)
+        return other
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the tree for a classifier, coefficient of determination for a regressor.

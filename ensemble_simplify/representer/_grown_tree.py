@@ -281,14 +281,11 @@ class WrittenTree:
         """The answers of the tree with some of its splits to rows in such leaves."""
         return self.tree.mean[self.tree.ends(is_split)[self.source[leaves]]]
 
-    def write(
-        self, is_split, leaves, answers, *, n_features, classes=None, names=None, weight=None
-    ):
-        """The tree with some of its splits as scikit-learn's; a classifier if there are classes.
+    def numbered(self, is_split):
+        """The nodes of the tree with some of its splits, in pre-order.
 
-        Counts and impurities come from the `answers` to the training rows, whose `leaves` are
-        known. So do the shares in leaves of labels, where training rows are there; the label is
-        that of all rows. Otherwise leaves hold the mean answers to synthetic rows.
+        Returns `TreeNodes`, the node of this tree that each of theirs is, and the node of theirs
+        that the rows in each node of this tree are in.
         """
         here = is_split[self.source]
         nodes, order = preorder(
@@ -298,11 +295,22 @@ class WrittenTree:
             self.nodes.threshold,
             drop_unreached=True,
         )
-        value = self.tree.mean[self.source[order[nodes.leaves]]]
         # nodes are in pre-order: what is not kept follows the leaf that it is part of
         kept = np.zeros(self.nodes.n_nodes, dtype=np.intp)
         kept[order] = 1
-        leaf_of_row = np.cumsum(kept)[leaves] - 1
+        return nodes, order, np.cumsum(kept) - 1
+
+    def write(
+        self, is_split, leaves, answers, *, n_features, classes=None, names=None, weight=None
+    ):
+        """The tree with some of its splits as scikit-learn's; a classifier if there are classes.
+
+        Counts and impurities come from the `answers` to the training rows, whose `leaves` are
+        known. Leaves hold the mean answers to all rows that the tree was grown on.
+        """
+        nodes, order, number = self.numbered(is_split)
+        value = self.tree.mean[self.source[order[nodes.leaves]]]
+        leaf_of_row = number[leaves]
         options = {
             "n_features": n_features,
             "feature_names": names,

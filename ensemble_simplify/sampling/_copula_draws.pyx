@@ -18,8 +18,9 @@ from libcpp.algorithm cimport upper_bound
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, intp_t, random_unit, should_stop, uint64_t,
+    float64_t, intp_t, random_unit, uint64_t,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 cdef enum:
     POLL = 16384    # rows between two looks at the keyboard
@@ -161,30 +162,30 @@ cdef class Box:
         self.shift, self.scale = shift, scale
         self.n_rows, self.n_columns = scores.shape[0], scores.shape[1]
 
-    cdef inline double mean(self, intp_t n, intp_t f, intp_t k, const double *own) noexcept nogil:
+    cdef inline double mean(self, intp_t n, intp_t f, intp_t k, const double *z) noexcept nogil:
         """Of the score of the k-th column of order f, given its independent noise before."""
         cdef double sum = 0.0
         cdef intp_t i
         for i in range(k):
-            sum += self.roots[f, k, i] * own[i]
+            sum += self.roots[f, k, i] * z[i]
         return self.shift * self.scores[n, self.order[f, k]] + self.scale * sum
 
-    cdef inline Limits limits(self, intp_t n, intp_t f, intp_t k, const double *own) noexcept nogil:
+    cdef inline Limits limits(self, intp_t n, intp_t f, intp_t k, const double *z) noexcept nogil:
         """Of the independent noise of that column."""
-        cdef double mean = self.mean(n, f, k, own), scale = self.scale * self.roots[f, k, k]
+        cdef double mean = self.mean(n, f, k, z), scale = self.scale * self.roots[f, k, k]
         cdef intp_t column = self.order[f, k]
         return limits_of(
             (self.ends[column, 0] - mean) / scale, (self.ends[column, 1] - mean) / scale
         )
 
-    cdef inline void add_up(self, intp_t f, const double *own, double *noise) noexcept nogil:
+    cdef inline void add_up(self, intp_t f, const double *z, double *noise) noexcept nogil:
         """Correlated noise of all columns from the independent one."""
         cdef intp_t k, i
         cdef double sum
         for k in range(self.n_columns):
             sum = 0.0
             for i in range(k + 1):
-                sum += self.roots[f, k, i] * own[i]
+                sum += self.roots[f, k, i] * z[i]
             noise[self.order[f, k]] = sum
 
     def bound(
@@ -221,29 +222,29 @@ cdef class Box:
         cdef intp_t n_found = 0, n_wanted = base.shape[0], m, n, k, f, column
         cdef uint64_t random = seed
         cdef double score
-        cdef vector[double] cumulated, own
+        cdef vector[double] cumulated, z
         cdef vector[intp_t] guide
         with nogil:
             cumulate(masses, cumulated, guide)
-            own.resize(self.n_columns)
+            z.resize(self.n_columns)
             for m in range(most):
                 if n_found == n_wanted:
                     break
                 if m % POLL == POLL - 1:
-                    should_stop(INFINITY)
+                    should_stop()  # for Ctrl-C alone
                 n = picked(cumulated, guide, random_unit(&random))
                 f = self.first[n]
-                own[0] = inside(self.limits(n, f, 0, NULL), &random)
+                z[0] = inside(self.limits(n, f, 0, NULL), &random)
                 for k in range(1, self.n_columns):
-                    own[k] = random_normal(&random)
+                    z[k] = random_normal(&random)
                     column = self.order[f, k]
-                    score = self.mean(n, f, k, own.data())
-                    score += self.scale * self.roots[f, k, k] * own[k]
+                    score = self.mean(n, f, k, z.data())
+                    score += self.scale * self.roots[f, k, k] * z[k]
                     if not self.ends[column, 0] < score <= self.ends[column, 1]:
                         break
                 else:
                     base[n_found] = n
-                    self.add_up(f, own.data(), &noise[n_found, 0])
+                    self.add_up(f, z.data(), &noise[n_found, 0])
                     n_found += 1
         return n_found
 
@@ -263,44 +264,45 @@ cdef class Box:
         cdef uint64_t random = seed
         cdef double step
         cdef Limits limits
-        cdef vector[double] cumulated, own
+        cdef vector[double] cumulated, z
         cdef vector[intp_t] guide
         with nogil:
             cumulate(masses, cumulated, guide)
-            own.resize(self.n_columns)
+            z.resize(self.n_columns)
             for m in range(base.shape[0]):
                 if m % POLL == POLL - 1:
-                    should_stop(INFINITY)
+                    should_stop()  # for Ctrl-C alone
                 step = (m + random_unit(&random)) / base.shape[0] * cumulated[self.n_rows - 1]
                 while n < self.n_rows - 1 and cumulated[n] <= step:
                     n += 1
                 base[m], weights[m], f = n, 1.0, self.first[n]
                 for k in range(self.n_columns):
-                    limits = self.limits(n, f, k, own.data())
+                    limits = self.limits(n, f, k, z.data())
                     if k:
                         weights[m] *= limits.mass
-                    own[k] = inside(limits, &random)
-                self.add_up(f, own.data(), &noise[m, 0])
+                    z[k] = inside(limits, &random)
+                self.add_up(f, z.data(), &noise[m, 0])
 
 
 cdef void cumulate(
     const float64_t[::1] masses, vector[double] &cumulated, vector[intp_t] &guide
 ) noexcept nogil:
     """Cumulated masses, and for equal parts of them the first place that reaches beyond each."""
-    cdef intp_t n_rows = masses.shape[0], n, part = 0
+    cdef intp_t n_rows = masses.shape[0], n, k = 0
     cdef double total = 0.0
     cumulated.resize(n_rows)
     guide.resize(n_rows)
     for n in range(n_rows):
         total += masses[n]
         cumulated[n] = total
+    # Draws begin their search here, next to where it ends.
     for n in range(n_rows):
-        while part < n_rows and cumulated[n] > part * (total / n_rows):
-            guide[part] = n
-            part += 1
-    while part < n_rows:
-        guide[part] = n_rows - 1
-        part += 1
+        while k < n_rows and cumulated[n] > k * (total / n_rows):
+            guide[k] = n
+            k += 1
+    while k < n_rows:
+        guide[k] = n_rows - 1
+        k += 1
 
 
 cdef inline intp_t picked(
@@ -336,9 +338,10 @@ def read_values(
     with nogil:
         for m in range(noise.shape[0]):
             n = base[m]
+            # what takes time are values, of which a row can have one or thousands
             n_read += noise.shape[1]
             if n_read >= POLL:
-                should_stop(INFINITY)
+                should_stop()  # for Ctrl-C alone
                 n_read = 0
             for k in range(noise.shape[1]):
                 u = below(shift * scores[n, k] + scale * noise[m, k])

@@ -23,8 +23,9 @@ from libcpp.algorithm cimport upper_bound
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, random_unit, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, intp_t, random_unit, uint8_t, uint64_t,
 )
+from ensemble_simplify.grid._limits cimport should_stop
 
 cpdef enum:
     # Laws of one coordinate.
@@ -73,39 +74,20 @@ cdef class Smearer:
 
     def __init__(
         self,
-        const float64_t[:, ::1] X,              # (n_rows, n_columns)
-        const float64_t[::1] weight,            # (n_rows,), positive
-        double smearing,                        # probability that law SMEAR draws anew
-        *,
-        # Columns of coordinate i: columns[columns_start[i]:columns_start[i + 1]].
-        const intp_t[::1] columns_start,
-        const intp_t[::1] columns,
-        const uint8_t[::1] law,                 # (n_coordinates,)
-        const uint8_t[::1] nominal,             # (n_coordinates,), whose law is SMEAR
-        const int32_t[:, ::1] level,            # (n_coordinates, n_rows)
-        # Where the levels of each coordinate begin in the next two, which have (n_levels,): the
-        # ascending float32 values of an ordered coordinate, and the first place of a level.
-        const intp_t[::1] level_start,
-        const float64_t[::1] level_value,
-        const intp_t[::1] first,
-        const intp_t[::1] allowed_start,        # the same, of the nominal ones in `allowed`
-        const int32_t[:, ::1] row,              # (n_coordinates, n_rows) in each place
-        const float64_t[:, ::1] mass,           # (n_coordinates, n_rows + 1) of the places before
-        # (n_coordinates, n_rows, 3), or none without a law of neighbours: first place, place after
-        # the last, and the row's own place.
-        const int32_t[:, :, ::1] window,
-        # As `mass`, of weight times place; none without DECAYING.
-        const float64_t[:, ::1] weighted_places,
+        const float64_t[:, ::1] X,  # (n_rows, n_columns)
+        const float64_t[::1] weight,  # (n_rows,), positive
+        double smearing,            # probability that law SMEAR draws anew
+        places,                     # `law.Places`, which says what its arrays hold
     ):
         self.X, self.weight, self.smearing = X, weight, smearing
-        self.columns_start, self.columns = columns_start, columns
-        self.law, self.nominal = law, nominal
-        self.level, self.level_start, self.level_value = level, level_start, level_value
-        self.first, self.allowed_start = first, allowed_start
-        self.row, self.mass = row, mass
-        self.window, self.weighted_places = window, weighted_places
+        self.columns_start, self.columns = places.columns_start, places.columns
+        self.law, self.nominal = places.law, places.nominal
+        self.level, self.level_start = places.level, places.level_start
+        self.level_value, self.first = places.level_value, places.first
+        self.allowed_start, self.row, self.mass = places.allowed_start, places.row, places.mass
+        self.window, self.weighted_places = places.window, places.weighted_places
         self.n_rows, self.n_columns = X.shape[0], X.shape[1]
-        self.n_coordinates = law.shape[0]
+        self.n_coordinates = self.law.shape[0]
         cdef intp_t n
         self.total_weight = 0.0
         self.equal_weights = True
@@ -145,7 +127,7 @@ cdef class Smearer:
     cdef double window_mass(self, intp_t i, intp_t n, intp_t low, intp_t high) noexcept nogil:
         """Mass that base row n gives to places low .. high - 1 of its window."""
         cdef intp_t begin = self.window[i, n, 0], end = self.window[i, n, 1]
-        cdef intp_t own = self.window[i, n, 2]
+        cdef intp_t home = self.window[i, n, 2]
         cdef intp_t middle
         cdef double reach, total = 0.0
         low, high = max(low, begin), min(high, end)
@@ -153,14 +135,16 @@ cdef class Smearer:
             return 0.0
         if self.law[i] == NEIGHBORS:
             return self.mass[i, high] - self.mass[i, low]
-        reach = max(own - begin, end - 1 - own) + 1
-        if low <= own:  # places up to the row's own: weight * (1 - (own - place) / reach)
-            middle = min(high, own + 1)
-            total += (1.0 - own / reach) * (self.mass[i, middle] - self.mass[i, low])
+        # Weights that fall linearly add up from two cumulated sums: of masses, and of masses times
+        # places. They rise up to the row's own place, and fall after it.
+        reach = max(home - begin, end - 1 - home) + 1
+        if low <= home:  # places up to the row's own: weight * (1 - (home - place) / reach)
+            middle = min(high, home + 1)
+            total += (1.0 - home / reach) * (self.mass[i, middle] - self.mass[i, low])
             total += (self.weighted_places[i, middle] - self.weighted_places[i, low]) / reach
-        if high > own + 1:
-            middle = max(low, own + 1)
-            total += (1.0 + own / reach) * (self.mass[i, high] - self.mass[i, middle])
+        if high > home + 1:
+            middle = max(low, home + 1)
+            total += (1.0 + home / reach) * (self.mass[i, high] - self.mass[i, middle])
             total -= (self.weighted_places[i, high] - self.weighted_places[i, middle]) / reach
         return total
 
@@ -240,6 +224,7 @@ cdef class Smearer:
         cdef const uint8_t *flags = &allowed[0] if allowed.shape[0] else NULL
         with nogil:
             base_masses.resize(self.n_rows)
+            # base rows by their chance to have copies inside, given that a row is inside
             for n in range(self.n_rows):
                 total += self.weight[n] * q[n]
                 base_masses[n] = total
@@ -247,7 +232,7 @@ cdef class Smearer:
                 sides.push_back(self.side(i, limits, allowed, masses))
             for m in range(out.shape[0]):
                 if m % POLL == POLL - 1:
-                    should_stop(INFINITY)
+                    should_stop()  # for Ctrl-C alone: rows are drawn to the end
                 n = first_above(base_masses.data(), 0, self.n_rows, random_unit(&random) * total)
                 for i in range(self.n_coordinates):
                     u = random_unit(&random)
@@ -315,6 +300,7 @@ cdef class Smearer:
         if side.is_whole or not self.nominal[i]:
             return self.anyone(i, side.begin, side.end, u)
         begin, end = side.table, side.table + self.n_levels(i)
+        # first a level, in proportion to its mass, then any row of this level
         u *= masses[end - 1]
         k = first_above(masses, begin, end, u) - begin
         if k > 0:
@@ -325,6 +311,7 @@ cdef class Smearer:
     cdef inline intp_t anyone(self, intp_t i, intp_t begin, intp_t end, double u) noexcept nogil:
         """Training row in places begin .. end - 1, in proportion to its weight, from a uniform."""
         cdef intp_t place
+        # without a search, which takes most of the time of a draw otherwise
         if self.equal_weights:
             place = begin + min(<intp_t>(u * (end - begin)), end - begin - 1)
         else:
@@ -342,6 +329,7 @@ cdef class Smearer:
         origin = low
         u *= self.window_mass(i, n, low, high)
         high -= 1
+        # The mass of places up to each is known without adding up: bisection.
         while low < high:  # first place whose cumulated mass exceeds u
             middle = (low + high) // 2
             if self.window_mass(i, n, origin, middle + 1) > u:
@@ -363,19 +351,20 @@ def windows(
     That is the first place, the place after the last, and the own place. A window lies as evenly as
     it can around its place where distances tie.
     """
-    cdef intp_t n_rows = values.shape[0], begin, own
+    cdef intp_t n_rows = values.shape[0], begin, place
     cdef double to_left, to_right
     with nogil:
-        for own in range(n_rows):
-            begin = max(<intp_t>0, own - width + 1)
-            while begin < own and begin + width < n_rows:
-                to_left = values[own] - values[begin]
-                to_right = values[begin + width] - values[own]
+        for place in range(n_rows):
+            # moved right as long as the place after the last is nearer than the first
+            begin = max(<intp_t>0, place - width + 1)
+            while begin < place and begin + width < n_rows:
+                to_left = values[place] - values[begin]
+                to_right = values[begin + width] - values[place]
                 if to_right > to_left:
                     break
-                if to_right == to_left and own - begin <= begin + width - own:
+                if to_right == to_left and place - begin <= begin + width - place:
                     break
                 begin += 1
-            out[own, 0] = <int32_t>begin
-            out[own, 1] = <int32_t>(begin + width)
-            out[own, 2] = <int32_t>own
+            out[place, 0] = <int32_t>begin
+            out[place, 1] = <int32_t>(begin + width)
+            out[place, 2] = <int32_t>place

@@ -87,8 +87,8 @@ class CopulaLaw(Law):
 
     def _noise(self, n, random):
         noise = random.standard_normal((n, self.factor.shape[0])) @ self.factor
-        own = random.standard_normal((n, self.ordered.size))
-        return np.sqrt(1.0 - _OWN) * noise + np.sqrt(_OWN) * own
+        of_columns = random.standard_normal((n, self.ordered.size))
+        return np.sqrt(1.0 - _OWN) * noise + np.sqrt(_OWN) * of_columns
 
     def places(self, limits):
         """First place inside, and the place after the last, of every ordered coordinate."""

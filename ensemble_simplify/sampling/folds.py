@@ -44,7 +44,10 @@ def laws_to_try(smearing):
     """The laws to choose from, one of each sampler if `smearing` is a number; by name."""
     laws = {}
     for name, law in LAWS.items():
-        if smearing == "auto" or law["sampler"] not in (own["sampler"] for own in laws.values()):
+        # a number is the same for all: two copulas would then be one law
+        if smearing == "auto" or law["sampler"] not in (
+            known["sampler"] for known in laws.values()
+        ):
             laws[name] = law
     return laws
 
@@ -56,6 +59,7 @@ def draw_folds(answers, n_folds, random):
     order = order[np.argsort(key[order], kind="stable")]
     fold_of = np.empty(len(key), dtype=np.intp)
     for begin in range(0, len(key), n_folds):
+        # rows of like answers, one for each fold
         block = order[begin : begin + n_folds]
         fold_of[block] = random.permutation(n_folds)[: block.size]
     return fold_of
@@ -75,7 +79,7 @@ def unseen_answers(sample, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED):
     return unseen
 
 
-def unseen_agreement(found, rows, predictor) -> np.ndarray:
+def unseen_agreement(answers_by_size, rows, predictor) -> np.ndarray:
     """How well answers to rows that were not learned from agree with those known; one a size."""
     judged = rows.fold >= 0
     truth = predictor.decode(rows.told[judged])
@@ -84,7 +88,7 @@ def unseen_agreement(found, rows, predictor) -> np.ndarray:
             agreement(
                 truth, predictor.decode(answers[judged]), predictor.target, rows.weight[judged]
             )
-            for answers in found
+            for answers in answers_by_size
         ]
     )
 
@@ -117,6 +121,7 @@ def clearly_best(scores, weight):
     """The name of the best scores of rows; the first unless others are better beyond the noise."""
     first, *others = scores
     best, lead = first, 0.0
+    # rows that are paired: what is hard for one law is hard for all
     for name in others:
         gain = scores[name] - scores[first]
         mean = np.average(gain, weights=weight)

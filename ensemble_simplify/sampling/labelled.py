@@ -40,32 +40,33 @@ class Sample:
 
     def rows(self, without=None, most=np.inf):
         """Rows to learn from, at most so many, those of a fold left out; training rows first."""
-        parts = []
+        sources = []
         for rows, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
             if share > 0.0:
                 places = np.arange(len(rows.X))
                 if without is not None:
                     places = np.flatnonzero(rows.fold != without)
                 if places.size:
-                    parts.append([rows, share, places])
-        surplus = sum(places.size for *_, places in parts) - most
-        for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
-            size = parts[k][2].size  # the larger part gives first
-            fewer = int(max(min(size, most // len(parts)), size - max(surplus, 0)))
+                    sources.append([rows, share, places])
+        surplus = sum(places.size for *_, places in sources) - most
+        # Training and synthetic rows keep their shares of the weight, however few of each stay.
+        for k in np.argsort([-places.size for *_, places in sources], kind="stable"):
+            size = sources[k][2].size  # the larger part gives first
+            fewer = int(max(min(size, most // len(sources)), size - max(surplus, 0)))
             surplus -= size - fewer
-            parts[k][2] = parts[k][2][some_rows(size, fewer, [self.seed, 7, k])]
-        X = np.concatenate([rows.X[places] for rows, _, places in parts])
-        answers = np.concatenate([rows.answers[places] for rows, _, places in parts])
+            sources[k][2] = sources[k][2][some_rows(size, fewer, [self.seed, 7, k])]
+        X = np.concatenate([rows.X[places] for rows, _, places in sources])
+        answers = np.concatenate([rows.answers[places] for rows, _, places in sources])
         weight = np.concatenate(
             [
                 rows.weight[places] * (share / rows.weight[places].sum())
-                for rows, share, places in parts
+                for rows, share, places in sources
             ]
         )
         # one on average: scikit-learn's limits are in such units
         return Bunch(
             X=X,
-            n_real=sum(places.size for rows, _, places in parts if rows is self.training),
+            n_real=sum(places.size for rows, _, places in sources if rows is self.training),
             answers=answers,
             weight=weight * len(X),
             gaps=self.gaps,
@@ -91,6 +92,7 @@ def _manufactured(law, predictor, base, n_samples, seed):
         if n == 0:
             continue
         of_fold = base.fold == fold
+        # What is drawn of a fold depends on its own rows alone, and without folds on the seed.
         its_seed = (
             seed
             if of_fold.all()
@@ -99,11 +101,12 @@ def _manufactured(law, predictor, base, n_samples, seed):
         X, weight = _made_from(law, predictor, base, of_fold, n, its_seed)
         weight *= share / weight.sum()
         made.append(Bunch(X=X, weight=weight, fold=np.full(len(X), fold)))
+        # so that the first rows, if time allows no more, are of all folds
         place.append((np.arange(len(X)) + 0.5) / len(X))
     if len(made) == 1:
         return made[0]
     order = np.argsort(np.concatenate(place), kind="stable")  # all folds mixed
-    return Bunch(**{name: np.concatenate([part[name] for part in made])[order] for name in made[0]})
+    return Bunch(**{name: np.concatenate([some[name] for some in made])[order] for name in made[0]})
 
 
 def _made_from(law, predictor, base, among, n_samples, seed):

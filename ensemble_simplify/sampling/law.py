@@ -8,7 +8,7 @@ exact distribution inside. The compiled part is `_smear.pyx`, the copula `copula
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -63,12 +63,39 @@ class Coordinates:
             by_column = by_column | self.unordered
         return np.array([m.size > 1 or by_column[m[0]] for m in self.coordinates], dtype=bool)
 
-    def levels(self, X):
+    def levels(self, X) -> dict:
         """The codes of every categorical column, ascending, as float32."""
         levels = {
             int(j): np.unique(X[:, j].astype(np.float32)) for j in np.flatnonzero(self.categorical)
         }
-        return {j: own[~np.isnan(own)] for j, own in levels.items()}
+        # gaps are no level: they go to a side of their own
+        return {j: codes[~np.isnan(codes)] for j, codes in levels.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What the kernel knows of the coordinates: their levels, and the rows sorted by level.
+
+    What is of different size for each coordinate stands end to end; then the entries of coordinate
+    i are ``[start[i] : start[i + 1]]``.
+    """
+
+    columns_start: np.ndarray  # intp (n_coordinates + 1,)
+    columns: np.ndarray  # intp (n_columns,)
+    law: np.ndarray  # uint8 (n_coordinates,): SMEAR, NEIGHBORS or DECAYING
+    nominal: np.ndarray  # uint8 (n_coordinates,): of values without an order
+    level: np.ndarray  # int32 (n_coordinates, n_rows): of each row
+    level_start: np.ndarray  # intp (n_coordinates + 1,)
+    level_value: np.ndarray  # float64 (n_levels,): float32 values, ascending if ordered
+    first: np.ndarray  # intp (n_levels,): the first place of a level
+    allowed_start: np.ndarray  # intp (n_coordinates + 1,): of the levels of nominal ones alone
+    row: np.ndarray  # int32 (n_coordinates, n_rows): in each place
+    mass: np.ndarray  # float64 (n_coordinates, n_rows + 1): weight of the places before
+    # float64, as `mass`, of weight times place; none without DECAYING
+    weighted_places: np.ndarray
+    # int32 (n_coordinates, n_rows, 3): of each row the first place of its window, the place after
+    # the last, and its own; none without a law of neighbours
+    window: np.ndarray
 
 
 @dataclass(eq=False)
@@ -88,7 +115,7 @@ class ColumnSplit:
     values: np.ndarray | None = None  # that go left, of a categorical column
     missing_left: bool = False
 
-    def goes_left(self, x):
+    def goes_left(self, x) -> np.ndarray:
         x = np.asarray(x, dtype=np.float32)
         left = x <= self.threshold if self.values is None else np.isin(x, self.values)
         return left | np.isnan(x) if self.missing_left else left
@@ -114,48 +141,22 @@ class Law:
         gaps=None,  # a `Gaps`; None: there are none
     ):
         self.X, self.weight, self.keep_rows, self.gaps = X, weight, keep_rows, gaps
-        coordinates = columns.coordinates
         self.coordinate_of = np.empty(X.shape[1], dtype=np.intp)
-        for i, members in enumerate(coordinates):
+        for i, members in enumerate(columns.coordinates):
             self.coordinate_of[members] = i
-        self.nominal = columns.nominal.astype(np.uint8)
-        self.patterns, level, first = _levels(X.astype(np.float32), coordinates)
-        self.level = level
-        self.allowed_start = _starts(
-            len(values) if is_nominal else 0
-            for values, is_nominal in zip(self.patterns, self.nominal, strict=True)
-        )
-        law = np.full(len(coordinates), SMEAR, dtype=np.uint8)
+        law = np.full(len(columns.coordinates), SMEAR, dtype=np.uint8)
         if n_neighbors is not None:
-            law[self.nominal == 0] = DECAYING if decaying else NEIGHBORS
-        row = np.argsort(level, axis=1, kind="stable").astype(np.int32)
-        by_place = weight[row]
-        window = np.zeros((0, X.shape[0], 3), dtype=np.int32)
+            # values without an order have no neighbours
+            law[~columns.nominal] = DECAYING if decaying else NEIGHBORS
+        places, self.patterns = _placed(X, weight, columns, law)
         if n_neighbors is not None:
-            window = self._windows(row, coordinates, np.flatnonzero(law != SMEAR), n_neighbors)
-        weighted_places = np.zeros((0, X.shape[0] + 1))
-        if n_neighbors is not None and decaying:
-            weighted_places = _sums_before(by_place * np.arange(X.shape[0]))
-        self.smearer = Smearer(
-            X,
-            weight,
-            smearing,
-            columns_start=_starts(members.size for members in coordinates),
-            columns=np.concatenate(coordinates),
-            law=law,
-            nominal=self.nominal,
-            level=level,
-            level_start=_starts(len(values) for values in self.patterns),
-            level_value=np.concatenate([p[:, 0] for p in self.patterns]).astype(np.float64),
-            first=np.concatenate(first).astype(np.intp),
-            allowed_start=self.allowed_start,
-            row=row,
-            mass=_sums_before(by_place),
-            window=window,
-            weighted_places=weighted_places,
-        )
+            window = self._windows(places.row, columns.coordinates, n_neighbors, law != SMEAR)
+            places = replace(places, window=window)
+        self.nominal, self.level = places.nominal, places.level
+        self.allowed_start = places.allowed_start
+        self.smearer = Smearer(X, weight, smearing, places)
 
-    def everywhere(self):
+    def everywhere(self) -> Region:
         """The whole space."""
         limits = np.empty((self.nominal.size, 2))
         limits[:, 0], limits[:, 1] = -np.inf, np.inf
@@ -169,13 +170,13 @@ class Law:
             return np.zeros(len(self.X), dtype=bool)
         return self.X[:, column] <= self.gaps.stand_in[column]
 
-    def _windows(self, row, coordinates, with_windows, width):
-        """Each row's places of the nearest values, in some coordinates.
+    def _windows(self, row, coordinates, width, has_windows):
+        """Each row's places of the nearest values, in the coordinates that have windows.
 
         Rows that lack a column come first, and are near one another only.
         """
         window = np.zeros((*row.shape, 3), dtype=np.int32)
-        for i in with_windows:
+        for i in np.flatnonzero(has_windows):
             column, n_rows = coordinates[i][0], row.shape[1]
             n_lacking = np.count_nonzero(self._lacks(column))
             places = np.empty((n_rows, 3), dtype=np.int32)
@@ -187,7 +188,7 @@ class Law:
             window[i, row[i]] = places
         return window
 
-    def with_gaps(self, X):
+    def with_gaps(self, X) -> np.ndarray:
         """Drawn rows as the predictor is asked about them: NaN for what stands for a gap."""
         return X if self.gaps is None else self.gaps.restore(X)
 
@@ -201,7 +202,7 @@ class Law:
         """Probability that a synthetic row falls into a region."""
         return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
-    def parts(self, region, split):
+    def parts(self, region, split) -> tuple[Region, ...]:
         """The left and the right side of a split region."""
         i = self.coordinate_of[split.column]
         goes_left = split.goes_left(self.X[:, split.column])
@@ -238,7 +239,7 @@ class Law:
         self.smearer.narrow(region.q, i, region.limits, region.allowed, limits, allowed, q)
         return q
 
-    def draw(self, region, n, seed):
+    def draw(self, region, n, seed) -> np.ndarray:
         """Draw `n` rows inside a region of positive probability."""
         return self.draw_and_tell(region, n, seed)[0]
 
@@ -251,6 +252,7 @@ class Law:
         of_rows = np.cumsum(self.weight * region.inside)
         kept = self.keep_rows * of_rows[-1]
         made = (1.0 - self.keep_rows) * (self.weight @ region.q)
+        # inside a region, kept rows have their part of what falls into it, not `keep_rows` itself
         is_kept = random.random(n) * (kept + made) < kept
         n_kept = np.count_nonzero(is_kept)
         source[is_kept] = first_above(of_rows, random.random(n_kept) * of_rows[-1])
@@ -311,6 +313,7 @@ class KernelLaw(Law):
     def manufacture(self, region, n, seed):
         smooth = np.flatnonzero(self.bandwidth > 0.0)
         limits = region.limits.copy()
+        # the numbers of these columns are drawn anew below, from their kernels
         limits[smooth] = -np.inf, np.inf
         X = super().manufacture(Region(limits, region.allowed, region.q, region.inside), n, seed)
         random = np.random.default_rng(seed)
@@ -329,22 +332,25 @@ class KernelLaw(Law):
         return X
 
 
-def first_above(cumulated, numbers):
+def first_above(cumulated, numbers) -> np.ndarray:
     """Place of the first cumulated mass above each number; the last where rounding leaves none."""
     return np.minimum(np.searchsorted(cumulated, numbers, side="right"), cumulated.size - 1)
 
 
-def normal_mass(low, high):
+def normal_mass(low, high) -> np.ndarray:
     """Probability of a standard normal number in (low, high]."""
     flip = low > 0  # the lower tail is the precise one
     low, high = np.where(flip, -high, low), np.where(flip, -low, high)
     return np.maximum(ndtr(high) - ndtr(low), 0.0)
 
 
-def _levels(X32, coordinates):
-    """Distinct values of each coordinate, each row's number among them, and their first places."""
+def _placed(X, weight, columns, law) -> tuple[Places, list]:
+    """The places of rows, without windows, and the distinct values of each coordinate."""
+    coordinates, nominal, n_rows = columns.coordinates, columns.nominal, X.shape[0]
     patterns, first = [], []
-    level = np.empty((len(coordinates), X32.shape[0]), dtype=np.int32)
+    level = np.empty((len(coordinates), n_rows), dtype=np.int32)
+    # splits compare in float32, so what is one number there is one level
+    X32 = X.astype(np.float32)
     for i, members in enumerate(coordinates):
         if members.size == 1:
             values, inverse = np.unique(X32[:, members[0]], return_inverse=True)
@@ -355,20 +361,41 @@ def _levels(X32, coordinates):
         patterns.append(values)
         counts = np.bincount(level[i], minlength=len(values))
         first.append(np.cumsum(counts) - counts)
-    return patterns, level, first
+    row = np.argsort(level, axis=1, kind="stable").astype(np.int32)
+    by_place = weight[row]
+    decays = (law == DECAYING).any()
+    n_allowed = [
+        len(values) if has_set else 0 for values, has_set in zip(patterns, nominal, strict=True)
+    ]
+    places = Places(
+        columns_start=_starts(members.size for members in coordinates),
+        columns=np.concatenate(coordinates),
+        law=law,
+        nominal=nominal.astype(np.uint8),
+        level=level,
+        level_start=_starts(len(values) for values in patterns),
+        level_value=np.concatenate([values[:, 0] for values in patterns]).astype(np.float64),
+        first=np.concatenate(first).astype(np.intp),
+        allowed_start=_starts(n_allowed),
+        row=row,
+        mass=_sums_before(by_place),
+        weighted_places=_sums_before((by_place if decays else by_place[:0]) * np.arange(n_rows)),
+        window=np.zeros((0, n_rows, 3), dtype=np.int32),
+    )
+    return places, patterns
 
 
-def _sums_before(numbers):
+def _sums_before(numbers) -> np.ndarray:
     sums = np.zeros((numbers.shape[0], numbers.shape[1] + 1))
     np.cumsum(numbers, axis=1, out=sums[:, 1:])
     return sums
 
 
-def _starts(sizes):
+def _starts(sizes) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.intp)
 
 
-def bandwidth(x, weight):
+def bandwidth(x, weight) -> float:
     """Silverman's rule of thumb, weighted."""
     mean = np.average(x, weights=weight)
     spread = np.sqrt(np.average((x - mean) ** 2, weights=weight))
@@ -377,6 +404,7 @@ def bandwidth(x, weight):
     low, high = x[order[np.searchsorted(share, [0.25, 0.75])]]
     if high > low:
         spread = min(spread, (high - low) / 1.34)
+    # so many rows of equal weight would tell as much (Kish)
     n_effective = weight.sum() ** 2 / np.square(weight).sum()
     return 0.9 * spread * n_effective**-0.2
 

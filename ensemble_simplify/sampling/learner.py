@@ -106,7 +106,7 @@ class Material:
     trial: Trial
     seeds: list
 
-    def aside(self, predictor):
+    def aside(self, predictor) -> RowsAside:
         """The rows set aside, with the predictor's answers."""
         y = None if self.y is None else self.y[self.held_out]
         return RowsAside.of(predictor, self.X[self.held_out], y, self.weight[self.held_out])
@@ -146,10 +146,10 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ what it is
 
-    def _is_function(self):
+    def _is_function(self) -> bool:
         return callable(self.estimator) and not hasattr(self.estimator, "predict")
 
-    def _type(self):
+    def _type(self) -> str | None:
         """Return "classifier", "regressor", or None for a predictor that does not say."""
         if self.estimator is None:
             return tags_of(self._default()).estimator_type
@@ -172,7 +172,7 @@ class LearnsFromPredictor:
         tags.input_tags.allow_nan = known
         return tags
 
-    def _is_fitted_before(self):
+    def _is_fitted_before(self) -> bool:
         return self._is_function() or comes_fitted(self.estimator)
 
     def _resolve_target(self) -> str:
@@ -212,9 +212,9 @@ class LearnsFromPredictor:
     def _material(self, X, y, sample_weight, target, fold_of=None, answers=None) -> Material:
         """Check the rows, fit or take the predictor, ask it, and choose the law.
 
-        Sets ``estimator_``, ``classes_`` and ``sampler_``.
+        Sets ``estimator_``, ``classes_``, ``sampler_`` and what new rows are read and judged by:
+        ``_table``, ``_predictor``, ``_may_miss``, ``_takes_missing`` and ``_law_arguments``.
         """
-        given = X
         rows, y = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, rows.given)
         names = getattr(self, "feature_names_in_", None)
@@ -225,6 +225,7 @@ class LearnsFromPredictor:
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
         # drawn apart, so that the others are what they were before there was a fifth
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
+        # chosen before anything is learned here
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
         told = None if answers is None else _of_rows("answers", answers, weight)
@@ -232,18 +233,22 @@ class LearnsFromPredictor:
         self.estimator_ = self._fit_estimator(
             rows.given, y, None if sample_weight is None else weight, ~held_out, random
         )
-        X = self._read_rows(given, rows)
-        self._predictor = predictor = self._make_predictor(target)
+        X, table = self._read_rows(X, rows)
+        predictor = self._make_predictor(table, target)
         answers = predictor.first_answers(X[kept], y)
         # Only now are there answers to order levels by: splits of ordered codes part those alike.
-        if self._table.coded.any():
-            orders = level_orders(self._table, X[kept], answers, weight[kept])
-            X, self._table = self._table.recoded(X, orders), self._table.reordered(orders)
-            predictor.take_codes_of(self._table)
-        self._may_miss = self._columns_to_lack(predictor, X[kept])
-        self._takes_missing = self._may_miss is not None
+        if table.coded.any():
+            orders = level_orders(table, X[kept], answers, weight[kept])
+            X, table = table.recoded(X, orders), table.reordered(orders)
+            predictor = predictor.in_codes_of(table)
+        self._table, self._predictor = table, predictor
+        # A level that nobody knows counts as a gap, so columns with levels have some in any case.
+        may_miss = predictor.asked.takes_gaps(X[kept], predictor.answers) | table.coded
+        self._takes_missing = bool(may_miss.any())
+        self._may_miss = may_miss if self._takes_missing else None
+        # of the rows learned from: where none of them lacks a column, nothing is learned of gaps
         gaps = Gaps.of(X[kept])
-        columns = self._table_columns(columns)
+        columns = _with_levels(columns, table)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
@@ -256,6 +261,7 @@ class LearnsFromPredictor:
         )
         trial = self._choose_law(training, columns, gaps, law_seed)
         self.sampler_ = trial.law
+        # a law that was tried on all rows is the one that is wanted
         made = trial.made
         if made is None:
             made = self._make_law(trial.options, training, columns, gaps, law_seed)
@@ -290,55 +296,32 @@ class LearnsFromPredictor:
             check_classification_targets(y)
         return Rows.checked(X, checked), y
 
-    def _name_of(self, estimator):
+    def _name_of(self, estimator) -> str:
         if estimator is None:
             return self._default.__name__
         name = getattr(estimator, "__name__", None)
         return type(estimator).__name__ if name is None else name
 
-    def _read_rows(self, given, rows) -> np.ndarray:
-        """Numbers for the training rows; ``_table`` keeps the table that makes them."""
+    def _read_rows(self, given, rows) -> tuple[np.ndarray, Table]:
+        """Numbers for the training rows, and the table that makes them, once there is a model."""
         X = rows.numbers
         if X is None:
             X = rows.given
             known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
-            self._table = Table.of_rows(X, known, unknown="missing")
-            X = self._table.read(X)
+            table = Table.of_rows(X, known, unknown="missing")
+            X = table.read(X)
         else:
             names = getattr(self, "feature_names_in_", None)
             # in their dtypes: the checked array is of float64
             table = Table.of_numbers(X.shape[1], names).like(given)
-            self._table = replace(table, gaps=Gaps.of(X))
-        self._table = self._table.as_whole(given)
+            table = replace(table, gaps=Gaps.of(X))
         with np.errstate(over="ignore"):
             if np.isinf(X.astype(np.float32)).any():
                 raise ValueError(
                     "X contains a value too large for dtype('float32'), in which a decision tree "
                     "compares. Scale that column."
                 )
-        return np.ascontiguousarray(X)
-
-    def _table_columns(self, columns):
-        """What is known of the columns, with what the table says of levels."""
-        table = self._table
-        unordered = [
-            own is not None and table.natural_order(j) is None for j, own in enumerate(table.levels)
-        ]
-        boolean = [str(column.whole).lower().startswith("bool") for column in table.columns]
-        return replace(
-            columns,
-            discrete=table.coded | np.array(boolean, dtype=bool),
-            unordered=np.array(unordered, dtype=bool),
-        )
-
-    def _columns_to_lack(self, predictor, X) -> np.ndarray | None:
-        """Columns in which gaps are taken, as a bool array; None if there are none.
-
-        These are the columns in which the predictor takes them. A level that nobody knows counts as
-        a gap, so columns with levels have some in any case.
-        """
-        may_lack = predictor.asked.takes_gaps(X, predictor.answers) | self._table.coded
-        return may_lack if may_lack.any() else None
+        return np.ascontiguousarray(X), table.as_whole(given)
 
     def _set_aside(self, y, weight, target, random) -> np.ndarray:
         """Choose the rows that nothing is learned from; every class stays seen."""
@@ -380,21 +363,21 @@ class LearnsFromPredictor:
         answers[seen] = known[0]
         return answers
 
-    def _make_predictor(self, target) -> Predictor:
+    def _make_predictor(self, table, target) -> Predictor:
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
-        without_names = (
-            comes_fitted(self.estimator)
-            and not hasattr(model, "feature_names_in_")
-            and self._table.is_plain
-        )
-        table = replace(self._table, names=None) if without_names else self._table
+        knows_names = not comes_fitted(self.estimator) or hasattr(model, "feature_names_in_")
+        if table.is_plain and not knows_names:
+            table = replace(table, names=None)
         return Predictor(
             Model(model, table), target, name=self._name_of(model), batch_size=self.batch_size
         )
 
     def _make_law(self, options, training, columns, gaps, seed):
-        """The law of some options, the rows that it is made of, and what makes it anew."""
+        """The law of some options, the rows that it is made of, and what makes it anew.
+
+        What makes it is kept by a fitted estimator, which draws from the law without keeping it.
+        """
         most = np.inf
         if options["sampler"] in ("copula", "leaves"):
             # These laws are fitted to their rows, which takes time before any row is drawn.
@@ -459,7 +442,7 @@ class LearnsFromPredictor:
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = taken(training, places)
         made = {
-            name: self._make_law(own, rows, columns, gaps, seed) for name, own in options.items()
+            name: self._make_law(how, rows, columns, gaps, seed) for name, how in options.items()
         }
         sizes, learn = self._trial(training, seed)
         laws = {name: (law, base) for name, (law, base, _) in made.items()}
@@ -476,7 +459,7 @@ class LearnsFromPredictor:
             answers=answers,
         )
 
-    def _n_classes(self, training):
+    def _n_classes(self, training) -> int:
         if self._predictor.target == "value":
             return 0
         return np.unique(training.answers.argmax(axis=1)).size
@@ -516,7 +499,7 @@ class LearnsFromPredictor:
             seed,
         )
 
-    def _n_drawn(self, law):
+    def _n_drawn(self, law) -> int:
         """Synthetic rows of one sample."""
         if self.n_samples is not None:
             return self.n_samples
@@ -532,6 +515,7 @@ class LearnsFromPredictor:
             raise ValueError(
                 f"n_samples={n_samples!r} is not a number of rows. Use a positive integer."
             )
+        # made anew: a fitted estimator would be many times larger with it
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         X = law.with_gaps(law.manufacture(law.everywhere(), n_samples, int(seed)))
@@ -586,7 +570,7 @@ def taken(rows, places) -> Bunch:
     return Bunch(**{name: values[places] for name, values in rows.items()})
 
 
-def _of_rows(name, given, X):
+def _of_rows(name, given, X) -> np.ndarray:
     """What is given for each row, as an array."""
     given = np.asarray(given)
     if given.ndim == 2 and given.shape[1] == 1:
@@ -596,7 +580,7 @@ def _of_rows(name, given, X):
     return given
 
 
-def _check_folds(fold_of):
+def _check_folds(fold_of) -> np.ndarray:
     if fold_of.ndim != 1 or fold_of.dtype.kind not in "iu":
         raise ValueError(
             f"fold_of has shape {fold_of.shape} and dtype {fold_of.dtype}. Give one integer for "
@@ -605,13 +589,27 @@ def _check_folds(fold_of):
     return fold_of.astype(np.intp)
 
 
-def _as_table(rows):
+def _with_levels(columns, table) -> Coordinates:
+    """What is known of the columns, with what a table says of their levels."""
+    unordered = [
+        levels is not None and table.natural_order(j) is None
+        for j, levels in enumerate(table.levels)
+    ]
+    boolean = [str(column.whole).lower().startswith("bool") for column in table.columns]
+    return replace(
+        columns,
+        discrete=table.coded | np.array(boolean, dtype=bool),
+        unordered=np.array(unordered, dtype=bool),
+    )
+
+
+def _as_table(rows) -> np.ndarray:
     """Lists of rows as an array: of objects, if some entries are text."""
     X = np.asarray(rows)
     return np.asarray(rows, dtype=object) if X.dtype.kind in "OSU" else X
 
 
-def _known_table(model, n_columns):
+def _known_table(model, n_columns) -> Table | None:
     """The table that a model says it takes; None where it says nothing, or cannot be read."""
     try:
         table = table_of(model)

@@ -35,6 +35,7 @@ class LeafLaw(Law):
         trees = np.arange(_TREES)
         leaves = self._leaves(seed)
         order = np.argsort(leaves, axis=0, kind="stable")
+        # places at which the rows of another leaf begin, tree by tree
         by_leaf = np.take_along_axis(leaves, order, axis=0)
         begins = np.ones(leaves.shape, dtype=bool)
         begins[1:] = by_leaf[1:] != by_leaf[:-1]
@@ -95,6 +96,7 @@ class LeafLaw(Law):
     def manufacture(self, region, n, seed):
         random = np.random.default_rng(seed)
         limits = list(self._limits(region.limits, region.allowed))
+        # by the leaf first: its base rows, times what of its draws falls inside
         of_base = self._masses(self._cumulated(self.weight * (region.q > 0.0)))
         chance = np.cumsum(self._shares(limits) * of_base)
         # sorted, they find their places in memory much faster

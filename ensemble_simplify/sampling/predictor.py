@@ -48,11 +48,11 @@ class Predictor:
             self.classes = np.asarray(classes)
         return self._as_matrix(raw)
 
-    def take_codes_of(self, table) -> None:
-        """From now on, rows come in the codes of this table."""
-        self.asked.table = table
+    def in_codes_of(self, table) -> Predictor:
+        """The same predictor, to be asked about rows in the codes of this table."""
+        return replace(self, asked=Model(self.asked.estimator, table))
 
-    def told(self, given):
+    def told(self, given) -> np.ndarray:
         """Labels or values that a user gives, as answers."""
         kind = "value" if self.target == "value" else "label"
         told = replace(self, target=kind, says="answers= holds")
@@ -69,6 +69,17 @@ class Predictor:
         if hasattr(self.asked.estimator, "predict"):
             return self._one_each(self._call("predict", X, given), X.shape[0])
         return self.decode(self._ask(X, given))
+
+    def chances(self, X) -> np.ndarray | None:
+        """The model's probabilities of the classes; None if it gives none."""
+        if self.target == "proba":
+            return self.answers(X)
+        if not hasattr(self.asked.estimator, "predict_proba"):
+            return None
+        asks = replace(self, target="proba", n_queries=0)
+        chances = asks.answers(X)
+        self.n_queries += asks.n_queries
+        return chances
 
     def decode(self, answers) -> np.ndarray:
         """Labels or values of answers."""
@@ -101,12 +112,13 @@ class Predictor:
         return self._finite(raw) if self.target == "value" else raw
 
     def _call(self, method, X, given=None):
-        parts = [slice(k, k + self.batch_size) for k in range(0, max(len(X), 1), self.batch_size)]
-        parts = [
-            self._call_once(method, X[part], None if given is None else safe_indexing(given, part))
-            for part in parts
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        answers = []
+        # without rows it is asked once, too: the shape of no answers is checked as any other
+        for begin in range(0, max(len(X), 1), self.batch_size):
+            rows = slice(begin, begin + self.batch_size)
+            of_given = None if given is None else safe_indexing(given, rows)
+            answers.append(self._call_once(method, X[rows], of_given))
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def _call_once(self, method, X, given):
         self.n_queries += X.shape[0]

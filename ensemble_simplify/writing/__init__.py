@@ -40,6 +40,7 @@ from ensemble_simplify.writing.sklearn_tree import (
     read_nodes,
     shrunken,
     weight_of_a_row,
+    with_chances,
     with_labels,
     write_classifier,
     write_counted,

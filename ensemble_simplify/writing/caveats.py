@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from ensemble_simplify.writing.code import Best
+from ensemble_simplify.writing.code import Best, Exponential
 from ensemble_simplify.writing.in_json import ensemble_in_json, read_json
 from ensemble_simplify.writing.int16 import Int16
 from ensemble_simplify.writing.words import number_up
@@ -25,7 +25,7 @@ def caveats(ensemble, language, X):
     """
     forest, found = ensemble.model.finest, _reasons(ensemble, language)
     if forest.classes is None:
-        sums = forest.number_sums
+        sums = None if forest.vote.link is not None else forest.number_sums
         if not found or (sums is not None and sums.is_exact):
             return []
         apart = "" if sums is None else f" by at most {number_up(2.0 * sums.rounding)}"
@@ -67,6 +67,8 @@ def _reasons(ensemble, language):
         found.append("threads of the model (n_jobs) add its trees up in any order")
     if language == "sql" and vote.coarsest > np.finfo(np.float64).eps:
         found.append("the model adds in float32, which SQLite lacks")
+    if isinstance(program.result, Exponential):
+        found.append("its values are exponentials, which libraries round in their own ways")
     labels = [*program.labels, program.result]
     if program.margin or any(isinstance(own, Best) and own.softmax for own in labels):
         found.append("the model compares exponentials, which libraries round in their own ways")

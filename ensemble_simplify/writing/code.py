@@ -72,6 +72,14 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class Exponential:
+    """The exponential of a number; `single`: in float32."""
+
+    number: Any
+    single: bool = False
+
+
+@dataclass(frozen=True)
 class Chosen:
     """One number where an earlier label is a class, another one elsewhere."""
 
@@ -142,12 +150,12 @@ class Code:
     margin: float = 0.0
 
 
-def code_of(forest, estimator):
+def code_of(forest, estimator) -> Code:
     """The `Code` of a forest that was read of an estimator, which errors name."""
     writer = _Lowering(forest, estimator)
     program, vote = writer.program, forest.vote
     if forest.classes is None:
-        (program.result,) = writer.scores(vote)
+        program.result = writer.value(vote)
         return program
     program.result = writer.label(vote)
     if has_probabilities(vote):
@@ -212,7 +220,16 @@ class _Lowering:
         """What `decision.labels_of` answers."""
         return _label(vote.choice, vote, self.scores(vote), self)
 
-    # --------------------------------------------------------------- probabilities
+    # --------------------------------------------------------------- values and probabilities
+
+    def value(self, vote):
+        """What `decision.values_of` answers, but for the roundings of the exponential."""
+        (score,) = self.scores(vote)
+        if vote.link is None:
+            return score
+        if vote.link.kind != "exp":
+            raise unknown_step(vote.link, _VISITOR)
+        return Exponential(score, vote.dtype == "float32")
 
     def probabilities(self, vote):
         """What `decision.probabilities_of` answers, but for the roundings of the exponential."""
@@ -270,25 +287,29 @@ def _(numbers: TreeSum, writer):
     return scores
 
 
-def _tree_sum(numbers, k, init=0.0, single=False):
+def _tree_sum(numbers, k, init=0.0, single=False) -> LeafSum:
     return LeafSum(numbers.start, numbers.stop, k, init, single)
 
 
-def _over(number, divisor, single=False):
+def _over(number, divisor, single=False) -> Operation:
     return Operation("/", number, Constant(float(divisor)), single)
 
 
 @_scores.register
 def _(numbers: MemberMean, writer):
     n_scores = numbers.n_scores
-    columns = writer.members(numbers, lambda own: writer.probabilities_of_member(own, n_scores))
+    columns = writer.members(
+        numbers, lambda member: writer.probabilities_of_member(member, n_scores)
+    )
     return [_over(_added(terms, 0.0), numbers.divisor) for terms in columns]
 
 
 @_scores.register
 def _(numbers: MemberAverage, writer):
     n_scores, weights = numbers.n_scores, numbers.weights
-    columns = writer.members(numbers, lambda own: writer.probabilities_of_member(own, n_scores))
+    columns = writer.members(
+        numbers, lambda member: writer.probabilities_of_member(member, n_scores)
+    )
     if weights is None:
         return [_over(_added(terms, None), float(len(terms))) for terms in columns]
     weights = np.asarray(weights, dtype=np.float64)
@@ -322,7 +343,7 @@ def _(numbers: MemberCount, writer):
         writer.refuse("votes with weights that are negative, or all zero", "Use positive ones.")
     given = iter(weights)
     columns = writer.members(
-        numbers, lambda own: writer.chosen(own, numbers.n_scores, next(given), 0.0)
+        numbers, lambda member: writer.chosen(member, numbers.n_scores, next(given), 0.0)
     )
     return [_added(terms, 0.0) for terms in columns]
 
@@ -381,7 +402,7 @@ def _(choice: Cut, vote, scores, writer):
     return Beyond(number, choice.at, choice.first, True)
 
 
-def _lead(scores):
+def _lead(scores) -> Operation:
     return Operation("-", scores[1], scores[0])
 
 
@@ -407,7 +428,7 @@ class StepWriter:
         """A number as it stands in the language."""
         raise NotImplementedError
 
-    def tree_sum(self, own):
+    def tree_sum(self, leaf_sum):
         """The variable for a `LeafSum`."""
         raise NotImplementedError
 
@@ -415,7 +436,11 @@ class StepWriter:
         """The variable for an `Operation` on two variables."""
         raise NotImplementedError
 
-    def chosen(self, own):
+    def exponential(self, number, single):
+        """The variable for an `Exponential` of a variable."""
+        raise NotImplementedError
+
+    def chosen(self, choice):
         """The variable for a `Chosen`."""
         raise NotImplementedError
 
@@ -436,6 +461,8 @@ class StepWriter:
         if isinstance(number, Operation):
             one, two = self.number(number.one), self.number(number.two)
             return self.operation(number.sign, one, two, number.single)
+        if isinstance(number, Exponential):
+            return self.exponential(self.number(number.number), number.single)
         if isinstance(number, Chosen):
             return self.chosen(number)
         raise TypeError(f"{type(number).__name__} is no number")
@@ -445,7 +472,7 @@ class StepWriter:
         if isinstance(label, Beyond):
             self.above(label, self.number(label.number), target)
         else:
-            self.largest(label, [self.number(own) for own in label.numbers], target)
+            self.largest(label, [self.number(score) for score in label.numbers], target)
 
     def labels(self, program):
         """Write the labels of members."""

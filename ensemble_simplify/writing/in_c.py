@@ -23,27 +23,29 @@ from ensemble_simplify.writing.words import (
 )
 
 
-def c_comment(text):
+def c_comment(text) -> str:
     """Text inside of a comment: nothing in it ends the comment or joins lines."""
     return (
         one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
     )
 
 
-def c_string(text):
+def c_string(text) -> str:
     """A string literal of ASCII, in UTF-8."""
-    own = checked_text(text, "level", "C").encode("utf-8")
+    encoded = checked_text(text, "level", "C").encode("utf-8")
+    # octal, which ends after three digits: a hexadecimal escape takes all digits that follow; and
+    # no question marks, of which two begin a trigraph
     as_is = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    return '"' + "".join(chr(b) if b in as_is else f"\\{b:03o}" for b in own) + '"'
+    return '"' + "".join(chr(b) if b in as_is else f"\\{b:03o}" for b in encoded) + '"'
 
 
-def c_number(value):
+def c_number(value) -> str:
     """A double in hexadecimal, without zeros at its end."""
     digits, exponent = float(value).hex().split("p")
     return f"{digits.rstrip('0').removesuffix('.') if '.' in digits else digits}p{exponent}"
 
 
-def c_codes(tree, j, name):
+def c_codes(tree, j, name) -> tuple[list[str], bool]:
     """The function that turns a level of a column into its code."""
     levels, _ = tree.literals(j, mixed=False)
     kinds = {literal_kind(level, "level", "C") for level in levels}
@@ -65,7 +67,7 @@ def c_codes(tree, j, name):
     return [*lines, f"    return {other};", "}", ""], text
 
 
-def tree_in_c(tree, probabilities, name):
+def tree_in_c(tree, probabilities, name) -> str:
     def test(node, left):
         j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
         threshold = float(tree.nodes.threshold[node])
@@ -76,6 +78,7 @@ def tree_in_c(tree, probabilities, name):
         if np.isinf(threshold):
             goes_left = "1" if to_left else f"!isnan(x[{j}])"
         else:
+            # codes are whole numbers, so any number between two of them parts these
             goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
             if not has_levels:
                 boundary, inclusive = rounding_boundary(threshold)
@@ -147,7 +150,7 @@ class _Frame:
             answers = [f"        {line}" for line in nothing]
             self.refusal = [f"    if ({' || '.join(checks)}) {{", *answers, "    }"]
         self.about = [f"   x[{j}]: {c_comment(named.shown(j))}" for j in used]
-        self.about += [f"   class {k}: {c_comment(own)}" for k, own in enumerate(classes or ())]
+        self.about += [f"   class {k}: {c_comment(label)}" for k, label in enumerate(classes or ())]
 
     def head(self, headers):
         """The first lines of the file: headers, and functions of levels."""
@@ -159,7 +162,7 @@ class _Frame:
 _IN_A_LINE = 8
 
 
-def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, told=()):
+def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, told=()) -> str:
     """A C99 function of a row of doubles; see `export_model`.
 
     `int16` is the ensemble in 16 bits, if that is wanted; `told` are lines for the comment.
@@ -169,7 +172,7 @@ def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, to
     return _CFile(ensemble, name, trees, told).text(probabilities)
 
 
-def _table(kind, name, entries):
+def _table(kind, name, entries) -> list[str]:
     """A constant array."""
     lines = [
         "    " + ", ".join(entries[i : i + _IN_A_LINE]) + ","
@@ -193,7 +196,7 @@ class _Trees:
     def _numbers(self):
         return self.ensemble.value.ravel()
 
-    def set_tables(self):
+    def set_tables(self) -> list[str]:
         """The sets that nodes test, and a function that looks a code up in one."""
         name, sets = self.name, self.ensemble.forest.sets
         return [
@@ -210,22 +213,22 @@ class _Trees:
             "",
         ]
 
-    def call(self, own):
+    def call(self, leaf_sum):
         """The kind of a sum, and what computes it."""
-        kind = "float" if own.single else "double"
-        function = f"{self.name}_sum_single" if own.single else f"{self.name}_sum"
-        place = f"{own.start}, {own.stop}, {own.column}, {c_number(own.init)}"
+        kind = "float" if leaf_sum.single else "double"
+        function = f"{self.name}_sum_single" if leaf_sum.single else f"{self.name}_sum"
+        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}, {c_number(leaf_sum.init)}"
         return kind, f"{function}(leaf, {place})"
 
     def sums(self, body):
         """The functions of sums that the steps call."""
         name, n, lines = self.name, self.ensemble.value.shape[1], []
         for single, kind in ((False, "double"), (True, "float")):
-            own = f"{name}_sum{'_single' if single else ''}"
-            if f"{own}(" not in body:
+            function = f"{name}_sum{'_single' if single else ''}"
+            if f"{function}(" not in body:
                 continue
             lines += [
-                f"static {kind} {own}(const int *leaf, int start, int stop, int column, "
+                f"static {kind} {function}(const int *leaf, int start, int stop, int column, "
                 f"{kind} total)",
                 "{",
                 "    for (int t = start; t < stop; t++)",
@@ -241,7 +244,7 @@ class _Trees:
         """The test for a level that the ensemble refuses."""
         return f"x[{j}] < 0"
 
-    def in_preorder(self, t):
+    def in_preorder(self, t) -> tuple:
         """The nodes of a tree, a left child after its parent, and where they are in the forest."""
         forest = self.ensemble.forest
         nodes = slice(*forest.offsets[t : t + 2])
@@ -357,8 +360,8 @@ class _Nested(_Trees):
             tree, order = self.in_preorder(t)
 
             def test(node, left, order=order):
-                own = self.goes_left(order[node])
-                return f"if ({own if left else f'!({own})'}) {{"
+                condition = self.goes_left(order[node])
+                return f"if ({condition if left else f'!({condition})'}) {{"
 
             def leaf(node, order=order):
                 return [f"return {self.leaf(order[node])};"]
@@ -395,22 +398,22 @@ class _Int16(_Trees):
             return []
         return _table("int16_t", f"{self.name}_values", list(map(str, self.int16.count.ravel())))
 
-    def call(self, own):
-        column = "" if self.is_number else f", {own.column}"
-        return "double", f"{self.name}_sum(leaf, {own.start}, {own.stop}{column})"
+    def call(self, leaf_sum):
+        column = "" if self.is_number else f", {leaf_sum.column}"
+        return "double", f"{self.name}_sum(leaf, {leaf_sum.start}, {leaf_sum.stop}{column})"
 
     def sums(self, body):
         name, n = self.name, self.int16.count.shape[1]
         if f"{name}_sum(" not in body:
             return []
-        own = "leaf[t]" if self.is_number else f"{name}_values[leaf[t] * {n} + column]"
+        said = "leaf[t]" if self.is_number else f"{name}_values[leaf[t] * {n} + column]"
         return [
             f"static double {name}_sum(const int32_t *leaf, int start, int stop"
             f"{'' if self.is_number else ', int column'})",
             "{",
             f"    {'int32_t' if self.int16.sums_fit else 'int64_t'} total = 0;",
             "    for (int t = start; t < stop; t++)",
-            f"        total += {own};",
+            f"        total += {said};",
             f"    return (double)total * {c_number(self.int16.unit)};",
             "}",
             "",
@@ -484,8 +487,8 @@ class _Int16Tables(_Int16, _Tables):
             roots.append(f"{{{len(nodes)}, {0 if self.is_number else first}}}")
             for i, node in enumerate(order.tolist()):
                 if tree.left[i] < 0:
-                    own = self.leaf(node)
-                    end, right = (own, 0) if self.is_number else (0, own - first)
+                    stands_for = self.leaf(node)
+                    end, right = (stands_for, 0) if self.is_number else (0, stands_for - first)
                     column = -1
                 else:
                     end, right = int(self.end[node]), int(tree.right[i]) - i
@@ -493,6 +496,7 @@ class _Int16Tables(_Int16, _Tables):
                     column = -2 - column if ensemble.missing_left[node] else column
                 widest = max(widest, right)
                 nodes.append(f"{{{end}, {column}, {right}}}")
+        # nodes of six bytes, unless a tree is too large for that
         wide = "uint16_t" if widest < 2**16 else "uint32_t"
         found = "`end` is what it says" if self.is_number else "`right` is its number in the tree"
         return [
@@ -511,7 +515,9 @@ class _Int16Tables(_Int16, _Tables):
 
     def walk(self):
         name = self.name
-        own = "node->end" if self.is_number else f"{name}_roots[t].leaf + (int32_t)node->right"
+        leaf_number = (
+            "node->end" if self.is_number else f"{name}_roots[t].leaf + (int32_t)node->right"
+        )
         return [
             f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
             f"        const struct {name}_node *node = &{name}_nodes[{name}_roots[t].node];",
@@ -521,7 +527,7 @@ class _Int16Tables(_Int16, _Tables):
             "            int to_left = own <= node->end && (own != INT16_MIN || missing_left);",
             "            node += to_left ? 1 : node->right;",
             "        }",
-            f"        leaf[t] = {own};",
+            f"        leaf[t] = {leaf_number};",
             "    }",
         ]
 
@@ -547,10 +553,11 @@ class _CFile(StepWriter):
 
     literal = staticmethod(c_number)
 
-    def tree_sum(self, own):
-        return self._variable(*self.trees.call(own))
+    def tree_sum(self, leaf_sum):
+        return self._variable(*self.trees.call(leaf_sum))
 
     def operation(self, sign, one, two, single):
+        # an offset of float64 is added before the sum is rounded
         if single and sign == "+":
             return self._variable("float", f"(float)((double){one} + {two})")
         if single:
@@ -559,9 +566,13 @@ class _CFile(StepWriter):
         kind = "volatile double" if sign == "*" else "double"
         return self._variable(kind, f"{one} {sign} {two}")
 
-    def chosen(self, own):
-        test = f"label_{own.label} == {own.column}"
-        return self._variable("double", f"{test} ? {c_number(own.yes)} : {c_number(own.no)}")
+    def exponential(self, number, single):
+        kind, exp = ("float", "expf") if single else ("double", "exp")
+        return self._variable(kind, f"{exp}({number})")
+
+    def chosen(self, choice):
+        test = f"label_{choice.label} == {choice.column}"
+        return self._variable("double", f"{test} ? {c_number(choice.yes)} : {c_number(choice.no)}")
 
     def _variable(self, kind, value):
         self.n_steps += 1
@@ -655,6 +666,7 @@ class _CFile(StepWriter):
 
     def _probabilities(self, outputs):
         """Write the steps that fill the array of probabilities."""
+        # the probabilities of all classes are made of the same numbers: of one, or of all in turn
         first = outputs[0]
         if not isinstance(first, Probability):
             for k, number in enumerate(outputs):

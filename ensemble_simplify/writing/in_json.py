@@ -384,28 +384,28 @@ def _array(data, key, dtype=np.float64):
 def _read_ensemble(data, classes, table):
     """The ensemble that `ensemble_in_json` wrote."""
     n_features, trees = len(data["columns"]), []
-    for i, own in enumerate(data["trees"]):
+    for i, of_tree in enumerate(data["trees"]):
         sets = {
             node: set_of(codes, side == "left")
-            for node, end in enumerate(own["end"])
+            for node, end in enumerate(of_tree["end"])
             if isinstance(end, dict)
             for side, codes in end.items()
         }
         ends = [
             np.inf if end is None or node in sets else float(end)
-            for node, end in enumerate(own["end"])
+            for node, end in enumerate(of_tree["end"])
         ]
         trees.append(
             Tree(
                 name=f"tree {i}",
-                left=np.array(own["left"], dtype=np.intp),
-                right=np.array(own["right"], dtype=np.intp),
-                feature=np.array(own["column"], dtype=np.intp),
+                left=np.array(of_tree["left"], dtype=np.intp),
+                right=np.array(of_tree["right"], dtype=np.intp),
+                feature=np.array(of_tree["column"], dtype=np.intp),
                 threshold=np.array(ends),
-                value=np.array(own["value"], dtype=np.float64),
+                value=np.array(of_tree["value"], dtype=np.float64),
                 n_features=n_features,
                 dtype="float64",
-                missing_left=np.array(own["missing_left"], dtype=bool),
+                missing_left=np.array(of_tree["missing_left"], dtype=bool),
                 sets=sets,
             )
         )
@@ -413,6 +413,6 @@ def _read_ensemble(data, classes, table):
         texts = any(isinstance(label, str) for label in classes)
         classes = np.array(classes, dtype=object if texts else None)
     reading = Reading(trees, _read_vote(data["vote"]), classes, table)
-    found = imported(reading, n_features)
-    found._forest = Model.of(found, check=False).finest
-    return found
+    model = imported(reading, n_features)
+    model._forest = Model.of(model, check=False).finest
+    return model

@@ -15,17 +15,17 @@ from ensemble_simplify.writing.words import (
 )
 
 
-def python_value(value, what):
+def python_value(value, what) -> str:
     literal_kind(value, what, "Python")
     return repr(value)
 
 
-def python_set(levels):
+def python_set(levels) -> str:
     listed = ", ".join(python_value(level, "level") for level in levels)
     return f"({listed},)" if len(levels) == 1 else f"({listed})"
 
 
-def _is_missing(named, j, entry):
+def _is_missing(named, j, entry) -> str:
     """The test for a gap in a column of levels: None or NaN, unless one of them is a level."""
     if named.table.columns[j].lacks_none:
         return f"{entry} is None"
@@ -34,7 +34,7 @@ def _is_missing(named, j, entry):
     return f"{entry} is None or {entry} != {entry}"
 
 
-def tree_in_python(tree, probabilities, name):
+def tree_in_python(tree, probabilities, name) -> str:
     used = used_features(tree)
     labels = [python_value(c, "label") for c in tree.classes or ()]
 
@@ -85,7 +85,7 @@ def tree_in_python(tree, probabilities, name):
     return "\n".join([*lines, *body, ""])
 
 
-def python_levels(tree, j, threshold):
+def python_levels(tree, j, threshold) -> str:
     """The test whether a level goes left that is not missing."""
     (levels, of_text), codes = tree.literals(j), tree.codes(j, ALL.below(threshold, False))
     if codes == tree.codes(j, ALL):
@@ -94,12 +94,12 @@ def python_levels(tree, j, threshold):
     return f"str(x{j}) in {listed}" if of_text else f"x{j} in {listed}"
 
 
-def ensemble_in_python(ensemble, probabilities, name, told=()):
+def ensemble_in_python(ensemble, probabilities, name, told=()) -> str:
     """A function of a row; see `export_model`. `told` are lines for a comment."""
     return _PythonFile(ensemble, name).text(probabilities, told)
 
 
-def _float(value):
+def _float(value) -> str:
     """A double as Python writes it, also where it is not finite."""
     return repr(float(value)) if np.isfinite(value) else f'float("{value}")'
 
@@ -118,18 +118,23 @@ class _PythonFile(StepWriter):
         self.steps.append(f"    v{self.n_steps} = {value}")
         return f"v{self.n_steps}"
 
-    def tree_sum(self, own):
-        function = f"_{self.name}_sum_single" if own.single else f"_{self.name}_sum"
-        place = f"{own.start}, {own.stop}, {own.column}, {_float(own.init)}"
+    def tree_sum(self, leaf_sum):
+        function = f"_{self.name}_sum_single" if leaf_sum.single else f"_{self.name}_sum"
+        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}, {_float(leaf_sum.init)}"
         return self._variable(f"{function}(leaf, {place})")
 
     def operation(self, sign, one, two, single):
         value = f"{one} {sign} {two}"
         return self._variable(f"_{self.name}_single({value})" if single else value)
 
-    def chosen(self, own):
-        test = f"label_{own.label} == {own.column}"
-        return self._variable(f"{_float(own.yes)} if {test} else {_float(own.no)}")
+    def exponential(self, number, single):
+        # Python refuses what is beyond the largest double
+        value = f"math.exp({number}) if {number} < 709.782712893384 else math.inf"
+        return self._variable(f"_{self.name}_single({value})" if single else value)
+
+    def chosen(self, choice):
+        test = f"label_{choice.label} == {choice.column}"
+        return self._variable(f"{_float(choice.yes)} if {test} else {_float(choice.no)}")
 
     def above(self, label, number, target):
         sign = ">=" if label.inclusive else ">"
@@ -137,18 +142,19 @@ class _PythonFile(StepWriter):
         self.steps.append(f"    {target} = ({label.first} + {tests}) % 2")
 
     def largest(self, label, numbers, target):
-        own, n = f"of_{target}", len(numbers)
-        self.steps.append(f"    {own} = [{', '.join(numbers)}]")
+        scores, n = f"of_{target}", len(numbers)
+        self.steps.append(f"    {scores} = [{', '.join(numbers)}]")
         if label.softmax is not None:
             single = f"_{self.name}_single" if label.softmax == "float32" else ""
             self.steps += [
-                f"    most = max({own})",
-                f"    {own} = [{single}(math.exp({single}(v - most))) for v in {own}]",
-                f"    total = {single}(sum({own}, 0.0))",
-                f"    {own} = [{single}(v / total) for v in {own}]",
+                f"    most = max({scores})",
+                f"    {scores} = [{single}(math.exp({single}(v - most))) for v in {scores}]",
+                f"    total = {single}(sum({scores}, 0.0))",
+                f"    {scores} = [{single}(v / total) for v in {scores}]",
             ]
+        # max answers the first of equals, so the last wins where places come backwards
         order = f"range({n - 1}, -1, -1)" if label.last else f"range({n})"
-        self.steps.append(f"    {target} = max({order}, key={own}.__getitem__)")
+        self.steps.append(f"    {target} = max({order}, key={scores}.__getitem__)")
 
     def tables(self):
         """The nodes of all trees and the values of their leaves."""
@@ -210,15 +216,17 @@ class _PythonFile(StepWriter):
             return [*lines, f'    x[{j}] = float("nan") if entry is None else float(entry)']
         absent = _is_missing(ensemble, j, "entry")
         levels, of_text = ensemble.literals(j)
-        codes, own = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"
+        codes, key_of_code = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"
         unknown = ensemble.unknown(j)
         if unknown == "refused":
             lines += [
-                f"    if not ({absent}) and {own} not in {codes}:",
+                f"    if not ({absent}) and {key_of_code} not in {codes}:",
                 '        raise ValueError("unknown level: " + repr(entry))',
             ]
         other = {"code": f"{len(levels)}", "missing": 'float("nan")', "refused": "None"}[unknown]
-        lines.append(f'    x[{j}] = float("nan") if {absent} else {codes}.get({own}, {other})')
+        lines.append(
+            f'    x[{j}] = float("nan") if {absent} else {codes}.get({key_of_code}, {other})'
+        )
         return lines
 
     def helpers(self):
@@ -233,8 +241,8 @@ class _PythonFile(StepWriter):
                 "",
             ]
         for single in (False, True):
-            own = f"_{name}_sum_single" if single else f"_{name}_sum"
-            if f"{own}(" not in body:
+            function = f"_{name}_sum_single" if single else f"_{name}_sum"
+            if f"{function}(" not in body:
                 continue
             value = f"_{name}_values[leaf[t]][column]"
             added = (
@@ -242,7 +250,7 @@ class _PythonFile(StepWriter):
             )
             lines += [
                 "",
-                f"def {own}(leaf, start, stop, column, total):",
+                f"def {function}(leaf, start, stop, column, total):",
                 "    for t in range(start, stop):",
                 f"        total = {added}",
                 "    return total",
@@ -298,18 +306,19 @@ class _PythonFile(StepWriter):
     def _probabilities(self, outputs, labels):
         first = outputs[0]
         if not isinstance(first, Probability):
-            numbers = [self.number(own) for own in outputs]
+            numbers = [self.number(value) for value in outputs]
         elif first.link == "sigmoid":
-            (number,) = (self.number(own) for own in first.numbers)
+            (number,) = (self.number(value) for value in first.numbers)
             upper = self._variable(
+                # beyond, math.exp overflows, which is an error in Python
                 f"1.0 / (1.0 + math.exp(-{number})) if {number} > -700.0 else 0.0"
             )
             numbers = [self._variable(f"1.0 - {upper}"), upper]
         else:
-            scores = [self.number(own) for own in first.numbers]
+            scores = [self.number(value) for value in first.numbers]
             most = self._variable(f"max({', '.join(scores)})")
-            powers = [self._variable(f"math.exp({own} - {most})") for own in scores]
+            powers = [self._variable(f"math.exp({value} - {most})") for value in scores]
             total = self._variable(" + ".join(powers))
-            numbers = [self._variable(f"{own} / {total}") for own in powers]
-        pairs = (f"{label}: {own}" for label, own in zip(labels, numbers, strict=True))
+            numbers = [self._variable(f"{value} / {total}") for value in powers]
+        pairs = (f"{label}: {value}" for label, value in zip(labels, numbers, strict=True))
         self.steps.append(f"    return {{{', '.join(pairs)}}}")

@@ -17,6 +17,7 @@ from ensemble_simplify.reading import name_of
 from ensemble_simplify.writing.code import (
     Beyond,
     Chosen,
+    Exponential,
     LeafSum,
     Operation,
     Probability,
@@ -29,17 +30,17 @@ from ensemble_simplify.writing.words import checked_text, literal_kind, one_line
 _MANY_TERMS = 100
 
 
-def sql_name(name):
+def sql_name(name) -> str:
     return '"' + checked_text(str(name), "name", "SQL").replace('"', '""') + '"'
 
 
-def sql_number(value):
+def sql_number(value) -> str:
     """A double with 18 digits and an exponent: approximate to ANSI, read without loss."""
     digits, exponent = f"{value:.17e}".split("e")
     return f"{digits.rstrip('0').removesuffix('.')}E{int(exponent)}"
 
 
-def sql_value(value, what):
+def sql_value(value, what) -> str:
     kind = literal_kind(value, what, "SQL")
     if kind is str:
         return "'" + checked_text(value, what, "SQL").replace("'", "''") + "'"
@@ -95,7 +96,7 @@ class SqlColumns:
         return f"({words} OR {name} IS NULL)" if span.missing else words
 
 
-def conjunction(terms):
+def conjunction(terms) -> str:
     if len(terms) <= _MANY_TERMS:
         return " AND ".join(terms)
     middle = len(terms) // 2
@@ -117,17 +118,19 @@ def _decision_list(tree):
             continue
         j = int(nodes.feature[node])
         span = spans.get(j, ALL).below(float(nodes.threshold[node]), bool(tree.missing_left[node]))
+        # the left child is on top: leaves come from left to right
         stack.append((int(nodes.right[node]), spans))
         stack.append((int(nodes.left[node]), {**spans, j: span}))
 
 
-def tree_in_sql(tree, probabilities, name, table):
+def tree_in_sql(tree, probabilities, name, table) -> str:
     columns = SqlColumns(tree, table)
     refused = [
         columns.is_in(j, tree.codes(j, ALL), negated=True)
         for j in used_features(tree)
         if tree.levels(j) and tree.unknown(j) == "refused"
     ]
+    # one WHEN for each leaf: nested CASE would be shorter, but people read and edit these
     leaves = []
     for node, spans in _decision_list(tree):
         terms = [columns.condition(j, span) for j, span in spans.items()]
@@ -176,7 +179,7 @@ _CARRIED = 200
 _SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
 
 
-def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, nested, told=()):
+def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, nested, told=()) -> str:
     """A SELECT of the answers to the rows of a table; see `export_model`.
 
     `told` are lines for a comment.
@@ -261,16 +264,20 @@ class _Query(StepWriter):
     def literal(self, value):
         return f"CAST({sql_number(value)} AS DOUBLE PRECISION)"
 
-    def tree_sum(self, own):
-        return self.sums[own]
+    def tree_sum(self, leaf_sum):
+        return self.sums[leaf_sum]
 
     def operation(self, sign, one, two, single):
         value = f"({one} {sign} {two})"
         return f"CAST({value} AS REAL)" if single else value
 
-    def chosen(self, own):
-        yes, no = sql_number(own.yes), sql_number(own.no)
-        return f"CASE WHEN label_{own.label} = {own.column} THEN {yes} ELSE {no} END"
+    def exponential(self, number, single):
+        value = _power(number)
+        return f"CAST({value} AS REAL)" if single else value
+
+    def chosen(self, choice):
+        yes, no = sql_number(choice.yes), sql_number(choice.no)
+        return f"CASE WHEN label_{choice.label} = {choice.column} THEN {yes} ELSE {no} END"
 
     @staticmethod
     def above_of(label, number):
@@ -346,32 +353,32 @@ class _Query(StepWriter):
     def add_up(self, needed):
         """Steps that walk all trees, some at a time, and add up what is `needed`."""
         n_trees, inputs = self.ensemble.n_trees, [f"x{j}" for j in self.ensemble.used]
-        self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
-        self.step([(self.sums[own], self.literal(own.init)) for own in needed])
+        self.sums = {leaf_sum: f"sum_{i}" for i, leaf_sum in enumerate(needed)}
+        self.step([(self.sums[leaf_sum], self.literal(leaf_sum.init)) for leaf_sum in needed])
         columns = [
-            sorted({own.column for own in needed if own.start <= t < own.stop})
+            sorted({leaf_sum.column for leaf_sum in needed if leaf_sum.start <= t < leaf_sum.stop})
             for t in range(n_trees)
         ]
         n = max(1, _VALUES // max(map(len, columns), default=1))
-        single = any(own.single for own in needed)
+        single = any(leaf_sum.single for leaf_sum in needed)
         n_added = _SINGLE_ADDITIONS if single else _ADDITIONS
         for first in range(0, n_trees, n):
             trees = range(first, min(n_trees, first + n))
             walked = [(f"tree_{t}_{k}", self.tree(t, k)) for t in trees for k in columns[t]]
             self.step(walked, inputs if trees.stop == n_trees else ())
-            for part in range(0, len(trees), n_added):
-                self._add(trees[part : part + n_added])
+            for begin in range(0, len(trees), n_added):
+                self._add(trees[begin : begin + n_added])
             self.step([], [column for column, _ in walked])
 
     def _add(self, trees):
         """A step that adds what some trees say to all sums."""
         new = []
-        for own, column in self.sums.items():
+        for leaf_sum, column in self.sums.items():
             total = column
             for t in trees:
-                if own.start <= t < own.stop:
-                    total = f"{total} + tree_{t}_{own.column}"
-                    total = f"CAST({total} AS REAL)" if own.single else total
+                if leaf_sum.start <= t < leaf_sum.stop:
+                    total = f"{total} + tree_{t}_{leaf_sum.column}"
+                    total = f"CAST({total} AS REAL)" if leaf_sum.single else total
             if total != column:
                 new.append((column, total))
         self.step(new, {column for column, _ in new})
@@ -387,6 +394,7 @@ class _Query(StepWriter):
         self.add_up(needed)
         waiting = list(enumerate(program.labels))
         known = set()
+        # members' labels in layers: those that ask for no label, then those that ask for these
         while waiting:
             ready = [(i, own) for i, own in waiting if _labels_of(own) <= known]
             self._label_step({f"label_{i}": own for i, own in ready})
@@ -415,13 +423,15 @@ class _Query(StepWriter):
         """Steps for some labels: the numbers that are compared, and the classes."""
         numbers, new = [], []
         for target, label in labels.items():
-            own = (label.number,) if isinstance(label, Beyond) else label.numbers
-            places = [f"{target}_{k}" for k in range(len(own))]
-            numbers += [(at, self.number(number)) for at, number in zip(places, own, strict=True)]
+            scores = (label.number,) if isinstance(label, Beyond) else label.numbers
+            places = [f"{target}_{k}" for k in range(len(scores))]
+            numbers += [
+                (at, self.number(number)) for at, number in zip(places, scores, strict=True)
+            ]
             if isinstance(label, Beyond):
                 new.append((target, self.above_of(label, places[0])))
             else:
-                new.append((target, self.largest_of(places, range(len(own)), label.last)))
+                new.append((target, self.largest_of(places, range(len(scores)), label.last)))
         self.step(numbers)
         for target, label in labels.items():
             if not isinstance(label, Beyond) and label.softmax is not None:
@@ -435,6 +445,7 @@ class _Query(StepWriter):
         def rounded(value):
             return f"CAST({value} AS REAL)" if single else value
 
+        # the largest score is taken off all, as libraries do: no exponential overflows then
         self.step([("most", self.largest_of(scores, scores, False))])
         powers = [(s, rounded(_power(rounded(f"{s} - most")))) for s in scores]
         self.step(powers, [*scores, "most"])
@@ -446,8 +457,8 @@ class _Query(StepWriter):
         names = [f"{self.name}_{label}" for label in self.ensemble.classes]
         first = outputs[0]
         if not isinstance(first, Probability):
-            return list(zip(names, [self.number(own) for own in outputs], strict=True))
-        self.step([(f"score_{k}", self.number(own)) for k, own in enumerate(first.numbers)])
+            return list(zip(names, [self.number(output) for output in outputs], strict=True))
+        self.step([(f"score_{k}", self.number(output)) for k, output in enumerate(first.numbers)])
         if first.link == "sigmoid":
             none = self.literal(0.0)
             upper = f"CASE WHEN score_0 < {sql_number(_LEAST)} THEN {none} ELSE {_SIGMOID} END"
@@ -533,15 +544,15 @@ class _WalkQuery(_Query):
         for node in (f"n{i}" for i in range(_PASSED)):
             joins.append(f"\n  LEFT JOIN step_nodes AS {node} ON {node}.node = {at}")
             at = self._next(node)
-            for own, column in total.items():
-                said = f"{node}.value_{own.column}"
-                if own.start > 0 or own.stop < n_trees:
-                    inside = f"{node}.tree >= {own.start} AND {node}.tree < {own.stop}"
+            for leaf_sum, column in total.items():
+                said = f"{node}.value_{leaf_sum.column}"
+                if leaf_sum.start > 0 or leaf_sum.stop < n_trees:
+                    inside = f"{node}.tree >= {leaf_sum.start} AND {node}.tree < {leaf_sum.stop}"
                     said = f"CASE WHEN {inside} THEN {said} ELSE 0E0 END"
                 said = f"{column} + {said}"
-                total[own] = f"CAST({said} AS REAL)" if own.single else said
-        first = ", ".join(["place", "0", *(self.literal(own.init) for own in self.sums)])
-        sums = ", ".join(f"CAST({own} AS DOUBLE PRECISION)" for own in total.values())
+                total[leaf_sum] = f"CAST({said} AS REAL)" if leaf_sum.single else said
+        first = ", ".join(["place", "0", *(self.literal(leaf_sum.init) for leaf_sum in self.sums)])
+        sums = ", ".join(f"CAST({leaf_sum} AS DOUBLE PRECISION)" for leaf_sum in total.values())
         listed = ", ".join(["own_place", "at_node", *self.sums.values()])
         return (
             f"step_walk({listed}) AS (\n"
@@ -572,7 +583,7 @@ class _WalkQuery(_Query):
         return bool((ensemble.missing_left | np.isinf(ensemble.end))[splits].any())
 
 
-def _condition(j, span):
+def _condition(j, span) -> str | None:
     """A condition on a column for a span without a lower end; None where everything is in it."""
     name = f"x{j}"
     if span.high == np.inf:
@@ -583,36 +594,38 @@ def _condition(j, span):
     return f"({words} OR {name} IS NULL)" if span.missing else words
 
 
-def _power(exponent):
+def _power(exponent) -> str:
     """The exponential, 0 where it is next to nothing."""
     return f"CASE WHEN {exponent} < {sql_number(_LEAST)} THEN 0E0 ELSE EXP({exponent}) END"
 
 
-def _parts_of(step):
+def _parts_of(step) -> tuple:
     if isinstance(step, Beyond):
+        return (step.number,)
+    if isinstance(step, Exponential):
         return (step.number,)
     if isinstance(step, Operation):
         return (step.one, step.two)
     return getattr(step, "numbers", ())
 
 
-def _sums_of(steps):
+def _sums_of(steps) -> list[LeafSum]:
     """The sums of trees in some steps, in their order."""
-    found, stack = [], list(steps)[::-1]
+    leaf_sums, stack = [], list(steps)[::-1]
     while stack:
         step = stack.pop()
         if isinstance(step, LeafSum):
-            found.append(step)
+            leaf_sums.append(step)
         stack += list(_parts_of(step))[::-1]
-    return found
+    return leaf_sums
 
 
-def _labels_of(step):
+def _labels_of(step) -> set[int]:
     """Labels that a step asks for."""
-    found, stack = set(), [step]
+    labels, stack = set(), [step]
     while stack:
         step = stack.pop()
         if isinstance(step, Chosen):
-            found.add(step.label)
+            labels.add(step.label)
         stack += _parts_of(step)
-    return found
+    return labels

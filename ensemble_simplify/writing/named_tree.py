@@ -19,6 +19,7 @@ from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
     between,
+    end_of_interval,
     level_in_words,
     one_line,
     percent,
@@ -282,31 +283,47 @@ class NamedTree(NamedColumns):
         return [f"{self.shown(j)} is anything" if told is None else told for told in words]
 
     def question(self, node, spans):
-        """A split in few words, numbers to six digits: what holds for those who go left."""
+        """A split in few words: what holds for those who go left, gaps and new levels included."""
         j, threshold = int(self.nodes.feature[node]), float(self.nodes.threshold[node])
         name, levels = self.shown(j), self.levels(j)
         sides = self.sides(node, spans)
-        also = " or missing" if sides[0].missing and self.told[j] else ""
         if abs(threshold) >= FLOAT32_MAX:
             # a split between missing values and all others
             return f"{name} is {'known' if threshold > 0 else 'missing'}"
         if levels is None:
-            digits = 6 if abs(threshold) < 1e6 else 10  # of large ones, those before the point
-            return f"{name} ≤ {threshold:.{digits}g}{also}"
+            also = " or missing" if sides[0].missing and self.told[j] else ""
+            end = end_of_interval(threshold)
+            if "e+" in end and abs(threshold) < 1e16:  # the same number, as people write it
+                end = f"{float(end):.0f}"
+            return f"{name} ≤ {end}{also}"
         codes = [[code for code in self.codes(j, side) if code < len(levels)] for side in sides]
-        yes, no = ([one_line(levels[code]) for code in self.in_order(j, own)] for own in codes)
+        yes, no = ([_in_list(levels[code]) for code in self.in_order(j, own)] for own in codes)
+        here, there = (self._others(j, side) for side in sides)
         ends = self.run(j, codes[0]) if len(yes) > 1 and no else None
         if ends is not None and None in ends:
             below, last = ends
-            how = f"≤ {one_line(last)}" if below is None else f"> {one_line(below)}"
-            return f"{name} {how}{also}"
+            how = f"≤ {_in_list(last)}" if below is None else f"> {_in_list(below)}"
+            return " or ".join([f"{name} {how}", *here])
         if len(no) == 1 and len(yes) > 1:
-            return f"{name} is not {no[0]}{also}"
-        if not yes:
-            return f"{name} is missing"
-        if not no and not also:
+            if not there:
+                return (
+                    f"{name} is {_any_of([*here, f'any but {no[0]}'])}"
+                    if here
+                    else (f"{name} is not {no[0]}")
+                )
+            if not here:
+                return f"{name} is neither {_any_of([*no, *there], ' nor ')}"
+        if not no and not here:
             return f"{name} is known"
-        return f"{name} is {' or '.join([*filter(None, [', '.join(yes[:-1])]), yes[-1]])}{also}"
+        return f"{name} is {_any_of([*yes, *here])}"
+
+    def _others(self, j, span):
+        """What a span of a column with levels holds beside known levels, where that can be."""
+        is_gap = self.unknown(j) == "missing"
+        found = ["missing"] if span.missing and (self.told[j] or is_gap) else []
+        last = len(self.levels(j))
+        is_new = span.missing if is_gap else last in self.codes(j, span)
+        return [*found, "unknown"] if is_new else found
 
     def _end(self, node):
         """The node after the last one below a node."""
@@ -361,6 +378,27 @@ class NamedTree(NamedColumns):
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
+
+
+def _any_of(members, last=" or "):
+    return last.join([*filter(None, [", ".join(members[:-1])]), members[-1]])
+
+
+# Words of conditions, which stand in quotes where they are levels.
+_ODD = ("", "missing", "unknown", "known", "not", "neither")
+
+
+def _in_list(level):
+    """A level in a condition: text as it is, in quotes where it could be read otherwise."""
+    text = one_line(level)
+    if isinstance(level, str) and (
+        text in _ODD
+        or text != level
+        or text.startswith(("any but ", "neither ", "not "))
+        or re.search(r"[,\"'≤>]| (or|nor) ", text)
+    ):
+        return level_in_words(level)
+    return text
 
 
 def _are_two(words):

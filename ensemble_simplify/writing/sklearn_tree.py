@@ -44,6 +44,10 @@ _PSEUDO_WEIGHT = 1e-3
 
 _PROBA_TOLERANCE = 1e-6
 _CONSISTENCY_TOLERANCE = 1e-6
+# Rows that the parent of a node counts for in the probabilities of the node: of 1 to 80,
+# the least log loss on new rows of 19 tables, and what GENESIM takes.
+SHRINKAGE = 10.0
+
 # How far a corrected probability stays below the node's label, relative to it: wide enough to
 # survive the rounding to float32 that exporters do.
 _LABEL_MARGIN = 2.0**-20
@@ -807,6 +811,40 @@ def shrunken(nodes, class_weights, strength):
             fraction[child[empty]] = fraction[parent[empty]]
             proba[child] = proba[parent] + share * (fraction[child] - fraction[parent])
     return proba
+
+
+def with_chances(tree_estimator, leaf_of_row, chances, sample_weight):
+    """Copy a fitted classification tree with other probabilities, and the same labels.
+
+    The probabilities of a leaf are the mean `chances` of some rows in it, drawn towards those of
+    the branch above; see `shrunken`. Its label stays the most probable one; see `with_labels`. The
+    probabilities of an inner node are the mean of those below it.
+
+    Parameters
+    ----------
+    tree_estimator : DecisionTreeClassifier
+    leaf_of_row : ndarray of shape (n_rows,), integers
+        Where its ``apply`` sends each row.
+    chances : ndarray of shape (n_rows, n_classes)
+        What is known of the class of each row: a one for its label, or probabilities.
+    sample_weight : ndarray of shape (n_rows,)
+    """
+    contents = read_nodes(tree_estimator)
+    nodes, place = contents.nodes, np.empty_like(contents.order)
+    place[contents.order] = np.arange(nodes.n_nodes)
+    at = place[leaf_of_row]
+    sums = [
+        np.bincount(at, weights=sample_weight * own, minlength=nodes.n_nodes) for own in chances.T
+    ]
+    sums = nodes._sum_up(np.column_stack(sums)[nodes.leaves])
+    n_rows = np.count_nonzero(sample_weight)
+    sums /= weight_of_a_row([n_rows], [sample_weight.sum()]) or 1.0
+    leaves = nodes.leaves
+    proba = shrunken(nodes, sums, SHRINKAGE)[leaves]
+    proba = with_labels(proba, contents.value[leaves].argmax(axis=1))
+    value = np.empty_like(contents.value)
+    value[contents.order] = _mean_up(nodes, proba, contents.weighted_n_node_samples)
+    return pruned_copy(tree_estimator, tree_estimator.tree_.children_left >= 0, value)
 
 
 def weight_of_a_row(n_node_samples, weight):

@@ -11,6 +11,7 @@ import keyword
 import math
 import re
 import textwrap
+from decimal import Decimal
 
 import numpy as np
 
@@ -33,11 +34,19 @@ def number(value):
 
 @functools.lru_cache(maxsize=1 << 14)
 def end_of_interval(end, decimals=None):
-    """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
+    """The end of an interval, in as few digits as split float32 numbers alike; None: no end.
+
+    With `decimals`, it is the largest number of so many digits that is not above the end: numbers
+    of so many digits, compared in float32, stay on their side.
+    """
     if np.isinf(end):
         return None
     if decimals is not None:
-        return f"{end:.{decimals}f}"
+        step = Decimal(1).scaleb(-decimals)
+        text = Decimal(f"{end:.{decimals}f}")
+        while np.float32(float(text)) > end:
+            text -= step
+        return f"{text:f}"
     return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 

@@ -19,7 +19,10 @@ and PostgreSQL.
 # 4.0), here with three columns of numbers and four of text.
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,6 +31,7 @@ from lightgbm import LGBMClassifier
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import Domain, FaithfulPruner, export_model, import_model, verify
+from ensemble_simplify.evidence import checker
 
 FILE = "south_german_credit.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
@@ -85,11 +89,17 @@ for name, rows in (("loans", X), ("hard rows", hard)):
 # ---------
 # Rows are not all inputs. The same trees, in JSON, are read back as a model, and
 # :func:`~ensemble_simplify.verify` proves that this model answers as LightGBM does at every input,
-# with gaps anywhere.
+# with gaps anywhere. The proof can be saved: a program of one file, which shares no code with this
+# package, checks it.
 
 again = import_model(export_model(model, "json", X=X))
 outcome = verify(model, again, domain=Domain(missing="all"))
 print(f"equal at every input: {outcome.equal}")
+
+folder = Path(mkdtemp())
+outcome.save(folder / "evidence.json")
+check = [sys.executable, checker.__file__, folder / "evidence.json"]
+print(subprocess.run(check, capture_output=True, text=True, check=True).stdout)
 
 # %%
 # A smaller query

@@ -6,6 +6,7 @@ them: all rows of such numbers are put to the model itself.
 
 import itertools
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,20 +14,23 @@ import pandas as pd
 import pytest
 from joblib import parallel_backend
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import ensemble_simplify
 from ensemble_simplify import Domain, OnnxModel, nearest_flip
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.reading import Model
@@ -256,13 +260,13 @@ def test_plans_leave_out_what_is_not_needed():
     assert flip.others[0].others == ()
 
 
-GROUPS = Domain(one_hot=[[0, 1, 2]], integers=[3], bounds={3: (0, 5)})
-
-
+@pytest.mark.parametrize("group", ["one_hot", "at_most_one"])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_group_is_one_change(seed):
+def test_a_group_is_one_change(seed, group):
     rng = np.random.default_rng(seed)
-    kinds = np.eye(3)[rng.integers(3, size=120)]
+    every = np.eye(3) if group == "one_hot" else np.eye(4, 3)
+    domain = Domain(**{group: [[0, 1, 2]]}, integers=[3], bounds={3: (0, 5)})
+    kinds = every[rng.integers(len(every), size=120)]
     X = np.column_stack([kinds, rng.integers(6, size=120), rng.normal(size=120).round(1)])
     X = X.astype(np.float32).astype(float)
     y = X @ [0.0, 1.5, 3.0, 0.7, 1.0] + rng.normal(0, 0.2, 120)
@@ -277,7 +281,7 @@ def test_a_group_is_one_change(seed):
     )
     low = cuts.astype(np.float32)
     low = np.where(low > cuts, np.nextafter(low, np.float32(-np.inf)), low)
-    frozen, options = [], {"max_changes": 3, "scale": np.ones(5), "domain": GROUPS}
+    frozen, options = [], {"max_changes": 3, "scale": np.ones(5), "domain": domain}
     if seed % 3 == 1:
         frozen = [int(rng.integers(3))]
     for row in X[:4]:
@@ -285,7 +289,7 @@ def test_a_group_is_one_change(seed):
         rows = np.array(
             [
                 [*kind, a, b]
-                for kind in np.eye(3)
+                for kind in every
                 for a in range(6)
                 for b in numbers.astype(float).tolist()
             ]
@@ -308,8 +312,35 @@ def test_a_group_is_one_change(seed):
             fewest = n[reached].min()
             np.testing.assert_allclose(flip.distance, distance[reached & (n == fewest)].min())
             assert flip.n_changes_lower_bound == fewest
-            assert flip.row[:3].sum() == 1
+            assert flip.row[:3].tolist() in every.tolist()
             assert model.predict(flip.row[None])[0] >= target[0]
+
+
+def test_a_flip_within_a_group_can_be_saved(tmp_path):
+    X = np.vstack([np.eye(4, 3)] * 10)
+    tree = DecisionTreeClassifier().fit(X, X[:, 1] + X[:, 2] > 0)
+    domain = Domain(at_most_one=[[0, 1, 2]])
+    flip = nearest_flip(tree, X[0], domain=domain)
+    assert sorted(flip.changes) in ([0, 1], [0, 2])
+    assert (flip.distance, flip.n_changes_lower_bound) == (1.0, 1)
+    stays = nearest_flip(tree, X[0], domain=domain, frozen=[0])
+    assert stays.row is None
+    assert stays.proven
+    for name, outcome in {"flip": flip, "none": stays}.items():
+        outcome.save(tmp_path / f"{name}.json")
+        assert ensemble_simplify.check(tmp_path / f"{name}.json", tree)
+
+
+def test_the_scale_is_that_of_the_model_whatever_the_domain():
+    X = np.arange(11.0)[:, None]
+    tree = DecisionTreeRegressor().fit(X, X[:, 0])
+    row, options = np.array([2.0]), {"target": (3, None)}
+    free = nearest_flip(tree, row, **options)
+    assert free.distance == pytest.approx(0.5 / 9, rel=1e-6)  # thresholds from 0.5 to 9.5
+    for domain in (Domain(bounds={0: (1, 4)}), Domain(bounds={0: (2, 3)})):
+        assert nearest_flip(tree, row, domain=domain, **options).distance == free.distance
+    whole = nearest_flip(tree, row, domain=Domain(integers="all"), **options)
+    assert whole.distance == pytest.approx(1 / 9)
 
 
 def test_a_group_that_shares_features_with_another_is_not_linked():
@@ -447,3 +478,90 @@ def test_probabilities_that_onnxruntime_rounds_are_refused():
     assert nearest_flip(converted, X[0])
     with pytest.raises(TypeError, match="rounded by onnxruntime in its own way"):
         nearest_flip(converted, X[0], min_proba=0.7)
+
+
+def prices_and_words(seed=0, n=200):
+    """A frame of whole prices, seasons and words without gaps, and two classes."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "season": rng.integers(1, 5, n),
+            "price": rng.integers(100, 150, n),
+            "word": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+        }
+    )
+    y = (table.price + 9 * table.season + 20 * (table.word == "b") > 150).astype(int)
+    return table, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["native", "one_hot"])
+def test_a_flip_of_a_row_of_a_frame_is_a_row_that_can_be(kind, seed):
+    table, y = prices_and_words(seed)
+    if kind == "native":
+        # doubles are compared, and levels that were never seen count as missing
+        model = HistGradientBoostingClassifier(max_iter=20, random_state=seed)
+    else:
+        coder = make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["word"]), remainder="passthrough"
+        )
+        forest = RandomForestClassifier(9, max_depth=4, random_state=seed)
+        model = make_pipeline(coder, forest)
+    model.fit(table, y)
+    every = pd.DataFrame(
+        itertools.product(range(-5, 12), range(60, 200), "abc"), columns=table.columns
+    )
+    every["word"] = pd.Categorical(every["word"], table.word.cat.categories)
+    answers = model.predict(every)
+    chosen = table.iloc[np.argsort(np.abs(model.predict_proba(table)[:, 0] - 0.5))[:6]]
+    scale = {"season": 1.0, "price": 7.0}
+    flips = nearest_flip(model, chosen, scale=scale)
+    for i, flip in enumerate(flips):
+        row = chosen.iloc[i]
+        apart = np.column_stack(
+            [
+                abs(every.season - row.season),
+                abs(every.price - row.price) / 7,
+                every.word != row.word,
+            ]
+        )
+        wanted = (answers != model.predict(chosen.iloc[[i]])[0]) & ((apart > 0).sum(axis=1) == 1)
+        assert flip.proven
+        assert flip.keeping == ("whole numbers", "known levels")
+        assert "keeping whole numbers and known levels" in repr(flip)
+        assert bool(flip) == wanted.any()
+        if flip:
+            np.testing.assert_allclose(flip.distance, apart[wanted].sum(axis=1).min())
+            assert ((every.astype(object) == flip.row.iloc[0]).all(axis=1)).any()
+    # one row alone is answered as among others, and an array as before
+    assert without_seconds(nearest_flip(model, chosen.iloc[[2]], scale=scale)) == without_seconds(
+        flips[2]
+    )
+    free = nearest_flip(model, chosen.iloc[[2]], scale=scale, domain=Domain())
+    assert free.keeping == ()
+    assert free.distance <= flips[2].distance
+
+
+def test_rows_of_a_frame_that_say_nothing():
+    X, y = sample(0, n_classes=2)
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    flip = nearest_flip(model, X[0])
+    assert flip.keeping == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the model was fitted without names
+        same = nearest_flip(model, pd.DataFrame(X[:1] + 0.0))
+        whole = nearest_flip(model, pd.DataFrame(X).iloc[[0]].astype(int))
+    assert (same.keeping, same.changes, same.domain) == ((), flip.changes, None)
+    assert whole.keeping == ("whole numbers",)
+    assert all(after == int(after) for _, after in whole.changes.values())
+
+
+def test_a_flip_of_a_row_with_a_gap():
+    table, y = prices_and_words()
+    table.loc[table.index[:40], "word"] = np.nan
+    model = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(table, y)
+    lacks, has = nearest_flip(model, table.iloc[[0, 50]], max_changes=3)
+    for flip in nearest_flip(model, table.iloc[40:], max_changes=2):
+        assert not any(pd.isna(after) for _, after in flip.changes.values())
+    assert lacks.domain.missing is None
+    assert has.proven

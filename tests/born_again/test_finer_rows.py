@@ -44,6 +44,8 @@ def test_they_are_counted(make, max_changes, frame):
     assert wrong.any()
     assert tree.n_row_exceptions_ == wrong.sum()
     assert tree.n_rows_ == len(X)
+    told = f"among trees for numbers of float32; {wrong.sum()} of {len(X)} training rows answered"
+    assert told in repr(tree)
     if max_changes is None:
         assert tree.fidelity_ == pytest.approx(1 - wrong.mean())
     else:
@@ -71,6 +73,7 @@ def test_the_remedy_of_the_warning_helps(max_changes):
             FrozenEstimator(boosted()), max_changes=max_changes, random_state=0
         ).fit(single, Y)
     assert (tree.predict(single) == tree.estimator_.predict(single)).all()
+    assert "training rows" not in repr(tree)
     assert tree.n_row_exceptions_ == 0
     assert tree.covers(single).all()
     assert tree.verify()

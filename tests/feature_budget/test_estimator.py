@@ -146,6 +146,51 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
                 assert limited.error_ == pytest.approx(truth, abs=1e-6)
 
 
+def with_a_dear_feature(seed):
+    """A tiny case of which one feature, or its group, costs up to 1e14 times the others."""
+    frozen, options, X, y, weight = tiny_case(seed)
+    rng = np.random.default_rng([seed, 1])
+    factor = 10.0 ** rng.integers(5, 15)
+    options["feature_costs"][rng.integers(X.shape[1])] *= factor
+    if "groups" in options and seed % 3 == 0:
+        options["group_costs"] *= factor
+    if seed % 5 == 1:
+        options["feature_costs"] *= rng.uniform(0.5, 1.5, X.shape[1])  # no decimal unit
+    return frozen, options, X, y, weight
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_a_budget_holds_whatever_the_prices(block):
+    for seed in range(25 * block, 25 * block + 25):
+        frozen, options, X, y, weight = with_a_dear_feature(seed)
+        sharing = ("ensemble", "tree")[seed % 3 == 1]
+        options |= {"sharing": sharing, "drop_trees": False}
+        pruner = FeatureBudgetPruner(frozen, **options).fit(X, y, weight)
+        problem = pruner._problem
+        keeps = list(all_prunings(problem))
+        errors, costs = np.array([(problem.loss(k), problem.cost(k)) for k in keeps]).T
+        kept = [pruner._case.kept(k, pruner.ties) for k in range(len(pruner.path_.lams))]
+        on_path = [problem.cost(keep) for keep in kept]
+        assert pruner.path_.costs == pytest.approx(on_path, rel=1e-12)
+        cheap = np.unique(costs[costs < 1e-3 * costs.max()])
+        rng = np.random.default_rng(seed)
+        for budget in (0.0, cheap[-1], rng.choice(cheap), 0.999 * rng.choice(cheap)):
+            truth = errors[costs <= budget * (1 + 1e-9)].min()
+            fills = ("vertex", "theta", "mip")[: 3 if sharing == "ensemble" else 2]
+            solvers = ("min_cut", "highs", "dantzig_wolfe")[: 3 if seed % 4 == 0 else 1]
+            for fill, solver in product(fills, solvers):
+                other = clone(pruner).set_params(fill=fill, solver=solver, budget=budget)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = other.fit(X, y, weight)
+                _, cost, _, _ = count_by_rows(found, X, y, weight)
+                assert cost <= budget * (1 + 1e-9)
+                assert found.cost_ == pytest.approx(cost, rel=1e-9)
+                assert found.error_bound_ <= truth + 1e-9
+                if found.status_ == "optimal":
+                    assert found.error_ == pytest.approx(truth, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_error_and_cost_are_what_the_written_forest_does(seed):
     frozen, options, X, y, weight = tiny_case(seed)

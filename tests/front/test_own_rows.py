@@ -1,11 +1,21 @@
 """A forest's own training rows: what is said of them would hold on new rows, or is not said."""
 
+import warnings
+
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.metrics import r2_score
 
 from ensemble_simplify import simplify
+from ensemble_simplify.front import _copies
 from ensemble_simplify.reading import out_of_bag
 
 
@@ -24,20 +34,67 @@ def rows_of(outcome):
 def test_labels_that_a_forest_knows_by_heart_are_no_accuracy(noise):
     X, y, forest = noise
     outcome = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
-    rows = rows_of(outcome)
-    # that of its out-of-bag answers, where that of its own would be 1
-    own = accuracy_score(y, out_of_bag(forest, X)[0])
-    assert rows["model"].accuracy == own < 0.6
-    # trees that learned the forest's answers to other rows know something of these
-    for name in ("plain_tree", "representer"):
-        assert np.isnan(rows[name].accuracy)
-        assert np.isnan(outcome[name].accuracy_)
-        assert rows[name].agreement < 1
-    assert rows["plain_tree_on_y"].accuracy < 0.6
+    # nothing that has not seen a label knows it, where its own answers would make no error
+    for row in outcome.table:
+        assert row.accuracy < 0.6
+    assert outcome.verdict.model_accuracy < 0.6
+    assert "copies of it were fitted" in outcome.notes[0]
+    again = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
+    assert again.verdict.text == outcome.verdict.text
+
+
+def test_without_labels_the_answers_are_out_of_bag(noise):
+    X, _, forest = noise
+    outcome = simplify(forest, X, methods="representer", max_leaves=8, random_state=0)
+    assert np.array_equal(outcome._task.answers, out_of_bag(forest, X)[0])
     assert np.isnan(outcome.verdict.tree_accuracy)
     assert "is right on" not in outcome.verdict.text
     assert "out-of-bag answers are compared" in outcome.notes[0]
     assert "out-of-bag answers are compared" in " ".join(outcome.report().split())
+
+
+BOOSTED = {
+    "gradient": GradientBoostingClassifier(random_state=0),
+    "histogram": HistGradientBoostingClassifier(random_state=0),
+    "extra trees": ExtraTreesClassifier(random_state=0),
+    "no bootstrap": RandomForestClassifier(bootstrap=False, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_rows_that_were_learned_are_never_told_as_new(name, noise):
+    X, y, _ = noise
+    model = BOOSTED[name].fit(X, y)
+    assert model.score(X, y) > 0.9
+    options = {"methods": "representer", "max_leaves": 8, "random_state": 0}
+    told = simplify(model, X, y, **options)
+    # labels are noise: what has not seen them is right on half of the rows
+    assert told.verdict.model_accuracy < 0.6
+    assert "The model was fitted on these rows. So copies" in told.notes[0]
+    unknown = simplify(model, X, **options)
+    assert unknown.verdict.level == "undecided"
+    assert "cannot be told" in unknown.verdict.text
+    assert "Nothing tells what the result does on new rows" in unknown.notes[0]
+    for outcome in (told, unknown):
+        assert "held-out" not in outcome.report()
+        assert "held out" not in outcome.report()
+
+
+def test_too_large_a_model_is_not_copied(noise, monkeypatch):
+    X, y, forest = noise
+    monkeypatch.setattr(_copies, "MOST_EFFORT", 300 * 40 * 5 - 1)
+    outcome = simplify(forest, X, y, methods="plain_tree", max_leaves=8, random_state=0)
+    assert "out-of-bag" in outcome.notes[0]
+    assert np.isnan(outcome.verdict.tree_accuracy)
+
+
+def test_a_verdict_does_not_depend_on_labels():
+    X, y = make_classification(500, 6, flip_y=0.1, random_state=0)
+    model = GradientBoostingClassifier(random_state=0).fit(X[:250], y[:250])
+    options = {"methods": "representer", "random_state": 0}
+    first, second = (simplify(model, X[250:], own, **options).verdict for own in (y[250:], None))
+    assert first.level == second.level
+    assert first.text.startswith(second.text.partition(" Results")[0])
 
 
 def test_other_rows_have_an_accuracy(noise):
@@ -51,7 +108,23 @@ def test_regression():
     X = rng.normal(size=(300, 4))
     y = X[:, 0] + rng.normal(size=300)
     forest = RandomForestRegressor(40, random_state=0).fit(X, y)
-    rows = rows_of(simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0))
-    assert rows["model"].accuracy == pytest.approx(r2_score(y, out_of_bag(forest, X)[0]))
-    assert np.isnan(rows["representer"].accuracy)
-    assert np.isfinite(rows["plain_tree_on_y"].accuracy)
+    outcome = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
+    new = np.random.default_rng(1).normal(size=(4000, 4))
+    truth = r2_score(forest.predict(new), outcome.predict(new))
+    assert outcome.verdict.agreement_low <= truth <= outcome.verdict.agreement_high
+    # half of the variance is noise, which no tree explains of rows that it has not seen
+    assert outcome.verdict.model_accuracy < 0.6
+    assert outcome.verdict.tree_accuracy < 0.6
+
+
+def test_rows_that_a_result_learned_from_are_told(noise):
+    X, _, forest = noise
+    new = np.random.default_rng(1).normal(size=(300, 4))
+    outcome = simplify(forest, new, methods="plain_tree", max_leaves=8, random_state=0)
+    mixed = np.concatenate([X[:200], new[:100]])
+    for ask in (outcome.agreement, outcome.differences):
+        with pytest.warns(UserWarning, match="100 of 300 rows of X are rows that 'plain_tree'"):
+            ask(mixed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ask(X)

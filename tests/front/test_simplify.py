@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
+from what_is_said import condition_holds
 
 from ensemble_simplify import (
     SimplifiedModel,
@@ -66,7 +67,7 @@ def rows_of(found):
 def folds_by_hand(model, X, y, fraction=0.2):
     """The folds, by the same draw."""
     answers, by_class = model.predict(X), hasattr(model, "classes_")
-    return folds(answers, y, len(answers), fraction, by_class, np.random.RandomState(0))
+    return folds(answers, len(answers), fraction, by_class, np.random.RandomState(0))
 
 
 def plain_by_hand(model, X, y, labels, seed, size=8):
@@ -201,9 +202,12 @@ def test_out_of_bag_answers_of_training_rows():
     model = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, y)
     found = simplify(model, X, y, methods="representer", **SMALL)
     known = model.oob_decision_function_.argmax(axis=1)
-    assert rows_of(found)["model"].accuracy == pytest.approx(np.mean(known == y))
-    assert any("out-of-bag" in note for note in found.notes)
-    assert any("out-of-bag" in line for line in found.report().splitlines())
+    without = simplify(model, X, methods="representer", **SMALL)
+    assert np.array_equal(without._task.answers, known)
+    assert any("out-of-bag" in note for note in without.notes)
+    assert any("out-of-bag" in line for line in without.report().splitlines())
+    # with labels, copies of the model are asked
+    assert any("copies" in note for note in found.notes)
     fresh = simplify(model, X + 1e-3, y, methods="representer", **SMALL)
     assert not any("out-of-bag" in note for note in fresh.notes)
 
@@ -574,19 +578,9 @@ def interpreted(told, row):
 
 def holds(condition, row):
     """Whether a row meets a condition in words."""
-    condition, may_miss = condition.removesuffix(" or missing"), condition.endswith(" or missing")
-    name = condition.split()[0]
-    value, rest = row[name], condition.removeprefix(name).strip()
-    missing = value is None or value != value
-    if rest == "is known":
-        return not missing
-    if rest == "is missing" or missing:
-        return missing and (may_miss or rest == "is missing")
-    if rest.startswith("≤"):
-        return bool(value <= float(rest.removeprefix("≤")))
-    if rest.startswith("is not "):
-        return value != rest.removeprefix("is not ")
-    return value in rest.removeprefix("is ").replace(" or ", ", ").split(", ")
+    name, _, rest = condition.partition(" ")
+    known = {"sex": {"male", "female"}, "port": {"S", "C", "Q"}}.get(name, {row[name]})
+    return condition_holds(rest, row[name], known)
 
 
 def python_function(text):
@@ -700,7 +694,7 @@ def test_promise_names_the_rows_it_is_about(classified, monkeypatch):
 def test_folds_are_alike_in_classes(fraction, most, monkeypatch):
     monkeypatch.setattr(_inputs, "MOST_IN_FOLDS", most)
     y = np.repeat([0, 1, 2], [40, 400, 200])
-    fold_of = folds(y, y, 640, fraction, True, np.random.RandomState(0))
+    fold_of = folds(y, 640, fraction, True, np.random.RandomState(0))
     n_folds = 1 if most == 10 or fraction == 0.9 else round(1 / fraction)
     assert set(fold_of) - {-1} == set(range(n_folds))
     assert (fold_of >= 0).all() == (n_folds > 1)
@@ -708,8 +702,10 @@ def test_folds_are_alike_in_classes(fraction, most, monkeypatch):
         for label in range(3):
             n = np.count_nonzero(fold_of[y == label] == fold)
             assert abs(n - fraction * np.sum(y == label)) <= 1
-    more = folds(np.r_[y, y], y, 640, fraction, True, np.random.RandomState(0))
+    more = folds(np.r_[y, y], 640, fraction, True, np.random.RandomState(0))
     assert (more[640:] == -1).all()
+    # as many more rows to learn from let all of many rows judge at once
+    assert (more[:640] == 0).all() == (n_folds == 1)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """What is said of the recommended tree."""
 
+import re
+
 import numpy as np
 import pytest
 
 from ensemble_simplify.front._judged import Candidate, Judged
+from ensemble_simplify.front._statement import ON_LEARNED, ON_ROWS
 from ensemble_simplify.front._verdict import judge, notes
 
 
@@ -18,11 +21,12 @@ def with_wrong(answers, n_wrong, n_leaves=8, **options):
     ("n_frequent", "n_wrong", "level"),
     [
         (500, 30, "follows"),
-        (500, 60, "partly"),
-        (500, 260, "none"),
-        (900, 20, "follows"),
-        (900, 40, "partly"),  # .96, but the majority answer has .9
-        (900, 60, "none"),
+        (500, 45, "undecided"),  # .955, from .940 to .967
+        (500, 80, "partly"),
+        (500, 320, "none"),
+        (900, 10, "follows"),
+        (900, 36, "partly"),  # .964, but the majority answer has .9
+        (900, 70, "none"),
     ],
 )
 def test_levels(n_frequent, n_wrong, level):
@@ -35,6 +39,75 @@ def test_levels(n_frequent, n_wrong, level):
     assert found.agreement_low < found.agreement < found.agreement_high
 
 
+@pytest.mark.parametrize(("n", "level"), [(10, "undecided"), (60, "undecided"), (400, "follows")])
+def test_few_rows_decide_nothing(n, level):
+    answers = np.arange(n) % 2
+    found = judge(with_wrong(answers, 0), Judged(answers, answers))
+    assert found.level == level
+    assert (f"is not decided by {n} rows: give more." in found.text) == (level == "undecided")
+    # a difference that ten rows cannot tell is not said to be none without its interval
+    assert "nothing is lost (95 % interval -" in found.text
+
+
+def test_a_level_is_judged_on_all_sizes():
+    answers = np.arange(1000) % 2
+    small, large = with_wrong(answers, 400, 4), with_wrong(answers, 5, 32)
+    alone = judge(small, Judged(answers), max_leaves=32, others=[small]).text
+    assert alone.startswith("No tree of at most 32 leaves follows this model.")
+    text = judge(small, Judged(answers), max_leaves=32, others=[small, large]).text
+    assert text.startswith("The tree of 4 leaves does not follow the model.")
+    assert "The tree of 32 leaves follows it, with 99.5 %." in text
+
+
+def test_the_choice_and_the_result_are_two_figures():
+    answers = np.arange(1000) % 2
+    found = judge(with_wrong(answers, 44), Judged(answers), 0.91)
+    assert (found.agreement, found.chosen_agreement) == (0.956, 0.91)
+    assert "It agrees with the model on 95.6 % of rows" in found.text
+    assert "Results that are chosen in this way agree on 91.0 % of new rows" in found.text
+
+
+def test_the_plain_tree_on_y_stands_beside():
+    answers, y = np.arange(1000) % 2, np.arange(1000) % 2
+    y[:100] = 1 - y[:100]
+    plain = Candidate("plain_tree_on_y", 5, y, may_win=False)
+    text = judge(with_wrong(answers, 30), Judged(answers, y), others=[plain]).text
+    assert text.endswith(
+        "A plain tree of 5 leaves, grown on y without the model, agrees on 90.0 % and is right on "
+        "100 %."
+    )
+
+
+@pytest.mark.parametrize("how", [ON_ROWS, ON_LEARNED])
+def test_rows_that_the_model_has_learned_tell_nothing(how):
+    answers = np.arange(1000) % 2
+    found = judge(with_wrong(answers, 5), Judged(answers, learned="all", how=how))
+    assert ("cannot be told" in found.text) == (how == ON_LEARNED)
+    assert found.level == ("undecided" if how == ON_LEARNED else "follows")
+    assert "held" not in found.text
+
+
+def test_every_number_is_that_of_a_record():
+    rng = np.random.default_rng(0)
+    answers = np.arange(700) % 3
+    y = np.where(rng.random(700) < 0.8, answers, 0)
+    best, larger = (
+        Candidate("representer", n, np.where(rng.random(700) < p, answers, 1))
+        for n, p in ((8, 0.8), (32, 0.99))
+    )
+    plain = Candidate("plain_tree_on_y", 7, y, may_win=False)
+    for judged in (Judged(answers, y), Judged(answers * 1.0, y * 1.0, is_classifier=False)):
+        found = judge(best, judged, 0.7, 32, others=[best, larger, plain])
+        known = {"95", "8", "7", "32", "700", "0", "1", "2", "R2"}
+        for told in found.statements:
+            numbers = told.value, told.low, told.high, -told.value, -told.low, -told.high
+            known |= {told.shown(number).removesuffix(" %") for number in numbers}
+            known |= {f"{told.value:.3g}"}
+        text = found.text.partition(" misses more")[0]
+        for number in re.findall(r"(?<![\w.])-?[\d.]*\d", text):
+            assert number in known, number
+
+
 def test_a_tree_that_is_worth_nothing_is_told_so():
     answers = np.repeat(["on time", "late"], [900, 100])
     predicted = np.repeat(["on time"], 1000)
@@ -43,8 +116,9 @@ def test_a_tree_that_is_worth_nothing_is_told_so():
     assert found.level == "none"
     assert found.text == (
         "No tree of at most 32 leaves follows this model. The best one, of 8 leaves, agrees with "
-        "the model on 90.3 % of rows. Always answering 'on time' would agree on 90.0 %. Of the 100 "
-        "rows to which the model answers 'late', the tree gives that answer to 3."
+        "the model on 90.3 % of rows (95 % interval 88.3 to 92.1). Always answering 'on time' "
+        "would agree on 90.0 %. Of the 100 rows to which the model answers 'late', the tree gives "
+        "that answer to 3."
     )
 
 
@@ -56,14 +130,19 @@ def test_accuracy_that_is_lost():
     found = judge(with_wrong(answers[::1], 0), Judged(answers, y))
     assert found.lost == pytest.approx(0.149)
     assert found.lost_by_tree == 0.0
-    assert found.text.endswith("the tree on 85.1 %: nothing is lost.")
+    assert "the tree on 85.1 %: nothing is lost (95 % interval -0.2 to 0.2)." in found.text
     tree = Candidate("representer", 8, np.r_[answers[:-21], 1 - answers[-21:]])
     found = judge(tree, Judged(answers, y))
     assert found.lost_by_tree == pytest.approx(0.021)
-    assert found.text.endswith(
-        "The model is right on 85.1 % of the held-out rows, the tree on 83.0 %: 2.1 points are "
-        "lost."
+    assert (
+        "The model is right on 85.1 % of the 1,000 rows, the tree on 83.0 %: 2.1 points are lost "
+        "(95 % interval 1." in found.text
     )
+    # differences are those of the figures, not of what is printed of them
+    y = np.zeros(700, dtype=int)
+    answers, predicted = ((np.arange(700) >= n).astype(int) for n in (500, 482))
+    found = judge(Candidate("representer", 8, predicted), Judged(answers, y))
+    assert "71.4 % of the 700 rows, the tree on 68.9 %: 2.6 points are lost" in found.text
 
 
 def test_a_proven_tree_follows_whatever_the_rows_say():
@@ -86,8 +165,8 @@ def test_one_answer_to_all_rows():
     answers = np.repeat(["no"], 30)
     found = judge(Candidate("representer", 1, answers), Judged(answers))
     assert found.text == (
-        "The model answers 'no' to every held-out row, and so does the tree of 1 leaf. These rows "
-        "cannot tell whether it follows the model elsewhere."
+        "The model answers 'no' to all 30 rows, and so does the tree of 1 leaf. These rows cannot "
+        "tell whether it follows the model elsewhere."
     )
 
 
@@ -119,8 +198,8 @@ def test_distances_of_values_are_told():
     tree = Candidate("representer", 8, answers + np.linspace(-2, 2, 100), within=2.0)
     told = judge(tree, Judged(answers, is_classifier=False)).text
     assert (
-        "Its values are within 1.01 of the model's on half of the held-out rows, and within 1.8 on "
-        "nine rows in ten. They are proven to be within 2 at every input." in told
+        "Its values are within 1.01 of the model's on half of the rows, and within 1.8 on nine "
+        "rows in ten. They are proven to be within 2 at every input." in told
     )
     told = judge(Candidate("representer", 8, tree.predicted), Judged(answers, is_classifier=False))
     assert told.text.endswith("and within 1.8 on nine rows in ten.")
@@ -133,10 +212,9 @@ def test_at_most_two_notes():
     larger = Candidate("genesim", 20, answers)
     small = Candidate("plain_tree", 4, best.predicted)
     every = [best, larger, small]
-    found = notes(every, Judged(answers), best, in_sample=True)
+    found = notes(every, Judged(answers), best)
     assert len(found) == 2
-    assert "fitted on these rows" in found[0]
-    assert "genesim" in found[1]
+    assert "genesim" in found[0]
     assert "too few to tell how the tree does" in notes(every, Judged(answers), best)[1]
     frequent = np.repeat([0, 1], 500)
     best = Candidate("representer", 8, np.where(rng.random(1000) < 0.9, frequent, 0))

@@ -36,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
 from ensemble_simplify import GenesimClassifier
-from ensemble_simplify.genesim._first_trees import _fit_task
+from ensemble_simplify.genesim._first_trees import _fit_some
 from ensemble_simplify.grid import limits
 
 SMALL = {
@@ -99,8 +99,8 @@ def test_values_are_shrunk_labels_and_votes(options):
     X = X.astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     model = GenesimClassifier(**SMALL, **options).fit(X, y, sample_weight=weight)
-    rows = model._divide(y, weight, np.random.RandomState(0))
-    model._ask_forest(rows, X, y.astype(np.int32), weight)
+    rows = model._divide(X, y.astype(np.int32), weight, np.random.RandomState(0))
+    model._ask_forest(rows)
     evidence = weight[:, None] * np.eye(3)[y]
     if rows.votes is not None:
         evidence[rows.kept] += weight[rows.kept, None] * np.nan_to_num(rows.votes)
@@ -177,7 +177,7 @@ def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
         model = GenesimClassifier(**{**SMALL, **options}).fit(X, y)
         np.testing.assert_array_equal(model.pareto_front_.fitness, model.pareto_front_.score)
         assert model.validation_score_ == model.history_.best_score[-1]
-        rows = model._divide(y, np.ones(len(X)), np.random.RandomState(seed))
+        rows = model._divide(X, y, np.ones(len(X)), np.random.RandomState(seed))
         on_validation = model.score(X[rows.val], y[rows.val])
         assert on_validation >= model.validation_score_ - 1e-9
         assert on_validation >= model.history_.best_score[0] - 1e-9
@@ -209,7 +209,7 @@ def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
     scores = []
     for part in (trees[:1], trees):
         model = GenesimClassifier([FrozenEstimator(tree) for tree in part], **options).fit(X, y)
-        rows = model._divide(y, np.ones(len(X)), np.random.RandomState(0))
+        rows = model._divide(X, y, np.ones(len(X)), np.random.RandomState(0))
         proba = 0
         for tree in part:
             leaf = tree.apply(X)
@@ -723,11 +723,11 @@ def test_no_tree_is_begun_that_would_end_too_late():
     task = (DecisionTreeClassifier(random_state=0), [np.ones(200)])
     X = X.astype(np.float32)
     with limits(5.0):
-        assert _fit_task(task, X, y, [100.0]) == []
-        assert len(_fit_task(task, X, y, [100.0], always=True)) == 1
+        assert _fit_some(task, X, y, [100.0]) == []
+        assert len(_fit_some(task, X, y, [100.0], always=True)) == 1
     longest = [0.0]
     with limits(105.0):
-        assert len(_fit_task(task, X, y, longest)) == 1
+        assert len(_fit_some(task, X, y, longest)) == 1
     assert 0 < longest[0] < 100
 
 

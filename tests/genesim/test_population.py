@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from coded_trees import boxes, check_form, leaf_of, random_trees, subtree
 from ensemble_simplify.genesim.population._population import Population
-from ensemble_simplify.genesim.population._rows import Rows
+from ensemble_simplify.genesim.population._rows import RowBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -54,7 +54,7 @@ class World:
         self.population = self.make(**options)
 
     def make(self, **options):
-        rows = Rows(
+        rows = RowBits(
             self.train,
             self.labels[0],
             self.weights[0],
@@ -432,7 +432,7 @@ def test_front_is_labelled_by_all_rows_as_if_all_were_training_rows(
     population = bred(world, world.trees(seed, 6), **options)
     codes = np.hstack([world.train, world.val])
     none = np.empty(0, dtype=np.int32)
-    rows = Rows(
+    rows = RowBits(
         codes,
         np.concatenate(world.labels),
         np.concatenate(world.weights),
@@ -483,7 +483,7 @@ def test_time_limit_stops_between_nodes():
     code = rng.integers(0, 200, (5, n)).astype(np.int32)
     y = rng.integers(0, 2, n).astype(np.int32)
     w = np.ones(n)
-    rows = Rows(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
+    rows = RowBits(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
     population = Population(rows)
     trees = random_trees(0, 30, [199] * 5, depth=12)
     with limits(0.0):

@@ -186,7 +186,7 @@ def test_scores_and_history_are_about_the_tree_that_is_written():
     X, y = in_cabins()
     model = MODELS["best"]().fit(X, y)
     index = (y == "lived").astype(np.int32)
-    rows = model._divide(index, np.ones(len(y)), np.random.RandomState(0))
+    rows = model._divide(None, index, np.ones(len(y)), np.random.RandomState(0))
     assert model.validation_score_ == model.history_.best_score[-1]
     front = model.pareto_front_
     for i, n_leaves in enumerate(front.n_leaves):
@@ -203,7 +203,7 @@ def test_held_out_rows_have_no_say_in_the_order_of_levels(n_levels):
     y = (rng.random(400) < who % 7 / 7).astype(int)
     X = pd.DataFrame({"who": [f"p{i:03}" for i in who], "x": rng.normal(size=400)})
     model = GenesimClassifier(selection="best", **SMALL).fit(X, y)
-    train = model._divide(y, np.ones(400), np.random.RandomState(0)).train
+    train = model._divide(None, y, np.ones(400), np.random.RandomState(0)).train
     of_train = GuideTree().fit(X.iloc[train], y[train])._table.levels[0].tolist()
     of_all = GuideTree().fit(X, y)._table.levels[0].tolist()
     order = model._table.levels[0].tolist()

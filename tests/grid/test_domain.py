@@ -23,13 +23,20 @@ from oracles import (
     pareto_front,
 )
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
-from ensemble_simplify import BornAgainClassifier, Domain, estimate, verify
+from ensemble_simplify import BornAgainClassifier, Domain, check, estimate, nearest_flip, verify
 from ensemble_simplify.born_again import _written_tree as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
@@ -617,3 +624,172 @@ def test_pairs_of_inputs_are_inputs_that_share_the_other_features(features):
     expected = inside.contains(first) & inside.contains(second)
     np.testing.assert_array_equal(both.contains(pairs), expected)
     assert expected.any()
+
+
+# ------------------------------------------------------------------- ends that float32 rounds
+
+ENDS = {
+    "two of doubles": (True, lambda seed: of_histograms(seed, max_leaf_nodes=3)),
+    "doubles and a forest": (
+        False,
+        lambda seed: RandomForestClassifier(3, max_depth=3, random_state=seed),
+    ),
+    "doubles and a tree": (False, lambda seed: DecisionTreeClassifier(max_depth=4)),
+    "doubles and a pipeline": (
+        False,
+        lambda seed: make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4)),
+    ),
+}
+
+
+def of_histograms(seed, max_leaf_nodes=5):
+    return HistGradientBoostingClassifier(
+        max_iter=3,
+        learning_rate=1.0,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=2,
+        random_state=seed,
+    )
+
+
+def every_number(domain, finer):
+    """All rows of numbers around every tenth, inside a domain, of doubles or of float32 alone."""
+    values = []
+    for low, high in (domain.bounds[0], domain.bounds[1]):
+        tenths = np.arange(0.0, 2.05, 0.05)
+        tenths = np.append(tenths, [low, high])
+        near = np.concatenate([tenths, *(np.nextafter(tenths, side) for side in (-1, 9))])
+        if not finer:
+            single = near.astype(np.float32)
+            both = [np.nextafter(single, np.float32(side)) for side in (-1, 9)]
+            near = np.concatenate([single, *both]).astype(np.float64)
+            low, high = np.float64(np.float32(low)), np.float64(np.float32(high))
+        values.append(np.unique(near[(low <= near) & (near <= high)]))
+    return np.array(list(product(*values)))
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_ends_that_float32_rounds(kind):
+    finer, other = ENDS[kind]
+    differing = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 11, (60, 2)) * 0.1
+        y = ((X[:, 0] + X[:, 1] > 1) ^ (X[:, 1] > 0.5)).astype(int)
+        models = [of_histograms(seed).fit(X, y), other(seed).fit(X, y)]
+        # ends at what may be a threshold, right beside it, or anywhere
+        ends = rng.integers(0, 20, (2, 2)) * 0.05
+        beside = rng.integers(-1, 2, (2, 2))
+        ends = np.where(beside == 0, ends, np.nextafter(ends, 9.0 * beside))
+        ends = np.sort(np.where(rng.random((2, 2)) < 0.2, rng.random((2, 2)), ends), axis=1)
+        ends[:, 1] = np.maximum(ends[:, 1], ends[:, 0])
+        domain = Domain(bounds=dict(enumerate(map(tuple, ends.tolist()))))
+        outcome = verify(*models, domain=domain)
+        rows = every_number(domain, finer)
+        apart = models[0].predict(rows) != models[1].predict(rows)
+        differing += apart.any()
+        assert outcome.equal == (not apart.any())
+        if not outcome.equal:
+            row = outcome.counterexample[None]
+            assert models[0].predict(row) != models[1].predict(row)
+            low, high = ends.T if finer else np.float64(np.float32(ends.T))
+            assert (low <= row).all()
+            assert (row <= high).all()
+        for model, own in zip(models, (True, finer), strict=True):
+            rows = every_number(domain, own)
+            within = rows[((ends[:, 0] <= rows) & (rows <= ends[:, 1])).all(axis=1)]
+            if not len(within):
+                continue
+            start = within[rng.integers(len(within))]
+            flip = nearest_flip(model, start, domain=domain, max_changes=2)
+            assert flip.proven
+            assert bool(flip) == (model.predict(rows) != model.predict(start[None])).any()
+    assert 5 < differing < 40
+
+
+def test_a_counterexample_at_an_end_can_be_saved(tmp_path):
+    tree, other = (DecisionTreeClassifier().fit([[0.0], [1.0]], y) for y in ([0, 1], [1, 1]))
+    for low in (0.1, 0.2, 0.4):
+        outcome = verify(tree, other, domain=Domain(bounds={0: (low, 0.45)}))
+        outcome.save(tmp_path / "difference.json")
+        assert check(tmp_path / "difference.json", tree, other)
+
+
+# -------------------------------------------------------------------------- what a table holds
+
+
+def table_of_many_kinds():
+    rng = np.random.default_rng(0)
+    n = 40
+    return pd.DataFrame(
+        {
+            "whole": rng.integers(18, 60, n),
+            "single": rng.normal(size=n).astype(np.float32),
+            "counts": np.append(rng.integers(0, 9, n - 1), np.nan),
+            "flag": rng.random(n) < 0.5,
+            "nullable": pd.array([None, *rng.integers(0, 3, n - 1)], dtype="Int64"),
+            "word": rng.choice(["a", "b"], n),
+            "kind": pd.Categorical(rng.choice(["x", "y"], n)),
+            "mixed": [None, *rng.choice([1, 2.5], n - 1).tolist()],
+        }
+    )
+
+
+def test_a_domain_is_read_from_rows():
+    table = table_of_many_kinds()
+    domain = Domain.from_rows(table)
+    assert set(domain.integers) == {"whole", "counts", "flag", "nullable"}
+    assert set(domain.missing) == {"counts", "nullable", "mixed"}
+    assert domain.bounds["whole"] == (table.whole.min(), table.whole.max())
+    assert domain.bounds["mixed"] == (1, 2.5)
+    assert domain.bounds["flag"] == (0, 1)
+    assert set(domain.bounds) == set(table) - {"word", "kind"}
+    free = Domain.from_rows(table, ranges=False)
+    assert dict(free.bounds) == {"flag": (0, 1)}
+    assert (free.integers, free.missing) == (domain.integers, domain.missing)
+    # a few floats say nothing, and an array has no names
+    assert Domain.from_rows(table[["counts"]].iloc[:10]).integers == ()
+    numbers = Domain.from_rows(table[["whole", "single"]].to_numpy())
+    assert (numbers.integers, list(numbers.bounds)) == ((0,), [0, 1])
+    twice = table[["whole", "single", "whole"]]
+    assert Domain.from_rows(twice).integers == (0, 2)
+    again = pickle.loads(pickle.dumps(domain))
+    assert again == domain
+    with pytest.raises(ValueError, match="1 dimensions"):
+        Domain.from_rows([1.0, 2.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counterexamples_are_rows_that_can_be(seed):
+    """Every row of whole numbers and known levels in a small table is put to both models."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(0, 6, 80),
+            "year": rng.choice([1990, 1995, 2000], 80),
+            "word": rng.choice(["a", "b", "c"], 80),
+        }
+    )
+    y = (X.age + 2 * (X.word == "b") + (X.year == 1995) > 4).astype(int)
+    coder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["year", "word"]), remainder="passthrough"
+    )
+    models = [
+        make_pipeline(coder, RandomForestClassifier(3, max_depth=depth, random_state=seed)).fit(
+            X, y
+        )
+        for depth in (3, 4)
+    ]
+    domain = Domain.from_rows(X)
+    rows = pd.DataFrame(
+        product(range(X.age.min(), X.age.max() + 1), (1990, 1995, 2000), "abc"), columns=X.columns
+    )
+    apart = (models[0].predict(rows) != models[1].predict(rows)).sum()
+    outcome = verify(*models, domain=domain)
+    assert outcome.equal == (apart == 0)
+    if not outcome.equal:
+        found = outcome.counterexample.iloc[0]
+        assert ((rows == found).all(axis=1)).any()
+    # the levels of a column of numbers are no bounds of it
+    everywhere = verify(*models)
+    assert everywhere.equal is not True or outcome.equal

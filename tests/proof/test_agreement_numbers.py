@@ -238,7 +238,7 @@ def test_repr_tells_how_far_numbers_are_apart():
         f"R2 {outcome.r2:.3f}, 50 % of differences at most {outcome.quantile(0.5)[0]:.4g}" in told
     )
     assert f"the largest seen {outcome.max_difference:.4g}, none above" in told
-    assert "within 0.5 on" in told.split("(proven), ")[1]
+    assert "within 0.5 on" in told.split("every input in the box), ")[1]
     few = repr(agreement(one, LinearRegression().fit(X, X[:, 0]), X[:3], atol=0.5, random_state=0))
     assert "(0 or more)" in few
     assert "none above" not in few
@@ -266,3 +266,24 @@ def test_a_proof_ends_in_time():
     outcome = agreement(forest, other, X, atol=10, time_limit=1e-9, random_state=0)
     assert outcome.n_rows == len(X)
     assert outcome.max_difference <= outcome.max_difference_bound < np.inf
+
+
+def test_a_bound_names_the_inputs_that_it_holds_for():
+    """A model of doubles beside one that rounds: only what float32 represents is bounded."""
+    start = 2.0**24  # from here on, float32 represents every second whole number
+    X = start + np.arange(3.0).repeat(20)[:, None]
+    fine = HistGradientBoostingRegressor(min_samples_leaf=5).fit(X, 100.0 * (X[:, 0] == start + 1))
+    flat = DecisionTreeRegressor().fit(X, np.zeros(60))
+    domain = Domain(bounds={0: (start, start + 2)}, integers="all")
+    odd, even = (abs(fine.predict(X[X % 2 == rest][:, None])).max() for rest in (1, 0))
+    assert odd > even + 50
+    outcome = agreement(fine, flat, atol=1.0, domain=domain, random_state=0)
+    assert outcome.finer
+    assert outcome.max_difference >= odd
+    assert "(proven for every input in the box that float32 represents)" in str(outcome)
+    # rows of a user are asked as they are
+    asked = agreement(fine, flat, X, atol=1.0)
+    assert (asked.n_different, asked.max_difference) == (20, odd)
+    alike = agreement(fine, fine, X, atol=1.0)
+    assert not alike.finer
+    assert "none above 0 (proven for every input in the box)" in str(alike)

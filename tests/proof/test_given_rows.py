@@ -1,5 +1,7 @@
 """What is said of rows is what the models answer to them as they are given."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +14,9 @@ from sklearn.ensemble import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify import agreement, verify
+from ensemble_simplify import Domain, agreement, verify
 from ensemble_simplify.base import rows as base_rows
 from ensemble_simplify.reading.sample import N_ROWS
 
@@ -225,3 +227,23 @@ def test_whole_numbers_are_counted_as_they_are_rounded():
     every = np.arange(1_700_000_000, 1_700_040_001)[:, None].astype(float)
     truth = (one.predict(every) == two.predict(every)).mean()
     assert outcome.volume == pytest.approx((truth, truth), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_counterexample_of_a_frame_is_a_row_that_can_be_if_there_is_one(kind):
+    """A difference between two whole numbers is none of a table of whole numbers."""
+    X = pd.DataFrame({"price": np.arange(100, 140), "other": np.arange(40) % 5}).astype(kind)
+    one = DecisionTreeRegressor(max_leaf_nodes=2).fit(X, X.price > 119)
+    between, beside = copy.deepcopy(one), copy.deepcopy(one)
+    between.tree_.threshold[0] += 0.2  # from 119.5 to 119.7
+    outcome = verify(one, between, X=X, max_changes=1)
+    assert outcome.equal is False
+    assert 119.5 < np.ravel(outcome.counterexample)[0] <= 119.75
+    assert verify(one, between, X=X, max_changes=1, domain=Domain.from_rows(X))
+    beside.tree_.threshold[0] += 3.2
+    far = X.iloc[:20]
+    outcome = verify(one, beside, X=far, max_changes=1)
+    assert np.ravel(outcome.counterexample)[0] in (120, 121, 122)
+    # an array says nothing of the kind
+    outcome = verify(one, beside, X=far.to_numpy(float), max_changes=1)
+    assert outcome.equal is False

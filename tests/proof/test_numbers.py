@@ -10,10 +10,20 @@ import copy
 import numpy as np
 import pytest
 from readers import READERS, cells, changed, data, numbers, to_onnx, to_treelite
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import OnnxModel, verify
+from ensemble_simplify import (
+    OnnxModel,
+    export_model,
+    import_model,
+    is_monotone,
+    is_sensitive,
+    sufficient_box,
+    verify,
+)
+from ensemble_simplify.reading import Model
 from ensemble_simplify.reading import model as _model
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -238,3 +248,86 @@ def _doubled_if(model):
         return plain(self, X) * (2.0 if own else 1.0)
 
     return predict
+
+
+# ------------------------------------------------------------------- exponentials of sums
+
+
+def _on_grid(seed):
+    """Two regressors of counts on a grid, what both answer at all its cells, and these."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (150, 3)).astype(np.float64)
+    y = rng.poisson(np.exp(0.5 * X[:, 0] - 0.2 * X[:, 1])) + 0.5
+    options = dict(max_iter=4, max_leaf_nodes=4, min_samples_leaf=5, monotonic_cst=[seed % 2, 0, 0])
+    first = HistGradientBoostingRegressor(loss="poisson", learning_rate=0.3, **options).fit(X, y)
+    options["learning_rate"] = 0.4
+    second = HistGradientBoostingRegressor(loss="gamma", **options).fit(X[:120], y[:120])
+    # thresholds are halves, and doubles beside them are no float32 of a cell of its own
+    ends = np.unique(np.concatenate([Model.of(m).finest.threshold for m in (first, second)]))
+    axis = np.unique(np.concatenate([ends, np.nextafter(ends, np.inf), [-1.0, 9.0]]))
+    cells = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    return (first, second), [model.predict(cells) for model in (first, second)], len(axis)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_behind_an_exponential(seed):
+    (one, two), (a, b), _ = _on_grid(seed)
+    apart = np.abs(a - b)
+    most, half = apart.max(), 0.3 * apart.max()
+    share = (np.clip(apart - half, 0, None) / b).max()
+    for atol, rtol, within in (
+        (1.001 * most, 0, True),
+        (0.999 * most, 0, False),
+        (0, 1.001 * (apart / b).max(), True),
+        (0, 0.999 * (apart / b).max(), False),
+        (half, 1.001 * share, True),
+        (half, 0.999 * share, False),
+    ):
+        found = verify(one, two, atol=atol, rtol=rtol)
+        assert found.equal is within
+        assert found.max_difference_bound >= (1 - 1e-12) * (most if within else 0)
+        if within and rtol == 0:
+            assert found.max_difference_bound <= 1.001 * most
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rises_behind_an_exponential(seed):
+    (model, _), (answers, _), n = _on_grid(seed)
+    cube = answers.reshape(n, n, n)
+    for feature in range(3):
+        rises = (np.diff(cube, axis=feature) >= 0).all()
+        assert bool(is_monotone(model, feature, response="value")) is bool(rises)
+        spread = float(np.ptp(cube, axis=feature).max())
+        for gap in (0.95 * spread, 1.05 * spread + 1e-6):
+            found = is_sensitive(model, [feature], response="value", gap=gap)
+            assert bool(found) is (spread > gap)
+
+
+def test_a_tree_of_values_stands_beside_an_exponential():
+    (model, _), _, _ = _on_grid(0)
+    X = np.random.default_rng(3).integers(0, 4, (400, 3)).astype(np.float64)
+    tree = DecisionTreeRegressor(max_depth=2).fit(X, model.predict(X))
+    apart = np.abs(tree.predict(X) - model.predict(X)).max()
+    found = verify(model, tree, rtol=0.001, atol=2 * apart)
+    assert found.equal is True
+    assert apart <= found.max_difference_bound < 2 * apart
+    assert verify(model, tree, atol=0.9 * apart).equal is False
+    # below zero there are no logarithms
+    below = DecisionTreeRegressor(max_depth=2).fit(X, -model.predict(X))
+    with pytest.raises(TypeError, match="a single tree of positive values"):
+        verify(model, below, atol=1.0)
+
+
+def test_a_copy_with_other_exponentials_is_no_copy():
+    catboost = pytest.importorskip("catboost")
+    X = np.random.default_rng(0).integers(0, 4, (150, 3)).astype(np.float64)
+    options = dict(loss_function="Poisson", iterations=4, depth=2, verbose=0)
+    model = catboost.CatBoostRegressor(**options, allow_writing_files=False).fit(X, X.sum(axis=1))
+    copied = import_model(export_model(model, "json"))
+    found = verify(model, copied, atol=1e-9)
+    assert found.equal is True
+    assert 0 < found.max_difference_bound <= 1e-9
+    with pytest.raises(TypeError, match="which it rounds in its own way"):
+        sufficient_box(model, X[0], within=0.5)
+    box = sufficient_box(copied, X[0], within=0.5)
+    assert "value" in str(box)

@@ -182,7 +182,7 @@ def test_probabilities_that_are_something_else_are_refused():
     # and where a sample does not show it
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_module, "check_sample", lambda read: None)
-        with pytest.raises(RuntimeError, match=r"predict_proba of model_b is 0\.25 off"):
+        with pytest.raises(RuntimeError, match=r"What model_b answers is 0\.25 off"):
             verify(a, shifted, atol=0.1)
 
 

@@ -77,11 +77,11 @@ def test_sums_with_which_a_probability_rises(kind, column):
     X, y = small_data(2, n_classes=3)
     model = CLASSIFIERS[kind](2).fit(X, y)
     forest = Audited(model, None).forest
-    sums, are_odds = rising_sums(forest, column)
+    sums, answers = rising_sums(forest, column)
     rows = rows_of_cells(cut_points(forest.feature, forest.threshold, 3))
     leaves = forest.apply(rows).T
     found = sums.start + sums.value[leaves].sum(axis=0)
-    if are_odds:
+    if answers == "odds":
         found = 1 / (1 + np.exp(-found).sum(axis=1, keepdims=True))
     expected = model.predict_proba(rows)[:, column]
     np.testing.assert_allclose(found[:, 0], expected, atol=sums.rounding + 1e-12)
@@ -94,12 +94,12 @@ def test_sums_with_which_a_probability_rises(kind, column):
 def test_values_and_what_is_no_such_sum():
     X, y = small_data(2, n_classes=3)
     values = REGRESSORS["boosting"](0).fit(X, X[:, 0] + X[:, 1])
-    sums, are_odds = rising_sums(Audited(values, None, classifier=False).forest, 0)
-    assert not are_odds
+    sums, kind = rising_sums(Audited(values, None, classifier=False).forest, 0)
+    assert kind is None
     assert sums.value.shape[1] == 1
     for kind in ("voting_hard", "voting_boosted"):
         model = CLASSIFIERS[kind](0).fit(X, y)
-        assert rising_sums(Audited(model, None).forest, 0) == (None, False)
+        assert rising_sums(Audited(model, None).forest, 0)[0] is None
 
 
 def test_two_classes_have_opposite_odds():

@@ -22,14 +22,18 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_data
 
 from ensemble_simplify import BornAgainClassifier, Verification, verify
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.thresholds import cut_points
 from ensemble_simplify.proof import compare
 from ensemble_simplify.proof.changed_boxes import numbered
 from ensemble_simplify.proof.forest_pair import Space
+from ensemble_simplify.reading import forest as reading
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.writing.sklearn_tree import write_classifier
 
@@ -452,6 +456,35 @@ def test_limits():
     outcome = verify(a, b, max_boxes=300)
     assert outcome.equal is None
     assert outcome.n_boxes == 300
+
+
+def test_the_limit_of_time_holds_while_sets_of_levels_are_laid_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.choice(list("abcdefgh"), 200) for name in ("one", "two")})
+    y = X["one"].isin(list("aceg")) ^ X["two"].isin(list("bdf"))
+    a, b = (
+        make_pipeline(OneHotEncoder(), RandomForestClassifier(5, max_depth=4, random_state=seed))
+        for seed in range(2)
+    )
+    a.fit(X, y), b.fit(X, y)
+    alike = X[a.predict(X) == b.predict(X)][:5]
+    for asked_of in ({}, {"atol": 0.1}, {"X": alike, "max_changes": 1}):
+        asked = []
+        monkeypatch.setattr(reading, "check_time", lambda own=asked: own.append(0))
+        verify(a, b, **asked_of)
+        assert len(asked) == 10, "once a tree"
+        # the clock runs out in the third tree
+        moments = iter([None] * 2)
+
+        def over(moments=moments):
+            if next(moments, True):
+                raise Stopped
+
+        monkeypatch.setattr(reading, "check_time", over)
+        with monkeypatch.context() as late:
+            late.setattr(compare, "is_late", lambda: True)
+            outcome = verify(a, b, **asked_of)
+        assert (outcome.equal, outcome.reason) == (None, "time")
 
 
 def test_repr():

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import Domain, agreement, verify
+from ensemble_simplify import Domain, RepresenterTree, agreement, nearest_flip, verify
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.reading import Model, Table, common_table
 
@@ -244,3 +245,22 @@ def test_models_that_are_only_asked():
     for models in ((asked, tree), (tree, asked)):
         found = agreement(*models, known, time_limit=0.01)
         assert found.n_different == (asked.predict(known) != tree.predict(known)).sum() > 0
+
+
+@pytest.mark.parametrize("family", ["lightgbm", "histograms"])
+def test_categories_of_booleans_are_levels(family):
+    """As numbers, LightGBM takes them for gaps."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"flag": pd.Categorical(rng.random(200) < 0.5), "size": rng.normal(size=200)})
+    y = (X.flag.astype(bool) ^ (X["size"] > 0)).astype(int)
+    if family == "lightgbm":
+        package = pytest.importorskip("lightgbm")
+        model = package.LGBMClassifier(n_estimators=5, verbose=-1)
+    else:
+        model = HistGradientBoostingClassifier(max_iter=9, categorical_features="from_dtype")
+    model.fit(X, y)
+    assert verify(model, model).equal
+    tree = RepresenterTree(FrozenEstimator(model), random_state=0).fit(X)
+    assert (tree.predict(X) == model.predict(X)).mean() > 0.95
+    flip = nearest_flip(model, X.iloc[[0]], max_changes=2)
+    assert flip.predictions[0] == model.predict(X.iloc[[0]])[0] != flip.predictions[1]

@@ -330,10 +330,8 @@ class TestRefused:
         ("train", "objective"),
         [
             (train_lightgbm, "cross_entropy"),
-            (train_lightgbm, "poisson"),
             (train_lightgbm, "multiclassova"),
             (train_xgboost, "reg:logistic"),
-            (train_xgboost, "count:poisson"),
         ],
     )
     def test_objectives(self, train, objective):

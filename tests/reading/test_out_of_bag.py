@@ -192,3 +192,14 @@ def test_models_without_samples_of_rows(wine):
     changed = RandomForestClassifier(5).fit(X, y)
     changed.predict = lambda rows: np.zeros(len(rows))
     assert out_of_bag(changed, X) is None
+
+
+def test_later_trees_that_learned_other_rows_are_noticed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    forest = RandomForestClassifier(20, warm_start=True, random_state=0).fit(X, y)
+    assert out_of_bag(forest, X) is not None
+    order = rng.permutation(200)
+    forest.set_params(n_estimators=40).fit(X[order], y[order])
+    assert out_of_bag(forest, X) is None

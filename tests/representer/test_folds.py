@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
@@ -23,6 +23,7 @@ from ensemble_simplify.sampling import (
     clearly_best,
     draw_folds,
 )
+from ensemble_simplify.writing.sklearn_tree import SHRINKAGE
 
 
 class Counting:
@@ -129,26 +130,121 @@ def test_counts_of_a_size_are_of_the_training_rows(labels):
         )
 
 
-def test_shares_are_said_to_be_of_the_rows_drawn(labels):
-    """They are not of the training rows that are counted beside them, unless these are all."""
-    X, _, forest = labels
-    tree = representer(forest.predict, max_leaf_nodes=3).fit(X)
-    made = tree.decision_tree_.tree_
-    leaf = np.flatnonzero(made.children_left < 0)[0]
-    share, n_rows = made.value[leaf].max(), made.n_node_samples[leaf]
-    words = f"({100 * share:.1f} % of synthetic rows, {n_rows} training rows)"
-    assert words in tree.export_text()
-    assert words in export_tree(tree)
+def rates(tree, X, chances, weight=None):
+    """What each leaf of a tree says of the classes, from the rows on the path to it."""
+    weight = np.ones(len(X)) if weight is None else weight
+    paths = tree.decision_path(X.astype(np.float32)).toarray().astype(bool)
+    n_classes, found = chances.shape[1], {}
+    for leaf in np.unique(tree.apply(X.astype(np.float32))):
+        below = paths[paths[:, leaf]][0]
+        # parents have smaller numbers; the root counts one row more, of all classes alike
+        nodes = np.flatnonzero(below)
+        said, before, n_before = None, 0.0, 0.0
+        for node in nodes:
+            w = weight * paths[:, node]
+            own = w @ chances / w.sum()
+            if said is None:
+                own = said = (w @ chances + 1 / n_classes) / (w.sum() + 1)
+            else:
+                said = said + (own - before) * n_before / (n_before + SHRINKAGE)
+            before, n_before = own, w.sum()
+        found[leaf] = said
+    return found
+
+
+@pytest.mark.parametrize("how", ["y", "model", "labels", "proba"])
+def test_leaves_hold_rates(labels, how):
+    """Of `y`, else the model's mean probabilities, else its labels; labels stay as they were."""
+    X, y, forest = labels
+    model = {"labels": forest.predict, "proba": forest.predict_proba}.get(
+        how, FrozenEstimator(forest)
+    )
+    target = "proba" if how == "proba" else "label"
+    options = {"max_leaf_nodes": 12, "validation_fraction": 0}
+    tree = representer(model, target, **options).fit(X, y if how == "y" else None)
+    chances = {
+        "y": np.eye(2)[y],
+        "labels": np.eye(2)[forest.predict(X)],
+    }.get(how, forest.predict_proba(X))
+    for each in (tree, tree.at(5)):
+        made = each.decision_tree_
+        grown = each.synthetic_shares_
+        leaf = made.apply(X.astype(np.float32))
+        n_told = 0
+        for k, said in rates(made, X, chances).items():
+            label = grown[k].argmax()
+            assert made.tree_.value[k, 0].argmax() == label
+            if said.argmax() == label:
+                np.testing.assert_allclose(made.tree_.value[k, 0], said, atol=1e-12)
+                n_told += 1
+            else:
+                assert made.tree_.value[k, 0, label] == pytest.approx(0.5, abs=1e-5)
+        assert n_told >= 3
+        np.testing.assert_array_equal(each.predict_proba(X), made.tree_.value[leaf, 0])
+        np.testing.assert_array_equal(each.predict(X), grown[leaf].argmax(axis=1))
+        words = {"y": "rows expected", "labels": "answers expected of the model"}
+        words = words.get(how, "rows expected by the model")
+        share, n_rows = made.tree_.value[leaf[0], 0].max(), made.tree_.n_node_samples[leaf[0]]
+        words = f"({100 * share:.1f}".removesuffix(".0") + f" % of {words}, {n_rows} training rows)"
+        assert words in each.export_text()
+        assert words in export_tree(each)
+        # codes of other languages say the same
+        space = {}
+        exec(export_tree(each, "python", output="probabilities"), space)
+        assert (
+            list(space["predict"](dict(enumerate(X[0]))).values())
+            == each.predict_proba(X[:1])[0].tolist()
+        )
+
+
+def test_leaves_take_the_rates_of_other_rows(labels):
+    """Labels stay; a smaller tree keeps to the new rows, too; weights count as repeated rows."""
+    X, y, forest = labels
+    tree = representer(FrozenEstimator(forest), max_leaf_nodes=12).fit(X[:200])
+    other = tree.calibrated(X[200:], y[200:])
+    np.testing.assert_array_equal(tree.predict(X), other.predict(X))
+    assert (tree.predict_proba(X) != other.predict_proba(X)).any()
+    assert "expected by the model" in tree.export_text()
+    assert "by the model" not in other.export_text()
+    assert same(other.at(5).decision_tree_, tree.at(5).calibrated(X[200:], y[200:]).decision_tree_)
+    times = np.random.default_rng(0).integers(1, 4, 200)
+    weighted = tree.calibrated(X[200:], y[200:], sample_weight=times)
+    again = np.repeat(np.arange(200, 400), times)
+    repeated = tree.calibrated(X[again], y[again])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-12)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        tree.calibrated(X, y[:-1])
+    assert not hasattr(representer(forest.predict, "value").fit(X), "calibrated")
+
+
+def test_probabilities_are_calibrated_on_new_rows():
+    """Shares of synthetic rows are not: there the model's errors are left out."""
+    X, y = make_classification(4000, 8, n_informative=4, flip_y=0.4, random_state=1)
+    forest = RandomForestClassifier(30, random_state=0).fit(X[:500], y[:500])
+    tree = representer(FrozenEstimator(forest), max_leaf_nodes=16).fit(X[500:1000], y[500:1000])
+    new, truth = X[1000:], y[1000:]
+    leaf = tree.decision_tree_.apply(new.astype(np.float32))
+
+    def off(proba):
+        bins = (10 * proba[:, 1]).astype(int)
+        parts = [bins == k for k in range(10)]
+        return sum(abs((proba[part, 1] - truth[part]).sum()) for part in parts) / len(truth)
+
+    assert off(tree.synthetic_shares_[leaf]) > 0.12
+    assert off(tree.predict_proba(new)) < 0.06
+    before = log_loss(truth, tree.synthetic_shares_[leaf])
+    assert log_loss(truth, tree.predict_proba(new)) < before - 0.05
+
+
+def test_pictures_say_shares(labels):
     plt = pytest.importorskip("matplotlib.pyplot")
+    X, y, forest = labels
+    tree = representer(FrozenEstimator(forest), max_leaf_nodes=3).fit(X, y)
+    made = tree.decision_tree_.tree_
     root = tree.plot(precision=2)[0].get_text()
     assert f"share = [{made.value[0, 0, 0]:.2f}, {made.value[0, 0, 1]:.2f}]" in root
     assert "value" not in root
     plt.close("all")
-    alone = representer(forest.predict, max_leaf_nodes=3, keep_rows=1.0).fit(X)
-    assert "drawn" not in alone.export_text()
-    assert "value" in alone.plot()[0].get_text()
-    plt.close("all")
-    assert "drawn" not in representer(forest.predict_proba, "proba").fit(X).export_text()
 
 
 def test_no_leaf_is_wasted():

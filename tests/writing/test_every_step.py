@@ -412,6 +412,10 @@ def test_answers(name, language, tmp_path):
     if can_differ and proba is None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         return
+    if name.endswith(", log"):
+        # JSON copies evaluate exponentials by NumPy or by the C library, CatBoost by its own
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        return
     clear = np.ones(len(found), dtype=bool)
     if can_differ:
         first_two = np.sort(proba, axis=1)[:, -2:]

@@ -139,7 +139,7 @@ def test_questions_and_branches_compare_too():
         lambda rows: (rows["grade"] > "SI1").to_numpy(), target="label", random_state=0
     ).fit(X, y)
     named = NamedTree.of(tree)
-    assert named.question(0, {}) == "grade ≤ SI1"
+    assert named.question(0, {}) == "grade ≤ SI1 or missing or unknown"
     first, second = re.findall(r"^\|--- (.*)$", tree.export_text(), re.MULTILINE)
     assert (first, second) == ('grade <= "SI1" or missing or unknown', 'grade > "SI1"')
     assert "\"grade\" NOT IN ('VS2', 'VS1', 'IF')" in export_tree(tree, "sql")

@@ -342,9 +342,9 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
             The fitted estimator.
         """
         self._check_purchases()
-        X, y = learned_rows(self, X, y, sample_weight)
+        rows, y = learned_rows(self, X, y, sample_weight)
         # The trees grow on complete rows.
-        checked = np.ascontiguousarray(self._table.gaps.fill(X), dtype=np.float32)
+        checked = np.ascontiguousarray(self._table.gaps.fill(rows.numbers), dtype=np.float32)
         names = getattr(self, "feature_names_in_", None)
         self.feature_costs_ = read_feature_costs(self.feature_costs, checked.shape[1], names)
         prices = Prices.read(

@@ -60,12 +60,10 @@ def find_path(problem, *, shared=True) -> BudgetPath:
         lam = d_gain / d_cost * problem.lam_unit
         loss = float(problem.loss_of_gain(gain))
         supports.append((lam, loss + lam * cost * problem.cost_unit))
-    if not shared:
-        costs = problem.closure.nested_costs(last, len(lams)) * problem.cost_unit
     return BudgetPath(
         lams=lams,
         losses=losses,
-        costs=costs,
+        costs=problem.nested_costs(last, len(lams)),
         proven=proven.astype(bool),
         supports=np.array(supports),
         smallest=last,

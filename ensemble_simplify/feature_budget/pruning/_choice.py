@@ -12,8 +12,8 @@ from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzi
 from ensemble_simplify.feature_budget.pruning._fill import fill_step
 from ensemble_simplify.feature_budget.pruning._lp_forms import solve_lp, solve_within_budget
 
-# Differences below this share of all costs, or errors, are rounding: in sums of floats, and in
-# what HiGHS answers.
+# Differences below this share of a budget, or of all errors, are rounding: in sums of floats, and
+# in what HiGHS answers.
 ROUNDING = 1e-9
 _SOLVER_ROUNDING = 1e-7
 
@@ -63,9 +63,8 @@ class _PruningSearch:
 
     def within(self, budget):
         """The pruning of lowest error found within a budget."""
-        slack = ROUNDING * self.problem.cost_scale
-        low, high, lam, step = self._around(budget + slack)
-        if high is None or step[1] >= budget - slack or not self.shared:
+        low, high, lam, step = self._around(budget * (1 + ROUNDING))
+        if high is None or step[1] >= budget * (1 - ROUNDING) or not self.shared:
             return self._judged(self._expanded(low), lam, budget=budget)
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
@@ -99,7 +98,7 @@ class _PruningSearch:
         cost, error = problem.cost(keep), problem.loss(keep)
         supports = np.asarray(self.supports)
         if self.shared:
-            at = cost if budget is None else budget
+            at = (cost if budget is None else budget) + problem.cost_error
             bound = max(bound, np.max(supports[:, 1] - supports[:, 0] * at))
         else:
             # The path is optimal for costs that no row pays: only its lowest error is a bound.

@@ -91,7 +91,8 @@ class _Filling:
         self.tested = self.closure.parent, self.closure.gain, problem.top_feature
         self.within = self.closure.active
         self.active = self.within.astype(bool)
-        self.room = budget / problem.cost_unit * (1 + 1e-12)
+        self.budget = budget * (1 + 1e-12)
+        self.room = self.budget / problem.cost_unit
         self.best = low.copy()
         self.families = {}
         self.best_gain = int(self.closure.gain[low].sum())
@@ -115,6 +116,8 @@ class _Filling:
 
     def offer(self, chosen, family=None) -> None:
         """Take a set of nodes that the budget allows, if it is better."""
+        if self.problem.cost_error and self.problem.cost_of(chosen) > self.budget:
+            return
         gain = int(self.closure.gain[chosen].sum())
         if family is not None and gain > self.families.get(family, (0, None))[0]:
             self.families[family] = gain, chosen.copy()

@@ -187,15 +187,19 @@ def solve_within_budget(problem, budget, start):
     )
     # Costs are whole numbers in the closure, and so is the budget.
     cost = np.concatenate([closure.own, closure.price])
-    room = np.floor(budget / problem.cost_unit * (1 + 1e-12))
+    budget *= 1 + 1e-12
+    room = np.floor((budget + problem.cost_error) / problem.cost_unit)
     cost_unit = max(room, 1.0) / _SCALE
+    # What is too dear by itself is left out: HiGHS loses small prices beside it.
+    allowed = cost <= room
+    cost = np.where(allowed, cost, 0)
     A = sparse.vstack([implied, sparse.csr_array(cost[None, :] / cost_unit)])
     gain_unit = max(1.0, np.abs(closure.gain).sum() / _SCALE)
     program = LinearProgram(
         np.concatenate([-closure.gain / gain_unit, np.zeros(m)]),
         A,
         row_upper=np.append(np.zeros(implied.shape[0]), room / cost_unit),
-        upper=1.0,
+        upper=allowed.astype(np.float64),
         integer=np.arange(n + m) < n,
     )
     program.start_from(np.concatenate([start, closure.paid(start)]))
@@ -203,9 +207,7 @@ def solve_within_budget(problem, budget, start):
     chosen = start
     if np.isfinite(solution.objective):
         rounded = solution.x[:n] > 0.5
-        if (
-            closure.cost(rounded) <= room
-            and closure.gain[rounded].sum() > closure.gain[start].sum()
-        ):
+        fits = closure.cost(rounded) <= room and problem.cost_of(rounded) <= budget
+        if fits and closure.gain[rounded].sum() > closure.gain[start].sum():
             chosen = rounded
     return chosen, float(problem.loss_of_gain(-solution.bound * gain_unit))

@@ -45,8 +45,13 @@ from ensemble_simplify.grid import time_left
 # for one cut. Neither is interrupted.
 USE_SECONDS = 1.5e-7
 
-# Numbers without a decimal unit are rounded to this share of their total.
+# Numbers without a decimal unit are rounded to this share of their total. Prices may differ by many
+# powers of ten: they take as many bits as their sums over all nodes leave.
 _RESOLUTION = 2.0**50
+_PRICE_RESOLUTION = 2.0**60
+
+# Two prices that differ by this share are one.
+_EQUAL = 1e-12
 
 # Digits, from the first of the largest number on, after which no decimal unit is looked for.
 _MAX_DIGITS = 13
@@ -139,12 +144,16 @@ class Closure:
         """What a set of nodes pays."""
         return int(self.own[chosen].sum() + self.price[self.paid(chosen)].sum())
 
-    def nested_costs(self, last, n_sets):
-        """What nested sets pay: set `k` holds the nodes with ``last >= k``."""
+    def nested_costs(self, last, n_sets, amounts=None):
+        """What nested sets pay: set `k` holds the nodes with ``last >= k``.
+
+        `amounts` are what nodes and items cost. None: the whole numbers of the closure.
+        """
+        own, price = (self.own, self.price) if amounts is None else amounts
         kept = last >= 0
         last_of_item = np.full(self.price.shape[0], -1, dtype=last.dtype)
         np.maximum.at(last_of_item, self.items, last[self.arc_node])
-        amount = np.concatenate([self.own[kept], self.price])
+        amount = np.concatenate([own[kept], price])
         until = np.concatenate([last[kept], last_of_item])
         return _nested_sums(amount, until, n_sets)
 
@@ -172,8 +181,9 @@ class PruningProblem:
 
     Kept are `split` (uint8: 1 at splits), `parent` (-1 at roots), `order` (the nodes tree by tree
     in pre-order), `needs` (two resources that a split is the first on its path to use; -1: none),
-    `gain` (what splitting saves, times ``gain_scale / unit``), the `closure` after contraction, and
-    `has_costs`: whether that knows what nodes pay.
+    `gain` (what splitting saves, times ``gain_scale / unit``), the `closure` after contraction,
+    `has_costs`: whether that knows what nodes pay, and `cost_error`: how far its whole numbers are
+    from the cost of any set.
     """
 
     def __init__(
@@ -233,6 +243,7 @@ class PruningProblem:
         self.has_costs = USE_SECONDS * n_uses < time_left()
         if not self.has_costs:
             self.cost_unit = price_unit / self.total_weight
+            self.cost_error = 0.0
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
             start = np.zeros(n + 1, dtype=np.int64)
             return Closure(parent, gain, np.zeros(n, dtype=np.int64), start, *nothing, active)
@@ -244,9 +255,18 @@ class PruningProblem:
         items = np.empty(shared.n_arcs, dtype=np.int32)
         price = np.empty(shared.n_items)
         shared.read(start, items, price)
-        scale, own_price, price = to_integers(own_price, price)
-        self.cost_unit = price_unit / scale / self.total_weight
-        return Closure(parent, gain, own_price, start, items, price, active)
+        amounts = np.append(own_price, price)
+        in_all = amounts @ np.append(np.ones(n), np.bincount(items, minlength=len(price)))
+        resolution = _PRICE_RESOLUTION * (amounts.sum() / in_all if in_all else 1.0)
+        scale, whole = to_integers(amounts, resolution=resolution)
+        # What has a price is never free.
+        whole = np.maximum(whole, amounts > 0)
+        self._unit = price_unit / self.total_weight
+        self.cost_unit = self._unit / scale
+        off = np.abs(whole / scale - amounts)
+        self.cost_error = self._unit * float(off[off > _EQUAL * amounts].sum())
+        self._amounts = amounts[:n], amounts[n:]
+        return Closure(parent, gain, whole[:n], start, items, whole[n:], active)
 
     def _runs(self):
         """Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]]."""
@@ -311,11 +331,19 @@ class PruningProblem:
         return max(self.unit * self._root_loss, self.loss(self.split))
 
     @cached_property
-    def cost_scale(self):
-        """What costs are compared with: the cost of all splits."""
+    def unpruned_cost(self):
+        """The cost of all splits."""
         return self.cost(self.split)
 
     # Sets of contracted nodes and of splits.
+
+    def nested_costs(self, last, n_sets):
+        """As `nested_costs` of the closure, but mean costs, and not rounded."""
+        return self._unit * self.closure.nested_costs(last, n_sets, self._amounts)
+
+    def cost_of(self, chosen):
+        """What a set of contracted nodes costs, not rounded."""
+        return self.nested_costs(np.where(chosen, 0, -1), 1)[0]
 
     def expand(self, chosen, ties="keep"):
         """Splits kept by a set of contracted nodes, as uint8 of shape (n_nodes,).
@@ -474,12 +502,12 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
 # ------------------------------------------------------------ whole numbers
 
 
-def to_integers(*arrays):
+def to_integers(*arrays, resolution=_RESOLUTION):
     """A factor, and arrays times it, rounded to int64: exactly where a decimal unit allows it."""
     values = np.concatenate([np.ravel(a) for a in arrays]).astype(np.float64)
-    scale = _decimal_scale(values)
+    scale = _decimal_scale(values, resolution)
     if scale is None:
-        scale = _RESOLUTION / np.abs(values).sum()
+        scale = resolution / np.abs(values).sum()
     return scale, *(np.rint(np.asarray(a) * scale).astype(np.int64) for a in arrays)
 
 
@@ -495,7 +523,7 @@ def in_units(values):
     return 1.0 / scale, np.rint(values * scale)
 
 
-def _decimal_scale(values):
+def _decimal_scale(values, resolution=_RESOLUTION):
     """The smallest factor, a power of ten over a whole number, to make values whole; or None."""
     largest = np.abs(values).max(initial=0.0)
     if largest == 0:
@@ -504,7 +532,7 @@ def _decimal_scale(values):
     some = values[:: max(1, len(values) // 64)]
     total = np.abs(values).sum()
     for digits in range(first, min(first + _MAX_DIGITS, _MAX_EXPONENT + 1)):
-        if total * 10.0**digits > _RESOLUTION:
+        if total * 10.0**digits > resolution:
             return None
         if _are_whole(some * 10.0**digits) and _are_whole(values * 10.0**digits):
             whole = np.abs(np.rint(values * 10.0**digits)).astype(np.int64)
@@ -514,4 +542,4 @@ def _decimal_scale(values):
 
 def _are_whole(values):
     """Whether numbers are whole, to rounding."""
-    return np.all(np.abs(values - np.rint(values)) <= np.minimum(1e-12 * np.abs(values), 1e-3))
+    return np.all(np.abs(values - np.rint(values)) <= np.minimum(_EQUAL * np.abs(values), 1e-3))

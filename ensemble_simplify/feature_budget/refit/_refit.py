@@ -519,7 +519,7 @@ class CandidateSearch:
         self._keep(self._candidate(name, case, every, index, judged))
 
     def _candidate(self, name, case, features, index, judged):
-        costs = np.where(index < 0, case.problem.cost_scale, case.path.costs[index])
+        costs = np.where(index < 0, case.problem.unpruned_cost, case.path.costs[index])
         errors, scores = np.array(judged.errors), np.array(judged.scores)
         self.progress(
             f"{name} on {len(features)} features, {case.forest.n_trees} trees: cost "

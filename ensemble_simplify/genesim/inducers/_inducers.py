@@ -60,14 +60,14 @@ class _Level:
         """Node of every entry."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
 
-    def subset(self, chosen):
+    def subset(self, chosen) -> _Level:
         """Only some of the nodes, chosen by a boolean array."""
         inside = chosen[self.owner]
         start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
         row, weight = self.row[inside], self.weight[inside]
         return _Level(self.X, self.label, row, weight, start, self.totals[chosen])
 
-    def cuts(self, criterion, least, features=None):
+    def cuts(self, criterion, least, features=None) -> tuple:
         """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
         if features is None:
             features = np.arange(self.X.shape[1])
@@ -119,6 +119,7 @@ def error_limit(errors, total, confidence) -> np.ndarray:
     The rate at which so few errors, or fewer, would be seen with probability `confidence`.
     """
     errors, total = np.asarray(errors, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    # Clopper and Pearson's limit, by the quantiles of a beta distribution; all wrong: one.
     right = total - errors
     limit = stats.beta.ppf(1.0 - confidence, errors + 1.0, np.where(right > 0, right, 1.0))
     return np.where(right > 0, limit, 1.0)
@@ -161,7 +162,8 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
         self : estimator
             The fitted estimator.
         """
-        X, y = learned_rows(self, X, y, sample_weight)
+        rows, y = learned_rows(self, X, y, sample_weight)
+        X = rows.numbers
         weight = check_weights(sample_weight, X, mean_one=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         gaps = self._table.gaps
@@ -406,7 +408,9 @@ class QuestTree(_Inducer):
         unsure = p_mean[every, feature] >= _SIGNIFICANT / n_features
         unsure &= nodes.totals.sum(axis=1) > 2  # spreads of two rows say nothing
         if unsure.any():
+            # half of the level is left for these tests, and shared among the features
             p_spread = nodes.subset(unsure).variance_p(spread=True)
+            # of two values, the spread is known from the mean
             p_spread[two_values[unsure]] = 1.0
             significant = p_spread.min(axis=1) < _SIGNIFICANT / (2 * n_features)
             feature[np.flatnonzero(unsure)[significant]] = _first_least(p_spread)[significant]
@@ -504,10 +508,12 @@ class GuideTree(_Inducer):
         groups = quartile_groups(nodes.X, nodes.row, nodes.weight, nodes.start)
         gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf)
         possible = gain > _GAIN
+        # a feature that cannot be split is behind all others, whose p-values are at most 1
         p = np.where(possible, nodes.chi_square_p(groups, 4), 2.0)
         best = _first_least(p)
         unsure = possible.any(axis=1) & (p[every, best] >= _SIGNIFICANT / n_features)
         if unsure.any() and n_features > 1:
+            # the upper two quartile groups are what is above the median
             above = groups[unsure[nodes.owner]] >= 2
             one, other = np.triu_indices(n_features, 1)
             pairs = 2 * above[:, one] + above[:, other]
@@ -530,18 +536,19 @@ def splits_of_bags(inducer, X, y, weights) -> Splits:
     count as below all numbers of their column.
     """
     classes, label = np.unique(y, return_inverse=True)
+    # below all numbers: then a gap goes left wherever a number is compared
     complete = Gaps.of(X).fill(X)
     splits = inducer._induce(complete, label, weights, len(classes))[0]
     return replace(splits, missing_left=splits.left >= 0) if np.isnan(X).any() else splits
 
 
-def _first_least(values):
+def _first_least(values) -> np.ndarray:
     """First column with the least value of every row; rounding does not choose between equals."""
     least = values.min(axis=1, keepdims=True)
     return (values <= least + 1e-9 * np.abs(least)).argmax(axis=1)
 
 
-def _chosen(feature, cut, possible):
+def _chosen(feature, cut, possible) -> tuple[np.ndarray, np.ndarray]:
     """The chosen feature of every node and its cut, -1 where no split is possible."""
     return np.where(possible, feature, -1), cut[np.arange(len(cut)), feature]
 
@@ -563,6 +570,7 @@ def _discriminant_points(x, nodes) -> np.ndarray:
     lowest = np.where(present, means, np.inf).min(axis=1, keepdims=True)
     highest = np.where(present, means, -np.inf).max(axis=1, keepdims=True)
     centres = np.concatenate([lowest, highest], axis=1)
+    # 2-means on a line, of all nodes at once, from the two outermost means
     for _ in range(20):
         upper = np.abs(means - centres[:, 1:]) < np.abs(means - centres[:, :1])
         sides = np.stack([np.where(upper, 0.0, sizes), np.where(upper, sizes, 0.0)], axis=1)
@@ -571,6 +579,7 @@ def _discriminant_points(x, nodes) -> np.ndarray:
         if np.array_equal(fresh, centres):
             break
         centres = fresh
+    # the two groups as normal distributions: their rows' means, variances and shares
     side = 2 * owner + upper[owner, label]
     shape = (n_nodes, 2)
     total = np.where(total > 0, total, 1.0)  # no weight on one side only where means are equal
@@ -597,7 +606,7 @@ def _discriminant_points(x, nodes) -> np.ndarray:
     return np.where(highest[:, 0] <= lowest[:, 0], np.nan, point)
 
 
-def _pruned(levels, at, confidence):
+def _pruned(levels, at, confidence) -> tuple:
     """Replace subtrees by leaves where that does not raise the pessimistic error.
 
     `levels` and `at` (the node of every entry) are as `_Inducer._grow` makes them. Returns left,
@@ -606,6 +615,7 @@ def _pruned(levels, at, confidence):
     """
     left, feature, threshold, totals = (np.concatenate(c) for c in zip(*levels, strict=True))
     ends = np.cumsum([0] + [len(level[0]) for level in levels])
+    # Depth by depth, for all trees at once: loops over nodes would be too slow in Python.
     inner = left >= 0
     at_depth = [a + np.flatnonzero(inner[a:b]) for a, b in pairwise(ends)]
     if confidence is not None:
@@ -614,8 +624,10 @@ def _pruned(levels, at, confidence):
         below = as_leaf.copy()
         for node in reversed(at_depth):
             children = below[left[node]] + below[left[node] + 1]
+            # what is no worse but for rounding becomes a leaf
             inner[node] = as_leaf[node] > children + 1e-9
             below[node] = np.where(inner[node], children, as_leaf[node])
+    # Nodes below each that stay, which tell where the next ones begin in pre-order.
     size = np.ones(len(left), dtype=np.intp)
     for node in reversed(at_depth):
         size[node] += np.where(inner[node], size[left[node]] + size[left[node] + 1], 0)

@@ -21,7 +21,6 @@ from ensemble_simplify.base import (
     fit_context,
     fit_or_unwrap,
     learned_rows,
-    named_rows,
     report,
     warn_out_of_time,
 )
@@ -199,27 +198,28 @@ class InterpretableSingleModel(
             The fitted estimator.
         """
         check_readable(self.estimator)
-        given = X
-        X, y = learned_rows(self, X, y, sample_weight)
+        rows, y = learned_rows(self, X, y, sample_weight)
+        X = rows.numbers
         weight = check_weights(sample_weight, X)
-        rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            rows,
+            rows.given,
             y,
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
             counted=True,
         )
-        model = Model.of(self.estimator_, classifier=True, rows=rows)
+        model = Model.of(self.estimator_, classifier=True, rows=rows.given)
         forest = forest_on(model, self._table)
         self.classes_ = forest.classes
         report(self, f"ensemble of {forest.n_trees} trees is ready")
+        # rows of weight 0 were there for the model, and do not count for the tree
         used = weight > 0
-        votes = self._votes(given, X)[used]
+        votes = self._votes(rows)[used]
         weight = weight[used]
         columns = GapColumns(self._table.gaps)
         axes, _ = columns.axes([forest])
+        # without codes there is nothing to grow: the limit is for the growth
         with unlimited():
             codes = axes.encode_rows(columns.rows(X[used]))
         nodes, votes_of_node, n_rows, stopped = grow(
@@ -257,32 +257,35 @@ class InterpretableSingleModel(
         return self
 
     @property
-    def _shares_of(self):
+    def _shares_of(self) -> str:
         """What the shares in leaves are of, where they are not means over the training rows."""
         return "rows expected" if self.shrinkage > 0 else ""
 
-    def _votes(self, given, X):
+    def _votes(self, rows) -> np.ndarray:
         """The ensemble's class distribution for every row; its label where it has none."""
-        if hasattr(self.estimator_, "feature_names_in_") or not is_plain(given):
-            X = named_rows(given, X)
+        knows_names = hasattr(self.estimator_, "feature_names_in_")
+        X = rows.given if knows_names or not is_plain(rows.given) else rows.numbers
         asked = Model(self.estimator_)
         if hasattr(self.estimator_, "predict_proba"):
             return asked.ask(X, "predict_proba")
         return (asked.ask(X)[:, None] == self.classes_).astype(np.float64)
 
 
-def _pruned(nodes, weights, ccp_alpha):
+def _pruned(nodes, weights, ccp_alpha) -> tuple[np.ndarray, np.ndarray]:
     """Prune the weakest links and join siblings of one label; the tree and the nodes kept."""
     total = weights.sum(axis=1)
     label = weights.argmax(axis=1)
     is_leaf = nodes[:, 0] < 0
     if ccp_alpha > 0:
         impurity = (total - np.square(weights).sum(axis=1) / total) / total[0]
+        # in scikit-learn's units: impurity as a share of the root's weight
         pruned_at, price, _, _ = weakest_links(nodes, impurity)
         is_leaf = pruned_at < np.searchsorted(price, ccp_alpha, side="right")
+    # backwards, so that children are decided before their parents
     for i in np.flatnonzero(~is_leaf)[::-1]:
         right = i + 1 + nodes[i + 1, 2]
         is_leaf[i] = is_leaf[i + 1] and is_leaf[right] and label[i + 1] == label[right]
+    # in pre-order, what is below a new leaf is skipped by its size
     kept, i = [], 0
     while i < len(nodes):
         kept.append(i)

@@ -20,7 +20,7 @@ from ensemble_simplify.genesim.population._trees cimport heaviest
 cdef intp_t WORK_PER_POLL = 1 << 17
 
 
-cdef struct Part:
+cdef struct OpenNode:
     # A node to be made: its rows are the places begin .. end - 1 of every order.
     intp_t begin
     intp_t end
@@ -59,6 +59,7 @@ cdef void scan_axis(
         if here == above or i + 1 < least or n - i - 1 < least:
             continue
         for c in range(k):
+            # rounding must not leave a negative weight
             right[c] = max(whole[c] - left[c], 0.0)
         gain = before - impurity(left, k, True) - impurity(right, k, True)
         if is_better(gain, best.gain, 1.0 + before):
@@ -73,7 +74,7 @@ cdef intp_t divide(
     Test test,
     intp_t n_rows,
     intp_t n_axes,
-    Part part,
+    OpenNode current,
     int32_t *orders,    # OUT: every slice, rows that go left first
     char *goes_left,    # scratch, n_rows
     int32_t *right,     # scratch, n_rows
@@ -82,22 +83,24 @@ cdef intp_t divide(
     cdef intp_t axis, i, n_left = 0, n_right
     cdef int32_t row
     cdef int32_t *order
-    for i in range(part.begin, part.end):
+    # Every axis has its own order of the same rows: which go left is noted once, by row.
+    for i in range(current.begin, current.end):
         row = orders[i]
         goes_left[row] = code[test.axis * n_rows + row] <= test.cut
     for axis in range(n_axes):
         order = orders + axis * n_rows
         n_left = n_right = 0
-        for i in range(part.begin, part.end):
+        for i in range(current.begin, current.end):
             row = order[i]
+            # Both sides keep the order of the axis, so that nothing is ever sorted again.
             if goes_left[row]:
-                order[part.begin + n_left] = row
+                order[current.begin + n_left] = row
                 n_left += 1
             else:
                 right[n_right] = row
                 n_right += 1
-        memcpy(order + part.begin + n_left, right, n_right * sizeof(int32_t))
-    return part.begin + n_left
+        memcpy(order + current.begin + n_left, right, n_right * sizeof(int32_t))
+    return current.begin + n_left
 
 
 def grow(
@@ -135,10 +138,10 @@ def grow(
     cdef vector[Node] nodes
     cdef vector[double] weights, whole, sides
     cdef vector[intp_t] sizes
-    cdef vector[Part] stack
+    cdef vector[OpenNode] stack
     cdef vector[char] goes_left
     cdef vector[int32_t] right
-    cdef Part part, child
+    cdef OpenNode current, child
     cdef Test test
     cdef Node node
     with nogil:
@@ -146,31 +149,32 @@ def grow(
         right.resize(n)
         whole.resize(k)
         sides.resize(2 * k)
-        part.begin, part.end, part.depth = 0, n, 0
-        stack.push_back(part)
+        current.begin, current.end, current.depth = 0, n, 0
+        stack.push_back(current)
         while stack.size():
-            part = stack.back()
+            current = stack.back()
             stack.pop_back()
             whole.assign(k, 0.0)
             one_label = True
-            for i in range(part.begin, part.end):
+            for i in range(current.begin, current.end):
                 for c in range(k):
                     whole[c] += vote[order[i] * k + c]
-                one_label = one_label and label[order[i]] == label[order[part.begin]]
+                one_label = one_label and label[order[i]] == label[order[current.begin]]
             test.axis, test.cut = -1, 0
             if not (
-                stopped or one_label or part.depth == max_depth
-                or part.end - part.begin < max(min_samples_split, 2 * min_samples_leaf)
+                stopped or one_label or current.depth == max_depth
+                or current.end - current.begin < max(min_samples_split, 2 * min_samples_leaf)
             ):
                 before = impurity(whole.data(), k, True)
                 test.gain = 0.0
                 for axis in range(<int32_t> n_axes):
                     scan_axis(
-                        code + axis * n, order + axis * n + part.begin, vote, whole.data(),
-                        part.end - part.begin, k, min_samples_leaf, axis, before, sides.data(),
-                        &test,
+                        code + axis * n, order + axis * n + current.begin, vote, whole.data(),
+                        current.end - current.begin, k, min_samples_leaf, axis, before,
+                        sides.data(), &test,
                     )
-                work += n_axes * (part.end - part.begin)
+                # What is open when the time is over becomes a leaf.
+                work += n_axes * (current.end - current.begin)
                 if work > WORK_PER_POLL:
                     work = 0
                     stopped = should_stop()
@@ -179,14 +183,17 @@ def grow(
             node.size = 1
             nodes.push_back(node)
             weights.insert(weights.end(), whole.begin(), whole.end())
-            sizes.push_back(part.end - part.begin)
+            sizes.push_back(current.end - current.begin)
             if test.axis < 0:
                 continue
-            middle = divide(code, test, n, n_axes, part, order, goes_left.data(), right.data())
-            child.depth = part.depth + 1
-            child.begin, child.end = middle, part.end
+            middle = divide(
+                code, test, n, n_axes, current, order, goes_left.data(), right.data()
+            )
+            child.depth = current.depth + 1
+            # The left child is on top, so that nodes come in pre-order.
+            child.begin, child.end = middle, current.end
             stack.push_back(child)
-            child.begin, child.end = part.begin, middle
+            child.begin, child.end = current.begin, middle
             stack.push_back(child)
         set_sizes(nodes)
     out_weights = np.empty((nodes.size(), k))

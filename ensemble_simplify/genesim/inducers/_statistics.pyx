@@ -65,6 +65,7 @@ def best_cuts(
             for c in range(k):
                 total += everything[c]
             whole = impurity(everything.data(), k, entropy)
+            # One sweep over the sorted values of each feature: rows move from right to left.
             for j in range(n_tried):
                 n = start[i + 1] - start[i]
                 sort_column(&X[0, feature[i, j]], X.shape[1], &row[start[i]], n, keys, spare)
@@ -82,6 +83,7 @@ def best_cuts(
                     on_left += value
                     if same_value(keys[e], keys[e + 1]):
                         continue
+                    # Cuts that leave too few rows count, too: C4.5 makes a feature pay for all.
                     n_cuts_view[i, j] += 1.0
                     if on_left < least[i] - 1e-9 or total - on_left < least[i] - 1e-9:
                         continue

@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport int32_t, intp_t, uint64_t
-from ensemble_simplify.genesim.population._rows cimport Group, Rows, Splitter
+from ensemble_simplify.genesim.population._rows cimport Group, RowBits, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, CountedTree, ScoredTree, AxisCut
 
 cdef enum:
@@ -25,7 +25,7 @@ cdef struct MergeFrame:
 
 @cython.final
 cdef class Merger:
-    cdef Rows rows
+    cdef RowBits rows
     cdef Splitter splitter
     cdef CountedTree out            # what was merged last
     cdef bint keep_alike            # leave splits with one answer on both sides

@@ -14,7 +14,7 @@ from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
 from ensemble_simplify.grid._sweep cimport is_better
 from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, uint64_t
-from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
+from ensemble_simplify.genesim.population._rows cimport RowBits, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, AxisCut, heaviest
 
 # Poll for Ctrl-C and the limit of time after so many words of work (about a millisecond).
@@ -34,7 +34,7 @@ cdef inline intp_t unchanged(const Change *change, intp_t pos, intp_t size) noex
 cdef class Merger:
     """Merges trees over rows; one a thread."""
 
-    def __init__(self, Rows rows, Splitter splitter):
+    def __init__(self, RowBits rows, Splitter splitter):
         self.rows = rows
         self.splitter = splitter
         self.keep_alike = False
@@ -58,6 +58,8 @@ cdef class Merger:
         cdef MergeFrame frame
         cdef MergeFrame *current
         self.start(k, &frame)
+        # A recursion with its own stack, which takes trees of any depth. A frame is visited three
+        # times: to split its node, after its left child, and after its right one (stages 0 to 2).
         while self.stack.size():
             current = &self.stack.back()
             if current.stage == 0:
@@ -76,6 +78,7 @@ cdef class Merger:
                     continue
                 self.open_node(current.split.axis, current.split.cut)
                 current.stage = 1
+                # The box of the left child; it is put back before the right one is visited.
                 current.saved = self.hi[current.split.axis]
                 self.hi[current.split.axis] = current.split.cut
                 frame.group.first = current.group.end
@@ -128,6 +131,7 @@ cdef class Merger:
         self, const Node **trees, intp_t k, int order, uint64_t *state, MergeFrame *current
     ) noexcept nogil:
         """Divide the rows of a node at the root of a tree; False if it is a leaf."""
+        # No split can leave enough rows on both sides, or tell anything apart.
         if current.group.n_train < 2 * self.splitter.min_leaf:
             return False
         if self.splitter.is_pure(&current.group):
@@ -174,6 +178,7 @@ cdef class Merger:
             return 0
         if order == ORDER_RANDOM:
             return random_below(self.roots.size(), state)
+        # Equal but for rounding is equal: the first one stays.
         for j in range(<intp_t> self.roots.size()):
             value = self.splitter.gain(&current.group, self.roots[j])
             if is_better(value, best, 1.0):
@@ -230,6 +235,7 @@ cdef class Merger:
             &self.out.nodes[left], &self.out.nodes[right], n * sizeof(Node)
         ):
             return
+        # Both children are the same tree: one of them, with the rows of both, takes the place.
         for i in range(n):
             self.out.nodes[pos + i] = self.out.nodes[left + i]
             self.add_children(pos + i, left + i, right + i)
@@ -272,6 +278,8 @@ cdef class Merger:
         cdef int32_t pos
         for i in range(at):
             leaf += tree.nodes[i].axis < 0
+        # Splits whose children are being copied; bitwise complements have their left one already.
+        # Nodes are closed as in `merge`, bottom up, so equal children are joined here, too.
         self.half_done.clear()
         for i in range(at, end):
             pos = <int32_t> self.out.nodes.size()

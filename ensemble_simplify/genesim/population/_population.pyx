@@ -24,7 +24,7 @@ from ensemble_simplify.genesim.population._merger cimport (
     ORDER_FIRST, ORDER_GAIN, ORDER_RANDOM, Merger,
 )
 from ensemble_simplify.genesim.population._pruner cimport Pruner, TreeScorer, best_at, rounded
-from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
+from ensemble_simplify.genesim.population._rows cimport RowBits, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, heaviest
 
 
@@ -78,14 +78,14 @@ cdef class Breeder:
     return 1 if the limit of time passed meanwhile.
     """
 
-    cdef Rows rows
+    cdef RowBits rows
     cdef Merger merger
     cdef Pruner pruner
     cdef vector[Node] draft       # the tree to be cleaned
     cdef Change change            # where it differs from its parent
     cdef vector[int32_t] choice
 
-    def __init__(self, Rows rows, Merger merger, Pruner pruner):
+    def __init__(self, RowBits rows, Merger merger, Pruner pruner):
         self.rows = rows
         self.merger = merger
         self.pruner = pruner
@@ -125,6 +125,8 @@ cdef class Breeder:
         self.choice.resize(n)
         for i in range(n):
             self.choice[i] = <int32_t> i
+        # Tournaments are drawn without putting back (Fisher and Yates), so no tree is its own mate.
+        # The fittest stand first: the smallest number drawn has won.
         for i in range(n_parents):
             best = -1
             for j in range(i * tournament_size, (i + 1) * tournament_size):
@@ -163,6 +165,7 @@ cdef class Breeder:
         if hi - lo < 2:
             return False
         cut = lo + <int32_t> random_below(hi - lo - 1, state)
+        # Any cut but the present one, all with the same chance.
         if cut >= tree.nodes[node].cut:
             cut += 1
         self.draft = tree.nodes
@@ -209,6 +212,7 @@ cdef class Breeder:
         cdef intp_t n = tree.nodes.size(), a, b, a_end, b_end, _
         if n < 5:
             return False
+        # Two nodes are drawn until neither holds the other, and they are no leaves of one label.
         for _ in range(SWAP_ATTEMPTS):
             a = 1 + random_below(n - 1, state)
             b = 1 + random_below(n - 1, state)
@@ -226,6 +230,7 @@ cdef class Breeder:
             self.append(tree, a, a_end)
             self.append(tree, b_end, n)
             set_sizes(self.draft)
+            # In the draft the first of the two has the size of the second.
             self.change.shift = tree.nodes[a].size - tree.nodes[b].size
             self.change.first = a
             self.change.first_end = a_end - self.change.shift
@@ -292,7 +297,7 @@ cdef class Population:
 
     Parameters
     ----------
-    rows : Rows
+    rows : RowBits
     min_samples_leaf : int
         Training rows that a leaf has at least.
     max_leaf_nodes : int
@@ -313,7 +318,7 @@ cdef class Population:
         Offer the trees on pruning paths to the front.
     """
 
-    cdef Rows rows
+    cdef RowBits rows
     cdef list breeders                   # one a thread
     cdef vector[ScoredTree] trees        # the fittest first
     cdef vector[ScoredTree] front        # the smallest first
@@ -321,7 +326,7 @@ cdef class Population:
 
     def __init__(
         self,
-        Rows rows not None,
+        RowBits rows not None,
         *,
         intp_t min_samples_leaf=1,
         intp_t max_leaf_nodes=0,
@@ -415,16 +420,16 @@ cdef class Population:
 
         The candidates are used up.
         """
-        cdef Candidates part
+        cdef Candidates some
         cdef intp_t i
-        for part in candidates:
+        for some in candidates:
             with nogil:
-                for i in range(<intp_t> part.trees.size()):
-                    if part.trees[i].score > best_at(self.front_score, part.trees[i].n_leaves):
-                        self.front.push_back(part.trees[i])
-                    if not part.trees[i].front_only:
-                        self.trees.push_back(move(part.trees[i]))
-                part.trees.clear()
+                for i in range(<intp_t> some.trees.size()):
+                    if some.trees[i].score > best_at(self.front_score, some.trees[i].n_leaves):
+                        self.front.push_back(some.trees[i])
+                    if not some.trees[i].front_only:
+                        self.trees.push_back(move(some.trees[i]))
+                some.trees.clear()
         with nogil:
             self.keep_front()
             self.keep_fittest(size)
@@ -465,6 +470,7 @@ cdef class Population:
                 kept.push_back(move(self.front[ranks[i].position]))
         self.front.swap(kept)
         self.front_score.clear()
+        # A size that no tree of the front has is worth what the next smaller one has.
         best = -INFINITY
         for i in range(<intp_t> self.front.size()):
             self.front_score.resize(self.front[i].n_leaves, best)
@@ -481,6 +487,7 @@ cdef class Population:
         cdef Breeder breeder
         with nogil:
             self.rows.sort(self.trees[0].nodes)
+        # bitsets that are kept know the rows by their old places
         for breeder in self.breeders:
             breeder.merger.splitter.forget()
 

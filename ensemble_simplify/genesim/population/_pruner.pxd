@@ -4,7 +4,7 @@ cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport int32_t, intp_t
-from ensemble_simplify.genesim.population._rows cimport Rows
+from ensemble_simplify.genesim.population._rows cimport RowBits
 from ensemble_simplify.genesim.population._trees cimport CountedTree, ScoredTree
 
 

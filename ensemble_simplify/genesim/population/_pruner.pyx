@@ -18,7 +18,7 @@ from ensemble_simplify.writing._cost_complexity cimport critical_prices
 from ensemble_simplify.grid._regions cimport Node, right_child, set_sizes
 from ensemble_simplify._typedefs cimport float32_t, int32_t, intp_t, scramble, uint64_t
 from ensemble_simplify.grid._sweep cimport TIE
-from ensemble_simplify.genesim.population._rows cimport Rows
+from ensemble_simplify.genesim.population._rows cimport RowBits
 from ensemble_simplify.genesim.population._trees cimport CountedTree, ScoredTree, heaviest
 
 cdef enum:
@@ -88,7 +88,7 @@ cdef class TreeScorer:
     All metrics but F1 are sums over the leaves.
     """
 
-    def __init__(self, Rows rows, str metric, double training_weight=0.0):
+    def __init__(self, RowBits rows, str metric, double training_weight=0.0):
         cdef intp_t i, place
         cdef double train_total = 0.0
         self.metric = {"accuracy": ACCURACY, "balanced_accuracy": BALANCED_ACCURACY,
@@ -106,6 +106,7 @@ cdef class TreeScorer:
                 self.val_total[rows.rows[place].label] += rows.rows[place].weight
                 self.total += rows.rows[place].weight
         if self.metric == BALANCED_ACCURACY:
+            # recalls are added up, and divided by the number of classes that there are
             self.total = 0.0
             train_total = 0.0
             for i in range(rows.n_classes):
@@ -114,6 +115,7 @@ cdef class TreeScorer:
         self.training_weight = training_weight
         self.training_share = 0.0
         if training_weight > 0.0 and train_total > 0.0:
+            # so that both scores can be one sum, which is divided by the validation total
             self.training_share = training_weight * self.total / train_total
 
     cdef double hits(self, const double *weights, int32_t label) noexcept nogil:
@@ -148,7 +150,7 @@ cdef class TreeScorer:
         return rounded(sum_of_values / self.total) if self.total > 0.0 else 0.0
 
     cdef double f1(self, const double *hits, const double *calls) noexcept nogil:
-        """Macro F1 from true positives and predicted weights, both by part and class."""
+        """Macro F1 from true positives and predicted weights, by kind of rows and class."""
         cdef intp_t k = self.n_classes
         cdef double score = macro_f1(self.val_total, hits + k, calls + k)
         if self.training_weight > 0.0:
@@ -219,6 +221,7 @@ cdef class Pruner:
         """Add the trees of the path that are better than all smaller ones."""
         cdef intp_t step
         cdef double top = -INFINITY
+        # From the smallest tree on: a larger one has to be better than all before it.
         for step in range(<intp_t> self.path_leaves.size() - 1, first, -1):
             if self.path_leaves[step] > FRONT_LEAVES:
                 break
@@ -265,6 +268,8 @@ cdef class Pruner:
                 self.path_leaves[0] += 1
                 self.path_score[0] += self.leaf_score[i]
                 continue
+            # What the step changes: a split that becomes a leaf takes two away and adds one. Splits
+            # below it go at the same step or earlier, so that all differences add up.
             step = self.pruned_at[i]
             right = right_child(tree.nodes.data(), <int32_t> i)
             self.path_leaves[step] -= 1
@@ -332,12 +337,14 @@ cdef class Pruner:
     cdef void count_calls(
         self, const CountedTree *tree, intp_t node, double sign
     ) noexcept nogil:
-        cdef intp_t part, c, k = self.n_classes, label = self.label[node]
+        cdef intp_t first, kind, c, k = self.n_classes, label = self.label[node]
         cdef const double *weights = &tree.weights[node * 2 * k]
-        for part in range(2):
-            self.hits[part * k + label] += sign * weights[part * k + label]
+        # of the training rows, then of the validation rows
+        for kind in range(2):
+            first = kind * k
+            self.hits[first + label] += sign * weights[first + label]
             for c in range(k):
-                self.calls[part * k + label] += sign * weights[part * k + c]
+                self.calls[first + label] += sign * weights[first + c]
 
     cdef void drop_calls_below(
         self, const CountedTree *tree, intp_t node, int32_t step
@@ -361,12 +368,14 @@ cdef class Pruner:
         cdef vector[double] below
         below.resize(tree.nodes.size())
         for i in range(<intp_t> tree.nodes.size() - 1, -1, -1):
+            # Children stand after their parents: backwards, they are known before.
             as_leaf = self.scorer.hits(&tree.weights[i * 2 * k], self.label[i])
             if tree.nodes[i].axis < 0:
                 below[i] = as_leaf
                 continue
             right = right_child(tree.nodes.data(), <int32_t> i)
             below[i] = below[i + 1] + below[right]
+            # Of equals the smaller tree, whatever the rounding of the two sums.
             if as_leaf >= below[i] - TIE:
                 below[i] = as_leaf
                 self.pruned_at[i] = 0

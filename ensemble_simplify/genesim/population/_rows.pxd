@@ -27,7 +27,7 @@ cdef struct Group:
 
 
 @cython.final
-cdef class Rows:
+cdef class RowBits:
     cdef readonly intp_t n_axes, n_classes, n_train, n_val
     cdef intp_t n_words, n_train_words
     cdef vector[int32_t] codes           # n_axes x (64 * n_words), training words first
@@ -42,7 +42,7 @@ cdef class Rows:
 
 @cython.final
 cdef class Splitter:
-    cdef Rows rows
+    cdef RowBits rows
     cdef const int32_t *codes            # those of `rows`
     cdef const Row *row
     cdef intp_t n_words, n_train_words, n_classes

@@ -2,7 +2,7 @@
 
 Rows are known by their codes on the axes, 64 of them to a word. The rows of a node are a list of
 words of which only the non-zero ones are stored: a node of r rows costs at most r words, and 64
-rows of a large node cost one. `Rows` holds what all threads read, a `Splitter` what one of them
+rows of a large node cost one. `RowBits` holds what all threads read, a `Splitter` what one of them
 needs to divide the rows of nodes.
 """
 
@@ -59,7 +59,7 @@ cdef int FEW_BITS = 4
 
 
 @cython.final
-cdef class Rows:
+cdef class RowBits:
     """Training and validation rows: codes of shape (n_axes, n_rows), labels and weights.
 
     Codes run from 0 to `n_cuts` of the axis; trees are scored against the validation labels.
@@ -128,16 +128,18 @@ cdef class Rows:
 
         The rows of a node of a similar tree then stand in few words. No answer depends on it.
         """
-        cdef intp_t i, axis, first, n, at, part, stride = self.n_words * 64
+        cdef intp_t i, axis, first, n, at, held_out, stride = self.n_words * 64
         cdef vector[int32_t] leaf, start, to, codes
         cdef vector[Row] rows
         to.resize(stride)
         leaf.resize(stride)
         for i in range(stride):
             to[i] = <int32_t> i
-        for part in range(2):
-            first = self.n_train_words * 64 if part else 0
-            n = self.n_val if part else self.n_train
+        # Training and validation rows stay apart, each kind beginning at a word of its own. Within
+        # a kind this is a counting sort: how many rows come before each leaf's, then their places.
+        for held_out in range(2):
+            first = self.n_train_words * 64 if held_out else 0
+            n = self.n_val if held_out else self.n_train
             start.assign(nodes.size() + 1, 0)
             for i in range(first, first + n):
                 at = self.leaf_at(nodes.data(), i)
@@ -169,7 +171,7 @@ cdef class Splitter:
     `cache_bytes` of memory.
     """
 
-    def __init__(self, Rows rows, intp_t min_leaf, intp_t cache_bytes):
+    def __init__(self, RowBits rows, intp_t min_leaf, intp_t cache_bytes):
         cdef intp_t i, slots
         cdef int64_t n_splits = 0
         self.rows = rows
@@ -182,6 +184,7 @@ cdef class Splitter:
         for i in range(rows.n_axes):
             self.first_split.push_back(n_splits)
             n_splits += rows.n_cuts[i]
+        # A split's slot is its number modulo the slots, so a newer one takes the place of an older.
         slots = cache_bytes // (8 * (self.n_words if self.n_words else 1))
         if slots > n_splits:
             slots = n_splits
@@ -216,6 +219,7 @@ cdef class Splitter:
         cdef intp_t slot = number % slots
         if self.cached[slot] == number:
             return self.cache[slot].data()
+        # A small node does not pay for a bitset of all rows.
         if 4 * n_words < self.n_words:
             return NULL
         cdef intp_t w
@@ -257,6 +261,7 @@ cdef class Splitter:
         if <intp_t> self.word.size() < end + 2 * n:
             self.word.resize(2 * (end + 2 * n))
             self.index.resize(self.word.size())
+        # How many words each side has is known in the end only: there is room for all on both.
         for j in range(n):
             word = self.word[first + j]
             index = self.index[first + j]
@@ -280,6 +285,7 @@ cdef class Splitter:
         if group.n_train_left < self.min_leaf or group.n_train_right < self.min_leaf:
             return False
         if n_left < n:
+            # The words of the right child move up to those of the left one.
             for j in range(n_right):
                 self.word[end + n_left + j] = self.word[end + n + j]
                 self.index[end + n_left + j] = self.index[end + n + j]
@@ -298,6 +304,7 @@ cdef class Splitter:
         self.tally.assign(2 * k, 0.0)
         for j in range(group.n_words):
             index = self.index[group.first + j]
+            # Words are in rising order: what follows are validation rows, which have no say.
             if <intp_t> index >= self.n_train_words:
                 break
             word = self.word[group.first + j]
@@ -307,6 +314,7 @@ cdef class Splitter:
             while word:
                 row = <intp_t> index * 64 + lowest_bit(word)
                 c = self.row[row].label
+                # The lowest bit of the word is this row: whether it is among those that go left.
                 if not left & (word & (~word + 1)):
                     c += k
                 self.tally[c] += self.row[row].weight

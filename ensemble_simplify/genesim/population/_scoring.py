@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn import metrics
@@ -12,31 +14,51 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
 
 
+@dataclass(eq=False)
+class DividedRows:
+    """The rows given to fit, with the numbers of their classes, and what each is for."""
+
+    X: np.ndarray  # float32 (n_rows, n_features)
+    label: np.ndarray  # int32 (n_rows,)
+    weight: np.ndarray
+    kept: np.ndarray  # numbers of the rows of positive weight
+    train: np.ndarray  # of those by which leaves are labelled
+    val: np.ndarray  # of those by which trees are judged; where none is held out, these are `train`
+    held_out: bool
+    seed: int  # of the forest that votes
+    votes: np.ndarray | None = None  # of this forest about the rows kept; None: it is not asked
+    target: Any = None  # the class that each of `val` is to get
+
+    def some(self, numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """X, label and weight of some rows."""
+        return self.X[numbers], self.label[numbers], self.weight[numbers]
+
+
 class Scorer:
     """Scores class probabilities of the validation rows.
 
-    `rows` has `train`, `val`, `target` and `val_weight`. `weighted` says whether the user gave
-    weights, which scorers are then given. The score on the training rows is added `training_weight`
-    times in the fitness of a tree.
+    `rows` are `DividedRows`. `weighted` says whether the user gave weights, which scorers are then
+    given. The score on the training rows is added `training_weight` times in the fitness of a tree.
     """
 
-    def __init__(self, scoring, classes, X, y_index, weight, rows, *, weighted, training_weight):
+    def __init__(self, scoring, classes, rows, *, weighted, training_weight):
         self.scoring = scoring
         self.classes = classes
         self.target = rows.target
-        self.val_weight = rows.val_weight
+        self.val_weight = rows.weight[rows.val]
         self.slow = not (isinstance(scoring, str) and scoring in KERNEL_METRICS)
         self.kernel_metric = "accuracy" if self.slow else scoring
         if self.slow:
             self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
-            self.parts = {
-                "val": (X[rows.val], classes[self.target], self.val_weight),
-                "train": (X[rows.train], classes[y_index[rows.train]], weight[rows.train]),
+            weight = rows.weight[rows.train]
+            self.rows = {
+                "val": (rows.X[rows.val], classes[self.target], self.val_weight),
+                "train": (rows.X[rows.train], classes[rows.label[rows.train]], weight),
             }
             self.weighted = weighted
         self.training_weight = training_weight
 
-    def score(self, proba):
+    def score(self, proba) -> float:
         """Score class probabilities of the validation rows."""
         if self.slow:
             return self._ask_scorer(proba, "val")
@@ -65,10 +87,10 @@ class Scorer:
                 fitness += self.training_weight * self._ask_scorer(proba, "train")
             candidates.set_score(i, fitness)
 
-    def front_score(self, population, i, fitness):
+    def front_score(self, population, i, fitness) -> float:
         """Score of a tree of the front, of this fitness, on the validation rows alone."""
         if self.training_weight == 0:
-            return fitness
+            return fitness  # which is this score already
         return self.score(validation_proba(population, population.nodes(i, "front")))
 
     def standard_error(self, population, nodes) -> float:
@@ -84,14 +106,15 @@ class Scorer:
 
     def _log_likelihood(self, proba):
         picked = proba[np.arange(len(self.target)), self.target]
+        # scikit-learn's log loss clips there, too
         return np.log(np.maximum(picked, np.finfo(np.float64).eps))
 
-    def _ask_scorer(self, proba, part) -> float:
-        X, y, weight = self.parts[part]
+    def _ask_scorer(self, proba, which) -> float:
+        X, y, weight = self.rows[which]
         options = {"sample_weight": weight} if self.weighted else {}
         score = self.scorer(_Answers(self.classes, proba), X, y, **options)
         if not isinstance(score, Real) or not np.isfinite(score):
-            rows = "validation" if part == "val" else "training"
+            rows = "validation" if which == "val" else "training"
             raise ValueError(
                 f"scoring={self.scoring!r} gave {score!r} for a tree on the {rows} rows. "
                 "Use a scorer that returns a finite number, or give more rows."
@@ -119,9 +142,10 @@ class _Answers(ClassifierMixin, BaseEstimator):
         return self.proba
 
 
-def validation_proba(population, nodes, *, validation=True):
+def validation_proba(population, nodes, *, validation=True) -> np.ndarray:
     """Class fractions of the training rows in the leaf of each validation (or training) row."""
     nodes, _, weights = population.label_tree(nodes)
+    # of these columns, the first half are of the training rows
     train = weights[:, : weights.shape[1] // 2]
     return (train / train.sum(axis=1, keepdims=True))[
         population.apply(nodes, validation=validation)

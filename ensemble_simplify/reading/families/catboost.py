@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify.reading.columns import Column, Hashed
-from ensemble_simplify.reading.family import Family
+from ensemble_simplify.reading.family import N_ASKED, Family
 from ensemble_simplify.reading.level_hash import stand_in
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
@@ -37,6 +37,8 @@ _IDENTITY = (
     "Cox",
     "SurvivalAft",
 )
+# Losses whose predictions are exponentials of such sums.
+_LOGARITHMIC = ("Poisson", "Tweedie")
 _OF_CLASSES = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneVsAll")
 
 
@@ -106,6 +108,10 @@ class CatBoost(Family):
         if not trees:
             raise ValueError(f"{self.name} holds no trees. Fit it with iterations=1 or more.")
         link, choice, init = None, None, np.zeros(n_scores)
+        # plain models answer the sums themselves
+        if loss in _LOGARITHMIC and getattr(estimator, "_estimator_type", None) == "regressor":
+            # by an exponential of its own, which differs from others in the last bits
+            link = Link("exp", is_followed=False)
         if classes is not None:
             threshold = self._threshold()
             choice = Above(threshold) if n_scores == 1 else None
@@ -114,6 +120,18 @@ class CatBoost(Family):
         offset = bias if bias.any() else None
         vote = boosted(len(trees), n_scores, init=init, offset=offset, link=link, choice=choice)
         return Reading(trees, vote, classes, self._table(features))
+
+    def grown_on(self, n_rows: int) -> list:
+        saved = saved_catboost(self.estimator)
+        kind, splits = _kind_of(saved), _Splits(self.estimator, saved["features_info"])
+        found = []
+        for part in saved[kind][:N_ASKED]:
+            grow = _symmetric if kind == "oblivious_trees" else _binary
+            weights = _weights(part)
+            if weights is None:  # what was written back does not keep them
+                break
+            found.append((grow(splits, weights, 1)[-1][:, 0], None))
+        return found
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         """A model of the same type by way of its JSON; the `offset` is added to the bias."""
@@ -156,7 +174,7 @@ class CatBoost(Family):
                 f"{name} was fitted with loss_function={loss!r}, but answers sums, not classes. "
                 "Make a classifier of it with catboost.to_classifier(model)."
             )
-        supported = _IDENTITY if classes is None else _OF_CLASSES
+        supported = (*_IDENTITY, *_LOGARITHMIC) if classes is None else _OF_CLASSES
         if loss is not None and loss not in supported:
             raise ValueError(
                 f"{name} was fitted with loss_function={loss!r}, which is not supported. Use one "
@@ -375,6 +393,16 @@ def _binary(splits, part, n_scores):
         if inner:
             todo += [(node["right"], right, here), (node["left"], left, here)]
     return left, right, split, np.array(value, dtype=np.float64)
+
+
+def _weights(part):
+    """One tree of the JSON with the weights of the leaves in place of their values; None: none."""
+    if "leaf_values" in part:
+        return {**part, "leaf_values": part["leaf_weights"]} if "leaf_weights" in part else None
+    if "split" in part:
+        sides = {side: _weights(part[side]) for side in ("left", "right")}
+        return None if None in sides.values() else {**part, **sides}
+    return {**part, "value": part["weight"]} if "weight" in part else None
 
 
 def _kind_of(saved):

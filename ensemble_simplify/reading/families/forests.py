@@ -107,6 +107,9 @@ class SingleTree(Family):
     def own_levels(self) -> Table | None:
         return self.read().table if is_categorical(self.estimator).any() else None
 
+    def grown_on(self, n_rows: int) -> list:
+        return [(self.estimator.tree_.n_node_samples, None)]
+
 
 class OfMembers(Family):
     """What ensembles share that keep their fitted members in ``estimators_``."""
@@ -124,6 +127,21 @@ class OfMembers(Family):
         if getattr(self.estimator, "_n_samples", -1) != n_rows:
             return None
         return getattr(self.estimator, "estimators_samples_", None)
+
+    def grown_on(self, n_rows: int) -> list:
+        # the first member was given all rows; those after it others, or the same with weights
+        return family_of(self.members[0]).grown_on(n_rows)
+
+    def _grown_on_samples(self, n_rows):
+        """The same of single trees, each grown on rows of its own; of all, as fits add trees."""
+        samples = self.samples(n_rows)
+        counts = [member.tree_.n_node_samples for member in self.members]
+        if samples is None and not getattr(self.estimator, "bootstrap", False):
+            return [(own, None) for own in counts]
+        if samples is None:  # it is not known which rows were drawn
+            return []
+        # rows that were drawn several times have a weight, and count once
+        return [(own, np.unique(rows)) for own, rows in zip(counts, samples, strict=False)]
 
     def keep_members(self, kept: list) -> None:
         self.estimator.estimators_ = [self.estimator.estimators_[i] for i in kept]
@@ -153,6 +171,9 @@ class RandomForest(OfMembers):
                 "of assembling it from fitted parts."
             )
         return Reading(trees, mean_of_trees(len(trees), n_scores, divisor=len(trees)), classes)
+
+    def grown_on(self, n_rows: int) -> list:
+        return self._grown_on_samples(n_rows)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         kept = np.flatnonzero(weights)

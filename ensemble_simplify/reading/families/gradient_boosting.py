@@ -17,7 +17,7 @@ from ensemble_simplify.reading.families.forests import (
     sklearn_tree,
     unknown_fields,
 )
-from ensemble_simplify.reading.family import Family
+from ensemble_simplify.reading.family import N_ASKED, Family
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, spread
@@ -54,6 +54,9 @@ class GradientBoosting(OfMembers):
 
     def samples(self, n_rows: int) -> list | None:
         return None
+
+    def grown_on(self, n_rows: int) -> list:
+        return self._grown_on_samples(n_rows)
 
     def trees(self, rows: Any = None) -> Reading:
         estimator, init = self.estimator, self.estimator.init_
@@ -117,10 +120,12 @@ class HistGradientBoosting(Family):
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
         classes = getattr(estimator, "classes_", None)
-        if classes is None and type(estimator._loss.link).__name__ != "IdentityLink":
+        kind = type(estimator._loss.link).__name__
+        if classes is None and kind not in ("IdentityLink", "LogLink"):
             raise ValueError(
                 f"{self.name} has loss={estimator.loss!r}, whose predictions are no sums of leaf "
-                "values. Use loss='squared_error', 'absolute_error' or 'quantile'."
+                "values, and no exponentials of such sums. Use loss='squared_error', "
+                "'absolute_error', 'quantile', 'poisson' or 'gamma'."
             )
         unknown = ValueError(
             not_known(f"{self.name} keeps its trees in a layout that is not known")
@@ -148,9 +153,14 @@ class HistGradientBoosting(Family):
         codes, table = codes_and_table(estimator, seen, categories)
         pairs = [self._tree(predictor, codes, seen) for stage in stages for predictor in stage]
         trees, _ = self.with_sets(pairs, np.arange(len(pairs)) % n_scores, n_scores)
-        link = None if classes is None else Link(link_of(n_scores))
+        link = None if kind == "IdentityLink" else Link("exp")
+        link = link if classes is None else Link(link_of(n_scores))
         vote = boosted(len(trees), n_scores, init=init, link=link)
         return Reading(trees, vote, classes, table)
+
+    def grown_on(self, n_rows: int) -> list:
+        trees = [tree for stage in self.estimator._predictors[:N_ASKED] for tree in stage]
+        return [(tree.nodes["count"], None) for tree in trees[:N_ASKED]]
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         n_scores = len(self.estimator._predictors[0])

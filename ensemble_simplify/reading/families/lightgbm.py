@@ -10,7 +10,7 @@ import numpy as np
 
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.families.forests import bits_of
-from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, set_of
@@ -18,6 +18,8 @@ from ensemble_simplify.reading.trees import Reading, Tree, set_of
 # LightGBM takes numbers up to this for zero.
 _ZERO = float(np.float32(1e-35))
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
+# Objectives whose predictions are exponentials of such sums.
+_LOGARITHMIC = ("poisson", "gamma", "tweedie")
 _SCALED = ("leaf_value", "internal_value", "shrinkage")
 # A tree of one leaf that adds nothing, as LightGBM writes it.
 _NOTHING = (
@@ -108,6 +110,18 @@ class LightGBM(Boosted):
         )
         return Reading(trees, vote, classes, self._table(categorical))
 
+    def grown_on(self, n_rows: int) -> list:
+        found = []
+        for body in _parts(self.estimator.booster_)[1][:N_ASKED]:
+            leaf = re.search(r"^leaf_count=(.*)$", body, re.M)
+            counts = np.array((leaf[1] if leaf else "").split(), dtype=np.int64)
+            # splits come first; a tree of one leaf does not say
+            if len(counts) > 1:
+                found.append((np.concatenate([np.zeros(len(counts) - 1, np.int64), counts]), None))
+            else:
+                break
+        return found
+
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         """Another booster, native or in a copy of its wrapper, which LightGBM reads from text."""
         booster = self.estimator.booster_
@@ -185,11 +199,13 @@ class LightGBM(Boosted):
                 "objective='binary'."
             )
         if classes is None:
+            if kind in _LOGARITHMIC:
+                return "exp", slope
             if kind not in _IDENTITY or "sqrt" in options:
                 raise ValueError(
                     f"{self.name} has the objective {' '.join(objective)!r}, which is not "
-                    "supported. Use objective='regression' or another whose predictions are sums "
-                    "of leaves."
+                    "supported. Use objective='regression', 'poisson' or another whose predictions "
+                    "are sums of leaves, or exponentials of such sums."
                 )
             return None, slope
         links = {"binary": "sigmoid", "cross_entropy": "sigmoid", "multiclass": "softmax"}

@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
-from ensemble_simplify.reading.family import PACKAGE
+from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of, side_of_codes
 
@@ -40,6 +40,10 @@ _IDENTITY = (
     "reg:pseudohubererror",
     "reg:squaredlogerror",
 )
+
+
+# Objectives whose predictions are exponentials of such sums.
+_LOGARITHMIC = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 
 
 class XGBoostBooster(StandIn):
@@ -143,13 +147,13 @@ class XGBoost(Boosted):
         # a column of categories that no tree asks for is told by its type, where that was kept
         kinds = (learner.get("feature_types") or [])[: self.n_features]
         categorical[[j for j, kind in enumerate(kinds) if kind == "c"]] = True
-        # newer versions keep a base score for each score, older ones a number for all of them
-        base = json.loads(learner["learner_model_param"]["base_score"])
-        base = np.atleast_1d(np.array(base, dtype=np.float32))
-        init = np.resize(base, n_scores).astype(np.float32)
+        init = np.resize(self._base(learner), n_scores).astype(np.float32)
         # it is kept as a probability, where a sigmoid makes one of the sum
         if n_scores == 1 and link == "sigmoid":
             init = _logit32(init)
+        elif link == "exp":
+            # it is kept as a value
+            init = np.log(init)
         if not trees and estimator.booster == "dart":
             raise ValueError(
                 f"{self.name} with booster='dart' holds no trees, and then XGBoost answers "
@@ -171,6 +175,35 @@ class XGBoost(Boosted):
         link = None if link is None else Link(link, by_library=by_probability)
         vote = boosted(len(trees), n_scores, init=init, dtype="float32", link=link)
         return Reading(trees, vote, classes, self._table(learner, model, categorical))
+
+    def grown_on(self, n_rows: int) -> list:
+        booster, saved = self._saved()
+        learner = saved["learner"]
+        given = json.loads(booster.save_config())["learner"]
+        training = given["gradient_booster"].get("tree_train_param", {})
+        weight = given["objective"].get("reg_loss_param", {}).get("scale_pos_weight", 1)
+        if float(training.get("subsample", 1)) < 1 or float(weight) != 1:
+            return []
+        objective, base = learner["objective"]["name"], self._base(learner)
+        # what each row adds to the cover of a node in the first round, where all scores are alike
+        if objective == "reg:squarederror":
+            each = np.ones(len(base))
+        elif _LINKS.get(objective, ("",))[0] == "sigmoid":
+            each = base * (1.0 - base)
+        elif _LINKS.get(objective, ("",))[0] == "softmax":
+            share = softmax(np.resize(base, int(learner["learner_model_param"]["num_class"])))
+            each = 2.0 * share * (1.0 - share)
+        else:
+            return []
+        model = _trees_in(learner)[0]
+        n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1)) * len(each)
+        pairs = list(zip(model["trees"], model["tree_info"], strict=True))[: min(n_first, N_ASKED)]
+        return [(np.array(tree["sum_hessian"]) / each[k], None) for tree, k in pairs]
+
+    def _base(self, learner):
+        """The base score of each score: newer versions keep these, older ones one for all."""
+        base = json.loads(learner["learner_model_param"]["base_score"])
+        return np.atleast_1d(np.array(base, dtype=np.float32))
 
     def _saved(self):
         """The booster of the iterations that predict, and what XGBoost saves of it."""
@@ -225,10 +258,13 @@ class XGBoost(Boosted):
         objective, model = learner["objective"]["name"], learner["learner_model_param"]
         link, by_probability = None, False
         if classes is None:
-            if objective not in _IDENTITY:
+            if objective in _LOGARITHMIC:
+                link, by_probability = "exp", True
+            elif objective not in _IDENTITY:
                 raise ValueError(
                     f"{self.name} has objective={objective!r}, which is not supported. Use "
-                    "objective='reg:squarederror' or another whose predictions are sums of leaves."
+                    "objective='reg:squarederror', 'count:poisson' or another whose predictions "
+                    "are sums of leaves, or exponentials of such sums."
                 )
             n_scores = int(model.get("num_target", 1))
         else:

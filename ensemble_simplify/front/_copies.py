@@ -1,0 +1,98 @@
+"""Copies of the model, each fitted without a part of the rows.
+
+What a model answers to rows that it has learned from, and what a tree makes of these answers, says
+little of new rows. A copy of it has not seen the part that it was fitted without. So trees learn
+from the copies' answers, and are compared with the copies' answers to those parts.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+
+from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.reading import Model, library_of, out_of_bag
+
+# Rows times trees, of all copies together, up to which they are fitted.
+MOST_EFFORT = 4_000_000
+# Part of the time limit that they may take.
+SHARE = 0.25
+# What silences a library whose fits talk, and the parameters by which users do it themselves.
+_SILENT = {
+    "catboost": ({"verbose": False}, ("verbose", "logging_level", "silent", "verbose_eval")),
+    "lightgbm": ({"verbosity": -1}, ("verbose", "verbosity")),
+}
+
+
+def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0) -> list | None:
+    """A copy of the model for each fold, with its answers; None where there can be none.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : array or frame, shape (n_rows, n_features)
+        Rows, of which those that have a label come first.
+    y : ndarray, shape (n_labelled,)
+    fold_of : ndarray, shape (n_rows,)
+        The fold that each row is left out in; -1: in none.
+    n_trees : int
+        Of the model.
+    seconds : float or None, default=None
+        The limit of time, of which they get a part. None: there is none.
+    seed : int, default=0
+        For copies of a model that has no seed of its own.
+
+    Returns
+    -------
+    list of (estimator, ndarray of shape (n_rows,)) or None
+        Answers to rows that a copy has learned from are out-of-bag where it is a forest.
+    """
+    n_folds = int(fold_of.max()) + 1
+    if len(y) * n_trees * n_folds > MOST_EFFORT:
+        return None
+    copies, begin = [], time.monotonic()
+    for fold in range(n_folds):
+        rows = np.flatnonzero(fold_of[: len(y)] != fold)
+        if seconds is not None and fold:
+            spent = time.monotonic() - begin
+            if spent * n_folds / fold > SHARE * seconds:
+                return None
+        own, part = _unfitted(model, seed), safe_indexing(X, rows)
+        if own is None or not len(rows):
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                own.fit(part, y[rows])
+                answers = Model(own).ask(X)
+                known = out_of_bag(own, part)
+        except Exception:  # whatever a model needs for its fit beside rows and labels
+            return None
+        if known is not None:
+            answers = answers.astype(np.result_type(answers, known[0]))
+            answers[rows] = known[0]
+        copies.append((own, answers))
+    return copies
+
+
+def _unfitted(model, seed):
+    """The model as it was before its fit, with a seed; None if it cannot be had."""
+    try:
+        own = clone(model)
+    except (TypeError, RuntimeError):
+        return None
+    if own is model:  # it came fitted
+        return None
+    given = own.get_params()
+    lacking = {
+        name: seed
+        for name, value in given.items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    options, names = _SILENT.get(library_of(own), ({}, ()))
+    if all(given.get(name) is None for name in names):
+        lacking |= options
+    return own.set_params(**lacking)
