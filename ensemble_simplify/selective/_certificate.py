@@ -3,9 +3,8 @@
 Candidates are prunings of one large tree, each the best for some price of a wrong answer. They are
 made, ordered and started from by rows that the tree has learned and by synthetic rows. Calibration
 rows come in only when they test one candidate after the other until one fails: a fixed sequence,
-which holds its level whatever the order is. There are two such sequences, which share the level.
-One starts where most is expected, the other where a pass is nearly sure, so that one bad guess does
-not leave everything to the model.
+which holds its level whatever the order is. A second sequence, which would share the level, loses
+more on tables of few rows than it gains.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from ensemble_simplify.base import binomial_interval
 _PRICES = np.geomspace(0.05, 20.0, 30)
 # A rate of synthetic rows counts as much as so many rows that the tree has learned.
 _PRIOR_ROWS = 10.0
-# For each sequence: its part of the level, and by how much it distrusts the expected rates.
-_SEQUENCES = ((0.8, 1.0), (0.2, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +33,26 @@ class Counts:
         ones tell.
     n, wrong : ndarrays of shape (n_groups, n_nodes)
         Calibration rows, and those answered wrongly, of each group.
-    everywhere : bool
-        Whether each group must have rows in each candidate; else only where it is answered.
+    occurs : ndarray of bool, shape (n_groups, n_nodes)
+        Whether rows of a group may be at a node, also where no calibration row is.
+    proven : ndarray of bool, shape (n_nodes,)
+        Nodes at which no answer is wrong: they answer in any case.
     """
 
     share: np.ndarray
     rate: np.ndarray
     n: np.ndarray
     wrong: np.ndarray
-    everywhere: bool
+    occurs: np.ndarray
+    proven: np.ndarray
 
 
 def expected(n_learned, wrong_learned, n_drawn, wrong_drawn):
-    """Share and rate of each node from learned and synthetic rows, the latter as a prior."""
+    """Share and rate of each node from learned and synthetic rows, the latter as a prior.
+
+    Of a large tree, nearly all leaves are pure on rows that were learned: their rates are too low
+    by far, and only the order of the nodes comes from them.
+    """
     prior = (wrong_drawn + wrong_drawn[0] / n_drawn[0]) / (n_drawn + 1.0)
     rate = (wrong_learned + _PRIOR_ROWS * prior) / (n_learned + _PRIOR_ROWS)
     share = (n_learned + 0.5 * n_drawn / n_drawn[0]) / (n_learned[0] + 0.5)
@@ -83,28 +87,29 @@ def certified(left, right, counts, most, limit, confidence):
     """
     found = _candidates(left, right, counts, most, limit)
     chosen, most_rows = None, 0.0
-    for part, distrust in _SEQUENCES:
-        level = part * (1.0 - confidence)
-        for k in range(_start(found, counts, limit, level, distrust), len(found)):
-            leaves, answers = found[k]
-            answering = leaves[answers]
-            if _p_value(counts, answering, limit) > level:
-                break
-            n_rows = counts.n[:, answering].sum()
-            if n_rows > most_rows:
-                chosen, most_rows = found[k], n_rows
+    level = 1.0 - confidence
+    for leaves, answers in found[_start(found, counts, limit, level) :]:
+        answering = leaves[answers]
+        if _p_value(counts, answering, limit) > level:
+            break
+        n_rows = counts.n[:, answering].sum()
+        if n_rows > most_rows:
+            chosen, most_rows = (leaves, answers), n_rows
     if chosen is None:
         # what would have been tested is shown, and nothing answers
         leaves = found[0][0] if found else np.zeros(1, dtype=np.intp)
         chosen = leaves, np.zeros(len(leaves), dtype=bool)
-    return (*chosen, len(found))
+    leaves, answers = chosen
+    # rows that are never answered wrongly can only lower a share of wrong answers
+    return leaves, answers | counts.proven[leaves], len(found)
 
 
 def _p_value(counts, nodes, limit):
     """The largest over the groups: all of them have to pass."""
-    n, wrong = counts.n[:, nodes].sum(axis=1), counts.wrong[:, nodes].sum(axis=1)
-    if not counts.everywhere:
-        n, wrong = n[n > 0], wrong[n > 0]
+    asked = counts.occurs[:, nodes].any(axis=1)
+    n = counts.n[:, nodes].sum(axis=1)[asked]
+    wrong = counts.wrong[:, nodes].sum(axis=1)[asked]
+    # nothing is known of a group without a row
     return float(binom.cdf(wrong, n, limit).max()) if n.size and (n > 0).all() else 1.0
 
 
@@ -120,16 +125,13 @@ def _candidates(left, right, counts, most, limit):
     return sorted(found.values(), key=lambda own: round(counts.share[own[0][own[1]]].sum(), 12))
 
 
-def _start(found, counts, limit, level, distrust):
-    """The candidate with the largest share times the chance to pass, as far as is expected.
-
-    Expected rates are multiplied by `distrust`.
-    """
+def _start(found, counts, limit, level):
+    """The candidate with the largest share times the chance to pass, as far as is expected."""
     n_rows, best, start = counts.n[:, 0].sum(), 0.0, 0
     for k, (leaves, answers) in enumerate(found):
         nodes = leaves[answers]
         share = counts.share[nodes].sum()
-        rate = min(distrust * float(counts.share[nodes] @ counts.rate[nodes] / share), 1.0)
+        rate = min(float(counts.share[nodes] @ counts.rate[nodes] / share), 1.0)
         n = round(min(share, 1.0) * n_rows)
         # as many wrong answers as may be
         allowed = int(binom.ppf(level, n, limit)) if n else -1

@@ -11,6 +11,7 @@ import numpy as np
 
 from ensemble_simplify.writing import (
     NamedTree,
+    counted,
     export_model,
     export_tree,
     percent,
@@ -51,6 +52,8 @@ def named(model, **names):
     for k, leaf in enumerate(table.leaf):
         node, n, wrong = place[int(leaf)], int(table.n_rows[k]), int(table.n_wrong[k])
         notes[node] = f"wrong on {wrong} of {n} calibration rows"
+        if table.proven[k]:
+            notes[node] = "proven: the model answers alike on every input here"
         may_answer[node] = bool(table.answers[k])
     own = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
     return NamedSelectiveTree(**own, notes=notes, may_answer=may_answer)
@@ -76,13 +79,22 @@ def drawn(model, ax, **options):
 
 
 def head(model):
-    """What is promised, in one sentence or two."""
-    if not model.certified_.answers.any():
+    """What is promised, in some sentences."""
+    table = model.certified_
+    if not table.answers.any():
         return "No leaf may answer: the model is asked about every row."
-    return (
-        f"The tree answers {percent(model.coverage_)} of the rows. "
-        f"{model._promise()}, with confidence {percent(model.confidence)}."
+    each = "" if model.groups is None else " in each group"
+    text = (
+        f"The tree answers {percent(model.coverage_)} of the calibration rows. Of new rows like "
+        f"them that it answers, at most {percent(model.limit_)}{each} {model._wrong()}, with "
+        f"confidence {percent(model.confidence)}."
     )
+    n_proven = int(table.proven.sum())
+    if n_proven:
+        by = counted(n_proven, "leaf", "leaves")
+        share = table.n_rows[table.proven].sum() / max(table.n_rows.sum(), 1)
+        text += f" In {by}, with {percent(share)} of these rows, that is proven."
+    return text
 
 
 def _gate(model):

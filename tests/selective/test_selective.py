@@ -30,34 +30,63 @@ def fitted():
     return tree.fit(X[280:480], X_more=X[:280])
 
 
-@pytest.mark.parametrize("rates", [(0.0, 0.05, 0.2, 0.4), (0.051, 0.051, 0.051, 0.051)])
-def test_the_limit_is_broken_as_seldom_as_promised(rates):
-    """A tree of four leaves whose rates are known, and 1,000 draws of calibration rows."""
-    left = np.array([1, 2, -1, -1, 5, -1, -1])
-    right = np.array([4, 3, -1, -1, 6, -1, -1])
-    share = np.array([0.4, 0.3, 0.2, 0.1])
-    rate = np.array(rates)
+# A tree of four leaves.
+LEFT, RIGHT = np.array([1, 2, -1, -1, 5, -1, -1]), np.array([4, 3, -1, -1, 6, -1, -1])
 
-    def up(of_leaves):
-        a, b, c, d = of_leaves
-        return np.array([a + b + c + d, a + b, a, b, c + d, c, d], dtype=float)
 
-    shares = up(share)
-    # what is expected of the leaves is too low, so that candidates break the limit
-    told, random = up(share * rate * 0.5) / shares, np.random.default_rng(0)
-    broken = n_answering = 0
-    true_rate = up(share * rate) / shares
+def up(of_leaves):
+    a, b, c, d = of_leaves
+    return np.array([a + b + c + d, a + b, a, b, c + d, c, d], dtype=float)
+
+
+def broken_of(rates, share, told=0.5, groups=None, proven=(), n_rows=300):
+    """Draws of 1,000 that certify something, and those in which a group breaks the limit of 5 %.
+
+    The true rates of the leaves are known; what is expected of them is `told` times as much. Groups
+    are given for each leaf.
+    """
+    share, rates = np.array(share), np.array(rates)
+    groups = np.zeros(4, dtype=int) if groups is None else np.array(groups)
+    of_group = [np.where(groups == k, 1.0, 0.0) for k in range(groups.max() + 1)]
+    shares, random = up(share), np.random.default_rng(0)
+    expected = up(share * rates * told) / shares
+    occurs = np.array([up(own) > 0 for own in of_group])
+    is_proven = np.isin(np.arange(7), proven)
+    n_answering = n_broken = 0
     for _ in range(1000):
-        n = random.multinomial(300, share)
-        wrong = random.binomial(n, rate)
-        counts = Counts(shares, told, up(n)[None], up(wrong)[None], everywhere=False)
-        found, answers, _ = certified(left, right, counts, 4, 0.05, 0.95)
+        n = random.multinomial(n_rows, share)
+        wrong = random.binomial(n, rates)
+        n, wrong = (np.array([up(own * of) for own in of_group]) for of in (n, wrong))
+        counts = Counts(shares, expected, n, wrong, occurs, is_proven)
+        found, answers, _ = certified(LEFT, RIGHT, counts, 4, 0.05, 0.95)
         nodes = found[answers]
-        if len(nodes):
-            n_answering += 1
-            broken += shares[nodes] @ true_rate[nodes] > 0.05 * shares[nodes].sum()
-    assert n_answering > 0
-    assert broken <= binom.ppf(0.999, 1000, 0.05)
+        n_answering += len(nodes) > 0
+        true = [
+            (up(own * share * rates)[nodes].sum(), up(own * share)[nodes].sum()) for own in of_group
+        ]
+        n_broken += any(wrong > 0.05 * rows + 1e-12 for wrong, rows in true)
+    return n_answering, n_broken
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"rates": (0.0, 0.05, 0.2, 0.4), "share": (0.4, 0.3, 0.2, 0.1)},
+        {"rates": (0.051, 0.051, 0.051, 0.051), "share": (0.4, 0.3, 0.2, 0.1)},
+        # a rare label, of which most draws have no row
+        {
+            "rates": (0.0, 0.0, 0.9, 0.0),
+            "share": (0.5, 0.497, 0.001, 0.002),
+            "groups": (0, 0, 1, 0),
+        },
+        {"rates": (0.0, 0.051, 0.2, 0.4), "share": (0.1, 0.4, 0.3, 0.2), "proven": (2,)},
+    ],
+    ids=["some", "all", "rare group", "proven"],
+)
+def test_the_limit_is_broken_as_seldom_as_promised(case):
+    n_answering, n_broken = broken_of(**case)
+    assert n_answering > 0 or "groups" in case
+    assert n_broken <= binom.ppf(0.999, 1000, 0.05)
 
 
 def test_the_tree_answers_where_it_may_and_the_model_elsewhere(fitted):
@@ -186,3 +215,26 @@ def test_probabilities_are_the_leaf_s_or_the_model_s(fitted):
         found[~asked], fitted.decision_tree_.predict_proba(rows[~asked].astype(np.float32))
     )
     np.testing.assert_array_equal(fitted.classes_[found.argmax(axis=1)], fitted.predict(rows))
+
+
+def test_proven_leaves_hold_what_the_model_answers():
+    """One split of the model decides everything beyond it: that leaf needs no calibration."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(400, 2))
+    y = (rows[:, 0] > 0) & ((rows[:, 0] < 1) | (rows[:, 1] > 0))
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(rows[:200], y[:200])
+    tree = SelectiveTreeClassifier(FrozenEstimator(model), max_leaf_nodes=8, random_state=0)
+    # of 20 rows nothing is certified
+    tree = tree.fit(rows[200:220], X_more=rows[:200])
+    assert tree.defers(rows).all()
+    proven = tree.prove()
+    assert proven.certified_.proven.any()
+    assert not tree.certified_.proven.any()
+    points = random.normal(scale=5, size=(20_000, 2)).astype(np.float32)
+    points[:400] = tree.decision_tree_.tree_.threshold.max()
+    answered = ~proven.defers(points)
+    assert answered.any()
+    own = proven.decision_tree_.predict(points)
+    np.testing.assert_array_equal(own[answered], model.predict(points[answered]))
+    assert {one.proven for one in proven.explain(points[answered][:5])} == {True}
+    assert "proven" in str(proven)
