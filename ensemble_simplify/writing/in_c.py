@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ensemble_simplify.grid import preorder, rounding_boundary
+from ensemble_simplify.grid import preorder
 from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.int16 import LAST, MISSING
 from ensemble_simplify.writing.named_columns import ALL
@@ -81,7 +81,7 @@ def tree_in_c(tree, probabilities, name) -> str:
             # codes are whole numbers, so any number between two of them parts these
             goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
             if not has_levels:
-                boundary, inclusive = rounding_boundary(threshold)
+                boundary, inclusive = tree.boundary(j, threshold)
                 goes_left = f"x[{j}] {'<=' if inclusive else '<'} {c_number(boundary)}"
             goes_left += f" || isnan(x[{j}])" if to_left else ""
         return f"if ({goes_left if left else f'!({goes_left})'}) {{{comment}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.grid import rounding_boundary
 from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
@@ -47,8 +46,8 @@ def tree_in_python(tree, probabilities, name) -> str:
         elif np.isinf(threshold):
             goes_left = "True" if to_left else f"x{j} == x{j}"
         else:
-            boundary, inclusive = rounding_boundary(threshold)
-            goes_left = f"x{j} {'<=' if inclusive else '<'} {float(boundary)!r}"
+            boundary, inclusive = tree.boundary(j, threshold)
+            goes_left = f"x{j} {'<=' if inclusive else '<'} {boundary!r}"
             goes_left += f" or x{j} != x{j}" if to_left else ""
         return f"if {goes_left if left else f'not ({goes_left})'}:"
 
