@@ -7,6 +7,7 @@ compares with the boundary between doubles that are rounded down and up, a numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from ensemble_simplify.reading import ImportedEnsemble, Model, has_own_methods, 
 from ensemble_simplify.writing.caveats import caveats, caveats_of_int16
 from ensemble_simplify.writing.dialects import dialect_of
 from ensemble_simplify.writing.given_rows import like_rows, with_short_ends
+from ensemble_simplify.writing.in_braces import BRACES, ensemble_in_braces
 from ensemble_simplify.writing.in_c import ensemble_in_c, tree_in_c
 from ensemble_simplify.writing.in_json import ensemble_in_json, read_json, tree_in_json
 from ensemble_simplify.writing.in_python import ensemble_in_python, tree_in_python
@@ -23,8 +25,8 @@ from ensemble_simplify.writing.in_sql import ensemble_in_sql, tree_in_sql
 from ensemble_simplify.writing.named_tree import NamedEnsemble, NamedTree
 from ensemble_simplify.writing.words import checked_function
 
-LANGUAGES = ("rules", "sql", "c", "python", "json")
-_OF_ENSEMBLES = ("sql", "c", "python", "json")
+LANGUAGES = ("rules", "sql", "c", "python", "json", *BRACES)
+_OF_ENSEMBLES = LANGUAGES[1:]
 _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 _OUTPUTS = ("label", "probabilities")
 
@@ -59,7 +61,7 @@ def export_tree(
     ----------
     model : fitted estimator
         A scikit-learn tree, or an estimator of this package that holds one.
-    language : {"rules", "sql", "c", "python", "json"}, default="rules"
+    language : str, default="rules"
         - "rules": one line "if ... then" for each leaf, with one interval or set for each feature
           on the path, the class, its share (by ``predict_proba``) and the number of training rows.
           Thresholds have as few digits as split float32 numbers in the same way. Missing values are
@@ -73,6 +75,8 @@ def export_tree(
           that turns a level into its code. Do not compile with ``-ffast-math``.
         - "python": a function of a row, without imports. A row is indexed by the names of the
           columns, or by their positions if there are no names. None and NaN are missing values.
+        - "javascript", "java", "go", "csharp": a file with a function of a row, as for
+          :func:`export_model`.
         - "json": `import_tree` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         What the exported code returns. "probabilities": one column for each class in "sql", a dict
@@ -167,7 +171,7 @@ def export_tree(
         )
     if name is not None and language in ("rules", "json"):
         raise ValueError(f"name={name!r} means nothing in {language}. Leave it out.")
-    _check_readable(readable, X, language, ("sql", "c", "python"))
+    _check_readable(readable, X, language)
     tree = NamedTree.of(model, feature_names=feature_names, class_names=class_names)
     if not has_own_methods(unwrap(model)):
         Model.of(model)  # refuses what answers otherwise than its tree
@@ -186,6 +190,13 @@ def export_tree(
     if language == "sql":
         column = "prediction" if name is None else name
         return tree_in_sql(tree, probabilities, column, table, written_for)
+    if language in BRACES:
+        ensemble = _ensemble(model, feature_names, class_names, X, readable)
+        if ensemble.table is None:
+            ensemble = replace(ensemble, table=tree.table, names=tree.names)
+        return ensemble_in_braces(
+            ensemble, language, probabilities, checked_function(name, language)
+        )
     write = tree_in_c if language == "c" else tree_in_python
     return write(tree, probabilities, checked_function(name, language))
 
@@ -220,7 +231,7 @@ def export_model(
     model : fitted estimator
         A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
         calibration of one model or a pipeline. Or an estimator of this package that holds one.
-    language : {"sql", "c", "python", "json"}
+    language : {"sql", "c", "python", "json", "javascript", "java", "go", "csharp"}
         - "sql": one query over a table, in a `dialect`. Steps are common table expressions. NULL is
           a missing value; NaN is not.
         - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
@@ -231,6 +242,11 @@ def export_model(
         - "python": a file with a function of a row that needs the standard library alone. A row is
           indexed by the names of the columns, or by their positions if there are no names. None
           and NaN are missing values.
+        - "javascript", "java", "go", "csharp": a file with a function of a row that needs the
+          standard library alone: in Java and C# a class ``Model``, in Go a package ``model``. A row
+          is an object, a ``Map``, a ``map[string]any`` or an ``IDictionary`` by the names of the
+          columns (x0, x1, ... if there are none; in JavaScript, their positions). Probabilities are
+          an array in the order of the classes. Null and NaN are missing values.
         - "json": `import_model` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         As in :func:`export_tree`. JSON holds what both take.
@@ -371,13 +387,10 @@ def export_model(
         raise ValueError(
             f"form='tables' is not known to run in {written_for.title}. Use form='nested'."
         )
-    _check_readable(readable, X, language, ("sql", "c", "python"))
+    _check_readable(readable, X, language)
     if readable and precision == "int16":
         raise ValueError("readable=True has exact thresholds, but precision='int16'. Choose one.")
-    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
-    ensemble = like_rows(ensemble, X)
-    if readable:
-        ensemble = with_short_ends(ensemble, X, ensemble.model.table.read(X)).shortened()
+    ensemble = _ensemble(model, feature_names, class_names, X, readable)
     probabilities = output == "probabilities"
     if probabilities and ensemble.code.outputs is None:
         raise ValueError(
@@ -413,16 +426,24 @@ def export_model(
             nested=form != "tables",
             told=told,
         )
-    return ensemble_in_python(ensemble, probabilities, checked_function(name, language), told=told)
+    function = checked_function(name, language)
+    if language in BRACES:
+        return ensemble_in_braces(ensemble, language, probabilities, function, told)
+    return ensemble_in_python(ensemble, probabilities, function, told=told)
 
 
-def _check_readable(readable, X, language, known):
+def _ensemble(model, feature_names, class_names, X, readable):
+    """A model as it is written."""
+    own = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
+    own = like_rows(own, X)
+    return with_short_ends(own, X, own.model.table.read(X)).shortened() if readable else own
+
+
+def _check_readable(readable, X, language):
     if readable and X is None:
         raise ValueError("readable=True needs rows that stay on their sides. Give some as X.")
-    if readable and language not in known:
-        raise ValueError(
-            f"readable=True goes with {', '.join(known)}, but language={language!r}. Leave it out."
-        )
+    if readable and language in ("rules", "json"):
+        raise ValueError(f"readable=True means nothing in {language}. Leave it out.")
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
