@@ -17,6 +17,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_simplify import ScorecardClassifier, SelectiveTreeClassifier
 from ensemble_simplify.reading import Model, Table
 
+# Of each model.
+N_ROWS = 500
 NAMES = ["petal width (cm)", "it's; DROP TABLE x--", "SELECT"]
 ODD = [
     "",
@@ -42,9 +44,9 @@ def around(ends, rng, n):
     return rng.choice(np.concatenate([ends, single, *beside]).astype(float), n)
 
 
-def hard_rows(model, names, n=500, gaps=True):
+def hard_rows(model, names, gaps=True):
     """Rows at thresholds, as doubles and (every other column) as float32 numbers, with gaps."""
-    rng, forest = np.random.default_rng(0), Model.of(model).finest
+    rng, forest, n = np.random.default_rng(0), Model.of(model).finest, N_ROWS
     ends = forest.ends(Model.of(model).table)
     frame = {}
     for j, name in enumerate(names):

@@ -91,9 +91,10 @@ def _reasons(ensemble, dialect):
     if ensemble.model.adds_in_any_order:
         found.append("threads of the model (n_jobs) add its trees up in any order")
     if dialect is not None and vote.coarsest > np.finfo(np.float64).eps:
-        lacking = "SQLite" if dialect is COMMON else None if dialect.single else dialect.title
-        if lacking is not None:
-            found.append(f"the model adds in float32, which {lacking} lacks")
+        if dialect is COMMON:
+            found.append("the model adds in float32, which SQLite lacks")
+        elif dialect.single is None:
+            found.append(f"the model adds in float32, the query for {dialect.title} in doubles")
     if isinstance(program.result, Exponential):
         found.append("its values are exponentials, which libraries round in their own ways")
     labels = [*program.labels, program.result]

@@ -6,7 +6,7 @@ code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ensemble_simplify.writing.words import checked_text, literal_kind
 
@@ -42,7 +42,7 @@ class Dialect:
     empty_is_null : bool
         Whether the empty text is a missing value.
     double, single : str or None
-        Types of floats. None: there are no floats of 32 bits.
+        Types of floats. None: there are no floats of 32 bits, or they are not used.
     double_mark : str
         What ends a literal of a double.
     divisor : str
@@ -130,7 +130,7 @@ class Dialect:
 COMMON = Dialect(
     "SQL", double="DOUBLE PRECISION", single="REAL", opens="AS MATERIALIZED (", walks=True
 )
-_SPARK = {"quotes": "``", "escapes": _BACKSLASHES, "double_mark": "D"}
+_SPARK = Dialect("Spark", quotes="``", escapes=_BACKSLASHES, double_mark="D")
 DIALECTS = {
     # in double quotes, a name that is not there would be a text
     "sqlite": Dialect(
@@ -171,8 +171,8 @@ DIALECTS = {
         # else steps are merged, and computed wherever their columns are used
         closes="\n  LIMIT 18446744073709551615",
     ),
-    "spark": Dialect("Spark", **_SPARK),
-    "databricks": Dialect("Databricks", **_SPARK),
+    "spark": _SPARK,
+    "databricks": replace(_SPARK, title="Databricks"),
     "bigquery": Dialect(
         "BigQuery",
         quotes="``",
@@ -227,7 +227,8 @@ DIALECTS = {
         divisor="CASE WHEN {one} > 0E0 THEN {constant} ELSE {constant} END",
         single="REAL",
     ),
-    "datafusion": Dialect("DataFusion", single="REAL"),
+    # it has floats of 32 bits, but plans for minutes where sums are rounded to them
+    "datafusion": Dialect("DataFusion", single=None),
 }
 
 

@@ -111,7 +111,9 @@ BRACES = {
     "javascript": Braces(
         "model.js",
         "JavaScript",
-        *[_SCRIPT] * 3,
+        _SCRIPT,
+        _SCRIPT,
+        _SCRIPT,
         array="[{}]",
         spread="...{}",
         indent=4,
@@ -264,7 +266,7 @@ class _BracesFile(StepWriter):
         }
         # what a template does not know raises KeyError
         return Template(
-            (files(__package__) / "templates" / braces.file).read_text("utf-8")
+            (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
         ).substitute(
             {key: braces.table([str(own) for own in entries]) for key, entries in tables.items()},
             about=c_comment(" ".join(about)).replace("\\", "/"),
