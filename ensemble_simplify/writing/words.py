@@ -156,7 +156,7 @@ _BRACES_WORDS = _C_WORDS | frozenset(
     "instanceof int64 interface internal ints is largest leaf leavesOf left let levels lock map "
     "module native nil null number object out override package params power range read readonly "
     "ref right roots round row sbyte select sigmoid single softmax spread stackalloc step string "
-    "strictfp sum sumSingle super synchronized text throws transient type typeof uint ulong "
+    "strictfp sum sumSingle super text throws transient type typeof uint ulong "
     "unchecked unsafe ushort values var with yield Model".split()
 )
 
