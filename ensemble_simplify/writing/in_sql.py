@@ -190,8 +190,7 @@ def ensemble_in_sql(
 
     `nodes` is the file into which they are written, `told` are lines for a comment.
     """
-    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys, dialect)
-    writer.nodes, writer.told = nodes, []
+    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys, dialect, nodes)
     text = writer.text(probabilities)
     return "".join(f"-- {one_line(line)}\n" for line in [*told, *writer.told]) + text
 
@@ -201,10 +200,12 @@ class _Query(StepWriter):
 
     opening, numbering = "WITH", ()
 
-    def __init__(self, ensemble, name, table, keys, dialect):
+    def __init__(self, ensemble, name, table, keys, dialect, nodes):
         self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
         self.dialect, self.number_in = dialect, dialect.number
         self.steps, self.sums, self.source = [], {}, dialect.name(table)
+        # the file into which nodes are written, and what is told of it
+        self.nodes, self.told = nodes, []
 
     # --------------------------------------------------------------- trees
 
@@ -537,6 +538,17 @@ class _WalkQuery(_Query):
         self.source = f"step_walk JOIN {source} ON place = own_place WHERE at_node = {end}"
         self.kept += self.sums.values()
         self.step([], ["place", *(f"x{j}" for j in self.ensemble.used)])
+
+    def _listed(self, rows, names, doubles):
+        """The table of nodes as two steps."""
+        known, rows = self.dialect, [_row(self.dialect, row) for row in rows]
+        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
+        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
+        typed = [*names, *(f"{known.cast(own)} AS {own}" for own in doubles)]
+        return [
+            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
+            f"step_nodes {known.opens}\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
+        ]
 
     def _nodes(self, columns):
         """Rows of the table of nodes, with what leaves say in some columns."""
