@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import fitted_rows
 from ensemble_simplify.reading import Model, is_booster, unwrap
-from ensemble_simplify.writing import NamedTree
+from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
 
 
 class KeepsBoosters:
@@ -254,6 +255,20 @@ class HoldsTree(KeepsBoosters):
         )
         pyplot(self)
         return tree.draw(ax, **kwargs)
+
+    def _with_rates(self, X, y) -> Self:
+        """A copy with the same labels, whose leaves hold the rates of some rows' labels."""
+        tree, other = self.decision_tree_, copy(self)
+        leaves = tree.apply(fitted_rows(self, X, any_missing=True), check_input=False)
+        rates = np.asarray(y)[:, None] == tree.classes_
+        # a label that the tree does not know tells nothing of those that it knows
+        known = rates.any(axis=1)
+        other.decision_tree_ = with_chances(
+            tree, leaves[known], rates[known] * 1.0, np.ones(known.sum())
+        )
+        other._shares_of = CHANCE
+        return other
+
 
 
 class HoldsClassifierTree(HoldsTree):

@@ -136,12 +136,12 @@ class SimplifiedModel(BaseEstimator):
     array([0, 0])
     >>> print(small.export_text(decimals=2))
     |--- petal length (cm) <= 2.50
-    |   |--- class: 0 (95.2 % of rows expected by the model, 44 training rows)
+    |   |--- class: 0 (chance 95.2 % by the model, 44 training rows)
     |--- petal length (cm) > 2.50
     |   |--- petal length (cm) <= 4.85
-    |   |   |--- class: 1 (87.8 % of rows expected by the model, 46 training rows)
+    |   |   |--- class: 1 (chance 87.8 % by the model, 46 training rows)
     |   |--- petal length (cm) > 4.85
-    |   |   |--- class: 2 (87.3 % of rows expected by the model, 45 training rows)
+    |   |   |--- class: 2 (chance 87.3 % by the model, 45 training rows)
     """
 
     # what is read in place of it, see `reading.unwrap`
