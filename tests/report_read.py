@@ -71,8 +71,8 @@ SENTENCES = {
     "proof": rf"\w+ has {SIZE} and is proven to give the model's answer at every input\.",
 }
 NOTES = {
-    "closer": rf"A (?:larger result|result that is no single ordinary tree) is closer to the model: "
-    rf"(\w+)(?: \({SIZE}\))? (?:agrees on|has an R2 of) {P}(?: of rows)?\.(?= |$)",
+    "closer": r"A (?:larger result|result that is no single ordinary tree) is closer to the "
+    rf"model: (\w+)(?: \({SIZE}\))? (?:agrees on|has an R2 of) {P}(?: of rows)?\.(?= |$)",
     "smaller": rf"A smaller (?:tree|scorecard) may be as good: (\w+) with {SIZE}\. The difference "
     r"is within one standard error\.",
     "rare": r"The model answers (.+?) to only ([\d,]+) of these rows\. These are too few to tell "
@@ -225,7 +225,7 @@ def hold_together(facts):
             assert facts[key][0] == row["leaves"]
             assert facts[key][1] == row[head]
     if "level" in facts and by_class and facts["agreement"][1]:
-        low, high = map(number, facts["agreement"][1:])
+        low = number(facts["agreement"][1])
         ends = LEVELS[facts["level"][1]]
         # the level also needs a part of the way from the majority: these are necessary alone
         assert low >= (0, 70, 95)[ends[0]] - 0.06, facts
@@ -299,7 +299,7 @@ def hold_true(facts, outcome, weight=None):
     best = outcome._candidates[outcome.best]
     rows, said = best.rows, best.predicted
     if "majority" in facts:
-        labels, places = np.unique(answers[rows], return_inverse=True)
+        places = np.unique(answers[rows], return_inverse=True)[1]
         counts = np.bincount(places, weights=weight[rows])
         near(facts["majority"][0], counts.max() / counts.sum(), "majority")
     if by_class and "accuracies" in facts:
@@ -321,11 +321,10 @@ def hold_true(facts, outcome, weight=None):
         for shown, part in zip(facts["distances"], (0.5, 0.9), strict=True):
             assert float(shown) == float(f"{np.quantile(apart, part):.3g}")
     if "lost_class" in facts:
-        n, _, given = map(str, facts["lost_class"])
-        assert any(
-            (number(n), number(given)) == ((own == label).sum(), (own == said[rows])[own == label].sum())
-            for own in [answers[rows]] for label in np.unique(own)
-        )  # fmt: skip
+        n, _, given = facts["lost_class"]
+        own, alike = answers[rows], answers[rows] == said[rows]
+        counts = [((own == c).sum(), alike[own == c].sum()) for c in np.unique(own)]
+        assert (number(n), number(given)) in counts
     if "rows_in_leaves" in facts:
         assert facts["rows_in_leaves"] == outcome.n_rows
     for note in facts["notes"]:

@@ -142,6 +142,8 @@ class HoldsTree(KeepsBoosters):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
     decision_tree_: Any
+    # how the share of a leaf's answer is written, see `NamedTree`
+    _shares_of: str
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the tree.
@@ -268,7 +270,6 @@ class HoldsTree(KeepsBoosters):
         )
         other._shares_of = CHANCE
         return other
-
 
 
 class HoldsClassifierTree(HoldsTree):

@@ -94,9 +94,8 @@ def what_leaves_say(tree) -> str:
         said = "Each leaf shows its answer and the number of training rows in it."
     elif tree.shares_of:
         what, explained = _SHARES[tree.shares_of]
-        said = (
-            f"Each leaf shows its answer, {what}, and the number of training rows in it. {explained}"
-        )
+        said = f"Each leaf shows its answer, {what}, and the number of training rows in it."
+        said = f"{said} {explained}"
     else:
         said = "Each leaf shows its answer, and the share of the training rows in it that have it."
     if tree.nodes.n_leaves > MOST_DRAWN:

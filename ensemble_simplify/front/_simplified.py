@@ -24,6 +24,7 @@ from ensemble_simplify.base import pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
+from ensemble_simplify.front._statement import figure, interval
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import (
@@ -42,7 +43,6 @@ from ensemble_simplify.writing import (
     export_tree,
     import_tree,
     one_line,
-    percent,
 )
 
 # The first line of a file says what it is, before anything in it is unpickled.
@@ -745,18 +745,13 @@ class SimplifiedModel(BaseEstimator):
 
     def _figures(self):
         """What was measured, in words."""
-        show = percent if is_classifier(self) else "{:.3f}".format
-        words = []
-        if math.isfinite(self.agreement_):
-            kind = "agreement" if is_classifier(self) else "agreement (R²)"
-            words.append(f"{kind} {show(self.agreement_)}")
-            if math.isfinite(self.agreement_low_) and math.isfinite(self.agreement_high_):
-                low, high = show(self.agreement_low_), show(self.agreement_high_)
-                words[-1] += f" ({low.removesuffix(' %')} to {high})"
-        if math.isfinite(self.accuracy_):
-            kind = "accuracy" if is_classifier(self) else "R² of y"
-            words.append(f"{kind} {show(self.accuracy_)}")
-        return words
+        by_class = is_classifier(self)
+        ends = interval(self.agreement_low_, self.agreement_high_, by_class)
+        kinds = ("agreement", "accuracy") if by_class else ("agreement (R²)", "R² of y")
+        texts = [figure(value, by_class) for value in (self.agreement_, self.accuracy_)]
+        more = (f" ({ends})" if ends else "", "")
+        told = zip(kinds, texts, more, strict=True)
+        return [f"{kind} {text}{end}" for kind, text, end in told if text]
 
     def __repr__(self, N_CHAR_MAX=700):
         return f"SimplifiedModel({', '.join([f'{self.name}: {self._size()}', *self._figures()])})"

@@ -247,7 +247,13 @@ class Search:
         if found:
             best = choose_size([trial.candidate for trial in found.values()], self.judged).size
         self.task = self.task.of_size(best)
-        return [self._point(size, size == best) for size in sizes if size in found]
+        points = [self._point(size, size == best) for size in sizes if size in found]
+        # a larger size can give the same tree: where no further split would change an answer
+        return [
+            p
+            for p, before in zip(points, [None, *points])
+            if before is None or p.leaves > before.leaves
+        ]
 
     def _point(self, size, is_best):
         """What is known of a size."""

@@ -134,8 +134,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         Largest depth of the tree. None: no limit.
     max_leaf_nodes : int or None, default=None
         Number of leaves. The tree has fewer if no further split would change an answer and leave
-        both sides `min_train_samples`. :meth:`at` gives smaller trees. None: the size that agrees best with the model on the rows
-        set aside, which can be hundreds of leaves and takes long.
+        both sides `min_train_samples`. :meth:`at` gives smaller trees. None: the size that agrees
+        best with the model on the rows set aside, which can be hundreds of leaves and takes long.
     min_train_samples : int or None, default=None
         Training rows that each leaf must have, at least. None: 1 for classification, 2 for
         regression, so that no leaf stands for synthetic rows alone. 0 allows such leaves, which on
@@ -299,8 +299,9 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
           rows prune it: a leaf must lower the cost on them by a tenth of a training row, and by
           one fresh row.
         - "per_node": fresh rows are drawn in every node.
-        - "auto": one sample, but "per_node" if `reuse`, `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These work with
-          "per_node" only, and are an error with "one_shot".
+        - "auto": one sample, but "per_node" if `reuse`, `forbidden_splits`, `split_confidence`,
+          `min_cost` or `categorical_features` is given. These work with "per_node" only, and are
+          an error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000, and fewer for

@@ -70,7 +70,10 @@ class GrownTree:
         mean = totals[:, :-2] / np.where(weight > 0, weight, 1.0)
         tree.probability = probability = weight[:, 0] / rows.weight.sum()
         if is_label:
-            tree.cost, tree.impurity = probability * (1.0 - mean.max(axis=1)), probability * gini(mean)
+            tree.cost, tree.impurity = (
+                probability * (1.0 - mean.max(axis=1)),
+                probability * gini(mean),
+            )
         else:
             cost = totals[:, -2] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
             tree.cost = tree.impurity = np.maximum(cost, 0.0)

@@ -28,9 +28,9 @@ from ensemble_simplify.writing.words import (
     wrapped,
 )
 
-# What the share of a leaf's answer is, where it is no part of the training rows that are counted:
-# a rate of `y`, or the model's mean probability, drawn towards the branches above; or what the model
-# answers there, which is no chance of anything.
+# What the share of a leaf's answer is, where it is no part of the training rows that are
+# counted: a rate of `y`, or the model's mean probability, drawn towards the branches above; or what
+# the model answers there, which is no chance of anything.
 CHANCE, CHANCE_BY_MODEL = "chance {}", "chance {} by the model"
 OF_ANSWERS = "{} of the model's answers"
 # In a drawing: points of the font, inches of a figure.

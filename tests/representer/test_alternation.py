@@ -30,7 +30,8 @@ def random_rows(seed, n_rows, n_values, *, labels, gaps=False):
         answers=answers,
         weight=random.uniform(0.5, 2.0, size=n_rows),
         gaps=Bunch(seen=np.isnan(X).any(axis=0)) if gaps else None,
-        n_real=0, is_complete=True,
+        n_real=0,
+        is_complete=True,
     )
 
 
@@ -136,7 +137,12 @@ def test_optimising_lowers_the_cost_where_greedy_growth_fails():
     X = random.uniform(size=(400, 5))
     labels = (X[:, 0] > 0.4) != (X[:, 1] > 0.7)
     rows = Bunch(
-        X=X, answers=np.eye(2)[labels.astype(int)], weight=np.ones(400), gaps=None, n_real=0, is_complete=True
+        X=X,
+        answers=np.eye(2)[labels.astype(int)],
+        weight=np.ones(400),
+        gaps=None,
+        n_real=0,
+        is_complete=True,
     )
     found = Alternation(rows, True)
     start = found.grown(12).prunings(4)
@@ -273,7 +279,8 @@ def test_gaps_alone_can_be_split_off(labels):
         answers=answers,
         weight=np.ones(40),
         gaps=Bunch(seen=np.array([True])),
-        n_real=0, is_complete=True,
+        n_real=0,
+        is_complete=True,
     )
     found = Alternation(rows, labels)
     tree = found.grown(4)
