@@ -16,7 +16,7 @@ import module_map  # noqa: E402
 
 WIDTH = 10.4  # of the drawing, in inches; all places and sizes are in inches
 # Of wings.
-COLORS = "#3b6fb6 #8a5aa8 #2e8b62 #c27a12 #b8475f #4f8a99 #777777 #6b7d2a #a0522d".split()
+COLORS = "#3b6fb6 #8a5aa8 #2e8b62 #c27a12 #b8475f #4f8a99 #777777 #6b7d2a #a0522d #54606e".split()
 KERNEL, PYTHON = ("#fbe3d3", "#c4622d"), ("#ffffff", "#8d99a6")  # face, edge
 INK, FAINT, WALL = "#22272e", "#5c6773", "#eef1f4"
 BOX_HEIGHT, GAP, COLUMN_GAP = 0.26, 0.06, 0.14
@@ -159,7 +159,9 @@ class Drawing:
         )  # fmt: skip
 
     def lane(self, x, top, ends, color):
-        """An arrow down, with a head at each place where it ends."""
+        """An arrow down, with a head at each place where it ends; none for who imports nothing."""
+        if not ends:
+            return
         self.axes.plot([x, x], [top, min(ends)], color=color, lw=1.3, zorder=4)
         self.axes.plot([x] * len(ends), ends, "v", ms=6.5, color=color, mec="none", zorder=5)
 

@@ -5,13 +5,7 @@ Feature budget: a forest that needs fewer measurements
 Every measurement has a price: a laboratory test, a sensor, a database query. A random forest asks
 for nearly all of them, for every row. :class:`~ensemble_simplify.FeatureBudgetPruner` gives you a
 forest whose rows need, on average, no more than a budget that you choose.
-
-The last section reads :download:`heart_statlog.csv <../../examples/data/heart_statlog.csv>` and
-:download:`heart_statlog_prices.csv <../../examples/data/heart_statlog_prices.csv>`. Save them
-beside this file before you run it. (In a clone of the repository, both are there already.)
 """
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
+from ensemble_simplify.datasets import load_heart_tests
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
@@ -128,12 +123,8 @@ print(", ".join(asked))
 # treadmill, is the price of a group, which a patient pays once. These are the prices of thirteen
 # tests of 270 heart patients in Canadian dollars (Turney, 1995).
 
-FILE = "heart_statlog.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-place = next((p for p in (here / FILE, here / "data" / FILE) if p.exists()), Path(FILE))
-tests = pd.read_csv(place)
-ill = tests.pop("target")
-listed = pd.read_csv(place.with_name("heart_statlog_prices.csv"), index_col="feature")
+hospital = load_heart_tests()
+tests, ill, listed = hospital.data, hospital.target, hospital.prices
 listed.astype(object).fillna("").rename_axis(None)
 
 # %%

@@ -3,10 +3,6 @@ From model to SQL
 =================
 
 One call makes a small tree of a fitted model, says how far it follows the model, and writes it.
-
-Before you run it, download :download:`heart_cleveland.csv
-<../../examples/data/heart_cleveland.csv>` and save it beside this file. (In a clone of the
-repository, it is found.)
 """
 
 # %%
@@ -19,7 +15,6 @@ repository, it is found.)
 
 # sphinx_gallery_thumbnail_path = '_static/forest_to_tree.svg'
 import sqlite3
-from pathlib import Path
 
 import pandas as pd
 from sklearn.base import clone
@@ -30,12 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ensemble_simplify import differences, simplify
+from ensemble_simplify.datasets import load_heart
 
-FILE = "heart_cleveland.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here / "data" / FILE) if p.exists()), Path(FILE))
-X = pd.read_csv(path)
-y = X.pop("disease")
+X, y = load_heart(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
 words = OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")
 encode = make_column_transformer(words, remainder="passthrough")

@@ -6,7 +6,6 @@ python doc/figures/forest_to_tree.py    writes doc/_static/forest_to_tree.svg
 from html import escape
 from pathlib import Path
 
-import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
@@ -14,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ensemble_simplify import simplify
+from ensemble_simplify.datasets import load_heart
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = ROOT / "doc" / "_static" / "forest_to_tree.svg"
@@ -123,8 +123,7 @@ the same answer on {100 * agreement:.0f} % of new rows</text>
 
 def main():
     """Fit as README does, and write the file."""
-    X = pd.read_csv(ROOT / "examples" / "data" / "heart_cleveland.csv")
-    y = X.pop("disease")
+    X, y = load_heart(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
     words = make_column_selector(dtype_exclude="number")
     encode = make_column_transformer(

@@ -109,6 +109,9 @@ class Simplification:
         Names of the columns.
     seconds : float
         Time taken.
+    selective : SelectiveTreeClassifier, SelectiveTreeRegressor or None
+        With ``kinds=("tree", "selective")``: a tree that answers where it may, of as many leaves as
+        the recommended one.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class Simplification:
     _task: Task
     _judged: Judged
     _candidates: dict
+    selective: Any = None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""

@@ -248,12 +248,8 @@ class Search:
             best = choose_size([trial.candidate for trial in found.values()], self.judged).size
         self.task = self.task.of_size(best)
         points = [self._point(size, size == best) for size in sizes if size in found]
-        # a larger size can give the same tree: where no further split would change an answer
-        return [
-            p
-            for p, before in zip(points, [None, *points])
-            if before is None or p.leaves > before.leaves
-        ]
+        # a larger size gives the same tree where no further split would change an answer
+        return list({point.leaves: point for point in points[::-1]}.values())[::-1]
 
     def _point(self, size, is_best):
         """What is known of a size."""

@@ -6,9 +6,6 @@ A ``HistGradientBoostingClassifier`` decides on loans from a table with text col
 would a tree of 4, 8, 16 or 32 leaves decide alike, and what does it cost in accuracy?
 :func:`~ensemble_simplify.simplify` compares them on loans that neither the model nor the trees have
 seen.
-
-To run this page, download :download:`south_german_credit.csv
-<../../../examples/data/south_german_credit.csv>` and save it beside this file.
 """
 
 # %%
@@ -17,20 +14,14 @@ To run this page, download :download:`south_german_credit.csv
 # 1,000 loans of a German bank ("South German Credit" of the UCI Machine Learning Repository, CC BY
 # 4.0). Histogram gradient boosting takes text as categories, without an encoder.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from ensemble_simplify import simplify
+from ensemble_simplify.datasets import load_credit
 
-FILE = "south_german_credit.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-X = pd.read_csv(path)
-y = X.pop("risk")
+X, y = load_credit(return_X_y=True)
 X = X.astype({name: "category" for name in X.select_dtypes(exclude="number")})
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 

@@ -6,10 +6,8 @@ A LightGBM model shall decide about loans where the loans are: in a database, wi
 page writes the model as one SQL query, runs it, compares every answer, and saves a proof that what
 was written is the model.
 
-To run this page, install LightGBM (``pip install lightgbm``), download
-:download:`south_german_credit.csv <../../../examples/data/south_german_credit.csv>` and save it
-beside this file. The database is SQLite, which comes with Python; the same queries run in DuckDB
-and PostgreSQL.
+To run this page, install LightGBM (``pip install lightgbm``). The database is SQLite, which
+comes with Python; the same queries run in DuckDB and PostgreSQL.
 """
 
 # %%
@@ -31,13 +29,10 @@ from lightgbm import LGBMClassifier
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import Domain, FaithfulPruner, export_model, import_model, verify
+from ensemble_simplify.datasets import load_credit
 from ensemble_simplify.evidence import checker
 
-FILE = "south_german_credit.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-table = pd.read_csv(path)
-y = table.pop("risk")
+table, y = load_credit(return_X_y=True)
 X = table[["account", "months", "amount", "purpose", "savings", "history", "age"]]
 X = X.astype({name: "category" for name in X.select_dtypes(exclude="number")})
 

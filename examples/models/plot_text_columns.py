@@ -6,9 +6,6 @@ A forest behind encoders asks about 45 columns that nobody has ever seen, such a
 ``account_overdrawn <= 0.5``. Give :class:`~ensemble_simplify.RepresenterTree` the whole pipeline
 and the table as it is. Its tree asks about your own columns, and it knows what to do with a word
 that it has never met.
-
-To run this page, download :download:`south_german_credit.csv
-<../../../examples/data/south_german_credit.csv>` and save it beside this file.
 """
 
 # %%
@@ -17,8 +14,6 @@ To run this page, download :download:`south_german_credit.csv
 # 1,000 loans of a German bank ("South German Credit" of the UCI Machine Learning Repository, CC BY
 # 4.0). Savings and years of employment have a natural order, which the ordinal encoder is told. All
 # other text is one-hot encoded.
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -31,12 +26,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import export_text
 
 from ensemble_simplify import RepresenterTree
+from ensemble_simplify.datasets import load_credit
 
-FILE = "south_german_credit.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-X = pd.read_csv(path)
-y = X.pop("risk")
+X, y = load_credit(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 
 ORDERED = {

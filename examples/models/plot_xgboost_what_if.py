@@ -6,9 +6,7 @@ An XGBoost model refuses some clients. For each of them, :func:`~ensemble_simpli
 finds the smallest cut of the amount, the months, or both, that turns "bad" into "good". Where it
 finds none, there is none: that is proven.
 
-To run this page, install XGBoost (``pip install xgboost``), download
-:download:`south_german_credit.csv <../../../examples/data/south_german_credit.csv>` and save it
-beside this file.
+To run this page, install XGBoost (``pip install xgboost``).
 """
 
 # %%
@@ -18,20 +16,16 @@ beside this file.
 # Repository, CC BY 4.0). Eleven of the fourteen columns are text, which XGBoost takes as
 # categories. The model is fitted on half of the loans.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.model_selection import train_test_split
 from xgboost import XGBClassifier
 
 from ensemble_simplify import Domain, nearest_flip
+from ensemble_simplify.datasets import load_credit
 
-FILE = "south_german_credit.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-X = pd.read_csv(path)
-y = (X.pop("risk") == "good").astype(int)
+X, risk = load_credit(return_X_y=True)
+y = (risk == "good").astype(int)
 X = X.astype({name: "category" for name in X.select_dtypes(exclude="number")})
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 

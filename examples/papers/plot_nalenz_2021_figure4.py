@@ -6,12 +6,7 @@ The paper leaves out predictions whose spread is above a threshold, on the Diabe
 Parkinsons data. Without about two fifths of them, the rest is eight points more accurate. This page
 repeats it on Parkinsons. In place of Diabetes, whose licence is unclear, it uses the breast cancer
 set of scikit-learn. The figures for Diabetes are in ``benchmarks/results/cultivated.md``.
-
-To run this page, download
-:download:`parkinsons.csv <../../../examples/data/parkinsons.csv>` and save it beside this file.
 """
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,11 +15,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
+from ensemble_simplify.datasets import load_parkinsons
 
-FILE = "parkinsons.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-parkinsons = np.loadtxt(path, delimiter=",", skiprows=1)
+parkinsons = load_parkinsons().frame.to_numpy(float)
 sets = {
     "Parkinsons": (parkinsons[:, :-1], parkinsons[:, -1]),
     "Breast cancer": load_breast_cancer(return_X_y=True),

@@ -19,14 +19,15 @@ This page needs a clone of the repository: it reads ``benchmarks/results``.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _results import ROOT, read_table, shown
+from _results import read_table, shown
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import CultivatedForestClassifier
+from ensemble_simplify.datasets import load_parkinsons
 
-parkinsons = pd.read_csv(ROOT / "examples" / "data" / "parkinsons.csv").to_numpy(float)
+parkinsons = load_parkinsons().frame.to_numpy(float)
 SETS = {
     "wdbc": (*load_breast_cancer(return_X_y=True), (0.992, 0.987, 0.991, 0.992)),
     "parkinsons": (parkinsons[:, :-1], parkinsons[:, -1], (0.950, 0.949, 0.932, 0.953)),

@@ -7,7 +7,7 @@ trees are pruned together, as :class:`~ensemble_simplify.FeatureBudgetPruner` do
 Every feature costs 1, so the cost is the number of features that a row needs. Pruned together, the
 trees need fewer features for the same error.
 
-This page needs a clone of the repository: it reads ``benchmarks/results`` and ``examples/data``.
+This page needs a clone of the repository: it reads ``benchmarks/results``.
 """
 
 # %%
@@ -17,15 +17,15 @@ This page needs a clone of the repository: it reads ``benchmarks/results`` and `
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-from _results import ROOT, read_table, shown
+from _results import read_table, shown
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
+from ensemble_simplify.datasets import load_heart_tests
 
-data = pd.read_csv(ROOT / "examples" / "data" / "heart_statlog.csv")
-X, y = data.drop(columns="target").to_numpy(float), data["target"].to_numpy()
+X, y = (part.to_numpy() for part in load_heart_tests(return_X_y=True))
+X = X.astype(float)
 lams = np.concatenate(([0.0], np.geomspace(1e-5, 1.0, 150)))
 curves = {"ensemble": [], "tree": []}
 unpruned = []

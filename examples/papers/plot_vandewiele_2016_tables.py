@@ -18,13 +18,14 @@ This page needs a clone of the repository: it reads ``benchmarks/results``.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _results import ROOT, read_table, shown, with_paper
+from _results import read_table, shown, with_paper
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import GenesimClassifier
+from ensemble_simplify.datasets import load_heart_tests
 
-heart = pd.read_csv(ROOT / "examples" / "data" / "heart_statlog.csv").to_numpy(float)
+heart = load_heart_tests().frame.to_numpy(float)
 SETS = {
     "heart": (heart[:, :-1], heart[:, -1], 0.798, 17.4),
     "iris": (*load_iris(return_X_y=True), 0.946, 5.9),

@@ -7,13 +7,9 @@ A :ref:`cultivated forest <cultivated>` measures doubt in two ways. The *margin*
 probable class is ahead of the second. The *spread* is how much the leaves that a row ends in
 disagree. This page uses both on recordings of voices of people with and without Parkinson's
 disease.
-
-To run this page, download
-:download:`parkinsons.csv <../../../examples/data/parkinsons.csv>` and save it beside this file.
 """
 
 # sphinx_gallery_thumbnail_number = 2
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,13 +18,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
+from ensemble_simplify.datasets import load_parkinsons
 
-FILE = "parkinsons.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-table = pd.read_csv(path)
-X = table.drop(columns="target")
-y = np.where(table["target"] == 1, "Parkinson", "healthy")
+X, y = load_parkinsons(return_X_y=True)
+y = np.where(y == 1, "Parkinson", "healthy")
 
 # %%
 # Predictions for unseen recordings

@@ -6,10 +6,6 @@ A forest helps to decide who has a heart disease. Before anyone relies on it, yo
 it ever contradict a doctor's knowledge? What decides for this patient? Is a smaller model the same?
 Trying out patients finds some faults but proves nothing. The functions on this page answer such
 questions for *every* patient who can occur: with a proof, or with a patient who shows the contrary.
-
-To run this page on your computer, download
-:download:`heart_statlog.csv <../../../examples/data/heart_statlog.csv>` and save it beside this
-file.
 """
 
 # %%
@@ -20,7 +16,6 @@ file.
 
 import re
 import textwrap
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,12 +26,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, agreement, is_monotone, nearest_flip, sufficient_box, verify
+from ensemble_simplify.datasets import load_heart_tests
 
-FILE = "heart_statlog.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), Path(FILE))
-data = pd.read_csv(path)
-y = np.where(data.pop("target") == 1, "disease", "healthy")
+data, ill = load_heart_tests(return_X_y=True)
+y = np.where(ill == 1, "disease", "healthy")
 names = {
     "age": "age",
     "sex": "male",

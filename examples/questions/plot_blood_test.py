@@ -5,15 +5,9 @@ What does a blood test buy?
 You can spend a limited sum on each patient. Which tests should you order, and how many errors does
 a larger sum avoid? This page answers for 270 patients who may have a heart disease, thirteen
 findings, and the prices of these findings.
-
-To run this page on your computer, download
-:download:`heart_statlog.csv <../../../examples/data/heart_statlog.csv>` and
-:download:`heart_statlog_prices.csv <../../../examples/data/heart_statlog_prices.csv>`, and save
-them beside this file.
 """
 
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,17 +16,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 
 from ensemble_simplify import FeatureBudgetPruner
+from ensemble_simplify.datasets import load_heart_tests
 
 # %%
 # The patients
 # ------------
 # The data are "Statlog (Heart)" of the UCI Machine Learning Repository (CC BY 4.0).
 
-FILE = "heart_statlog.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), Path(FILE))
-data = pd.read_csv(path)
-X, y = data.drop(columns="target"), data["target"]
+tests = load_heart_tests()
+X, y = tests.data, tests.target
 NAMES = {
     "cp": "chest pain",
     "trestbps": "blood pressure",
@@ -57,8 +49,7 @@ print(f"{len(X)} patients, {y.mean():.0%} of them ill, {X.shape[1]} findings")
 # Such a shared part is the price of a *group*. A patient pays it with the first test of the group.
 # A question costs a dollar, as does the blood pressure.
 
-listed = pd.read_csv(path.with_name("heart_statlog_prices.csv"), index_col="feature")
-listed = listed.rename(index=NAMES)
+listed = tests.prices.rename(index=NAMES)
 prices = listed["price"].to_dict()
 shared = listed.dropna().groupby("group", sort=False)
 groups = {group: list(tests.index) for group, tests in shared}

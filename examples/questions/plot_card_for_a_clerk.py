@@ -6,9 +6,6 @@ A bank's model decides on loans. At the counter, somebody must be able to work o
 a pencil, and to say why. :class:`~ensemble_simplify.ScorecardClassifier` turns the model into a
 card: points for each answer of a client, which are added up. This page makes the card, uses it for
 one client, and runs it as SQL in a database.
-
-To run this page, download :download:`south_german_credit.csv
-<../../../examples/data/south_german_credit.csv>` and save it beside this file.
 """
 
 # %%
@@ -19,7 +16,6 @@ To run this page, download :download:`south_german_credit.csv
 
 # sphinx_gallery_thumbnail_number = 2
 import sqlite3
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,12 +25,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from ensemble_simplify import ScorecardClassifier, export_model
+from ensemble_simplify.datasets import load_credit
 
-FILE = "south_german_credit.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-X = pd.read_csv(path)
-y = X.pop("risk")
+X, y = load_credit(return_X_y=True)
 X = X.astype({name: "category" for name in X.select_dtypes(exclude="number")})
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0).fit(X, y)

@@ -5,9 +5,6 @@ One tree in five languages
 The model stays in Python, and its tree goes to work: as rules in a report, as SQL in a database, as
 C on a device, as a Python function without packages, and as JSON that can be read back. All of them
 give the tree's own answers, also where a value is missing.
-
-To run this page, download :download:`heart_cleveland.csv
-<../../../examples/data/heart_cleveland.csv>` and save it beside this file.
 """
 
 # %%
@@ -18,7 +15,6 @@ To run this page, download :download:`heart_cleveland.csv
 # leaves.
 
 import sqlite3
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,12 +23,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import RepresenterTree, export_model, export_tree, import_model
+from ensemble_simplify.datasets import load_heart
 
-FILE = "heart_cleveland.csv"
-here = Path(globals().get("__file__", "page")).resolve().parent
-path = next((p for p in (here / FILE, here.parent / "data" / FILE) if p.exists()), FILE)
-X = pd.read_csv(path)
-y = X.pop("disease")
+X, y = load_heart(return_X_y=True)
 X = X.astype({name: "category" for name in X.select_dtypes(exclude="number")})
 model = HistGradientBoostingClassifier(random_state=0).fit(X, y)
 tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=4, random_state=0).fit(X, y)
