@@ -212,8 +212,9 @@ class HoldsTree(KeepsBoosters):
         """
         leaves, answers = self.apply(X), self.predict(X)
         chances = np.full(len(leaves), np.nan)
-        if hasattr(self, "predict_proba"):
-            shares = self.predict_proba(X)
+        proba: Any = getattr(self, "predict_proba", None)
+        if proba is not None:
+            shares = proba(X)
             chances = shares[np.arange(len(shares)), class_index(answers, self.classes_)]
         named = NamedTree.of(self, name="estimator")
         return explained(named, leaves, answers.tolist(), chances)
