@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.base import Explanation, safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows
 from ensemble_simplify.front._judged import FIGURES, Judged
@@ -348,6 +348,22 @@ class Simplification:
             Labels or values.
         """
         return self.best_model.predict(X)
+
+    @available_if(_best_has("explain"))
+    def explain(self, X: ArrayLike) -> list[Explanation]:
+        """Why the recommended tree answers each row as it does, beside what the model answers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        list of Explanation
+            One a row. Each prints as a sentence.
+        """
+        return self.best_model.explain(X)
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> np.ndarray:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import pyplot
+from ensemble_simplify.base import Explanation, class_index, pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
@@ -35,7 +36,7 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import Table, name_of, readable, unwrap
+from ensemble_simplify.reading import Model, Table, name_of, readable, unwrap
 from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
     NamedTree,
@@ -389,6 +390,67 @@ class SimplifiedModel(BaseEstimator):
             For each row the largest first.
         """
         return self.fitted.reasons(self._rows(X), n, against=against)
+
+    @available_if(_inside_has("explain"))
+    def explain(self, X: ArrayLike) -> list[Explanation]:
+        """Why the tree answers each row as it does, beside what the model answers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        list of Explanation
+            One a row. Each prints as a sentence.
+        """
+        rows = self._rows(X)
+        found = self.fitted.explain(rows)
+        if self.model is None:
+            return found
+        model, chances = Model(self.model), np.full(len(found), np.nan)
+        if is_classifier(self) and hasattr(self.model, "predict_proba"):
+            shares = model.ask(rows, "predict_proba")
+            place = class_index(np.array([own.answer for own in found]), self.model.classes_)
+            chances = shares[np.arange(len(found)), place]
+        answers = model.ask(rows).tolist()
+        return [
+            replace(own, model_answer=answer, model_chance=float(chance))
+            for own, answer, chance in zip(found, answers, chances, strict=True)
+        ]
+
+    @available_if(_inside_has("apply"))
+    def apply(self, X: ArrayLike) -> np.ndarray:
+        """The leaf of the tree in which each row ends.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_samples,)
+            Nodes of `decision_tree_`.
+        """
+        return self.fitted.apply(self._rows(X))
+
+    @available_if(_inside_has("decision_path"))
+    def decision_path(self, X: ArrayLike) -> Any:
+        """The nodes of the tree on the way of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node of `decision_tree_`.
+        """
+        return self.fitted.decision_path(self._rows(X))
 
     def _no_tree(self, wanted):
         return (

@@ -73,13 +73,11 @@ class TableTree(HoldsTree, BaseEstimator):
             self.classes_ = tree.classes_
         return self
 
-    def predict(self, X):
-        """Predict with the tree; whatever is missing goes where its splits send it."""
-        X = fitted_rows(self, X, any_missing=True)
-        return self.decision_tree_.predict(X, check_input=False)
+    def _numbers(self, X):
+        """Rows as the tree takes them; whatever is missing goes where its splits send it."""
+        return fitted_rows(self, X, any_missing=True)
 
     @available_if(lambda self: self.classifier)
     def predict_proba(self, X):
         """Predict the probabilities of the classes."""
-        X = fitted_rows(self, X, any_missing=True)
-        return self.decision_tree_.predict_proba(X, check_input=False)
+        return self.decision_tree_.predict_proba(self._numbers(X), check_input=False)
