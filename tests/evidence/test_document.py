@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from second_checker import is_for_both, second_opinion
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -21,6 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from written_code import GCC
 
 from ensemble_simplify import (
     BornAgainClassifier,
@@ -47,7 +49,11 @@ def saved(outcome, tmp_path, name="evidence.json"):
     path = tmp_path / name
     outcome.save(path)
     checker.check(path)
-    return json.loads(path.read_text())
+    text = path.read_text()
+    document = json.loads(text)
+    if GCC and is_for_both(document):
+        assert second_opinion(text)[0] == 0
+    return document
 
 
 def rounded(model, digits=2):
