@@ -235,7 +235,8 @@ class Audited:
     def claim(self, box=None, near=None, point=None, avoided=None) -> Claim:
         """That the model answers the row as it does: its class, or a number in the range.
 
-        With `avoided`, True or the place of a class: that it does not reach the range, or the class.
+        With `avoided`, True or the place of a class: that it does not reach the range, or that
+        class.
         """
         asked, data = self.question.response, {}
         model, forest = self.model, self.model.finest

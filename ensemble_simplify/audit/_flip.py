@@ -117,7 +117,8 @@ class NearestFlip(HasEvidence):
     def __bool__(self):
         return self.row is not None
 
-    def save(
+    @limited
+    def save(  # ty: ignore[incompatible-attribute-override]
         self,
         path: str | PathLike,
         *,

@@ -1143,7 +1143,7 @@ def _what(claim, uses, models, is_pair):
     if kind == "class_is_not":
         return f"{who[0]} answers another class than {labels[claim['class']]}"
     if kind in ("in_range", "out_of_range"):
-        verb = "is not" if kind == "out_of_range" else "is"
+        verb = "is no number that is" if kind == "out_of_range" else "is"
         return f"the {number} that {who[0]} answers {verb} {_ends(claim['low'], claim['high'])}"
     if kind == "within":
         numbers_of = "probabilities of each class" if labels else "values"

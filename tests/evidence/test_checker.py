@@ -241,7 +241,8 @@ def _holds_at(document, claim, point, known):
     if claim["kind"] == "rises":
         return one <= two
     low, high = claim["low"], claim["high"]
-    return (low is None or low <= one) and (high is None or one <= high)
+    is_in = (low is None or low <= one) and (high is None or one <= high)
+    return is_in == (claim["kind"] == "in_range")
 
 
 def _values(document):
@@ -424,7 +425,7 @@ DOCUMENTS = {
     "in a range": _document([_model(PAIR, SUM, 0)], IN_RANGE),
     "another class": _document([_three()], CLASS_C | {"kind": "class_is_not"}, region=LOW),
     "out of a range": _document(
-        [_model(PAIR, SUM, 0)], IN_RANGE | {"kind": "out_of_range", "low": 2.5, "high": 3.5}
+        [_model(PAIR, SUM, 0)], IN_RANGE | {"kind": "out_of_range", "low": 2.5, "high": 3.0}
     ),
     "rises": _rises(),
     "rises from cell to cell": _signed(
