@@ -1,4 +1,4 @@
-"""Columns of numbers as codes of bins that hold about equally many rows, and sums over bins, and pairs of them."""
+"""Columns of numbers as codes of bins that hold about equally many rows, and sums over bins."""
 
 import numpy as np
 

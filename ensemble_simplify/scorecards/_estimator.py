@@ -47,6 +47,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     card_: Card
     n_features_in_: int
+    event_: Any
     _kind: ClassVar[str]
     _link: Callable
     _wanted: Callable

@@ -110,7 +110,7 @@ def _whole(card, X):
 
 
 def test_what_has_no_labels_is_no_chance(loans):
-    X, y, model = loans
+    X, _, model = loans
     card = ScorecardClassifier(FrozenEstimator(model), **SMALL).fit(X[:2000])
     assert card.chance_source_ == "model"
     text = card.export_text()
@@ -128,10 +128,14 @@ def test_what_has_no_labels_is_no_chance(loans):
 def test_a_direction_against_the_rows_is_told(loans):
     X, y, model = loans
     frozen = FrozenEstimator(model)
-    with pytest.warns(UserWarning, match=r"monotone\['income'\]=1 .* rate of 'bad' falls from") as told:
+    with pytest.warns(
+        UserWarning, match=r"monotone\['income'\]=1 .* rate of 'bad' falls from"
+    ) as told:
         ScorecardClassifier(frozen, positive="bad", monotone={"income": 1}, **SMALL).fit(X, y)
     text = str(told[0].message)
-    numbers = [float(part.rstrip(".")) for part in text.split() if part.rstrip(".").startswith("0.")]
+    numbers = [
+        float(part.rstrip(".")) for part in text.split() if part.rstrip(".").startswith("0.")
+    ]
     low, high = (X["income"] <= X["income"].quantile(0.2)), X["income"] >= X["income"].quantile(0.8)
     assert numbers == pytest.approx([(y[low] == "bad").mean(), (y[high] == "bad").mean()], abs=0.02)
     with warnings.catch_warnings():
@@ -146,5 +150,7 @@ def test_a_direction_against_the_rows_is_told(loans):
 
 def test_an_event_that_is_no_class_is_refused(loans):
     X, y, model = loans
-    with pytest.raises(ValueError, match=r"positive='worse', but the classes are \['bad', 'good'\]"):
+    with pytest.raises(
+        ValueError, match=r"positive='worse', but the classes are \['bad', 'good'\]"
+    ):
         ScorecardClassifier(model, positive="worse").fit(X, y)
