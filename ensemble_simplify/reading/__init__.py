@@ -18,6 +18,7 @@ from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,
     probabilities_of,
+    values_of,
 )
 from ensemble_simplify.reading.families.additive import tree_of_steps
 from ensemble_simplify.reading.families.forests import (
@@ -76,6 +77,7 @@ from ensemble_simplify.reading.program import (
     link_margin,
     unknown_step,
 )
+from ensemble_simplify.reading.sample import has_own_methods
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     Gaps,

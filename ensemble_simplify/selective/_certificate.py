@@ -3,8 +3,8 @@
 Candidates are prunings of one large tree, each the best for some price of a wrong answer. They are
 made, ordered and started from by rows that the tree has learned and by synthetic rows. Calibration
 rows come in only when they test one candidate after the other until one fails: a fixed sequence,
-which holds its level whatever the order is. A second sequence, which would share the level, loses
-more on tables of few rows than it gains.
+which holds its full level whatever the order is. (A second sequence that shares the level helped
+on some tables and cost on others.)
 """
 
 from __future__ import annotations
