@@ -118,6 +118,10 @@ class Family:
         """The table of a model with levels of its own; None: its columns are all numbers."""
         return None
 
+    def names_kept(self, names: np.ndarray) -> np.ndarray:
+        """What the model calls columns that a frame calls by these names."""
+        return family_of(self.inside[0]).names_kept(names) if self.inside else names
+
     @property
     def takes_numbers_alone(self) -> bool:
         """Whether it, fitted or not, is known to take no table but one of numbers."""

@@ -272,13 +272,14 @@ def number_sums(forest):
 
 
 def log_sums(forest):
-    """The sums of which the values of a regressor are the exponentials; None where there are none.
+    """The sums of which the values of a regressor are the exponentials, or these less one.
 
+    None where there are none.
     Those of a single tree whose values are all above zero are their logarithms.
     """
     vote = forest.vote
-    if vote.link_kind == "exp":
-        return number_sums(replace(forest, vote=replace(vote, link=None)))
+    if vote.link_kind in ("exp", "expm1"):
+        return forest.sums_before_link
     if not vote.is_one_tree or forest.classes is not None:
         return None
     is_leaf = forest.left[:, None] < 0
@@ -294,10 +295,10 @@ def log_sums(forest):
 def odds_sums(forest):
     """The log-odds, in one column, of the upper of two classes: the probability is their sigmoid.
 
-    None where there is no such.
+    So is a value between 0 and 1 of a regressor. None where there is no such.
     """
     vote = forest.vote
-    if vote.link_kind != "sigmoid" or forest.n_classes != 2:
+    if vote.link_kind != "sigmoid" or forest.n_classes not in (0, 2):
         return None
     if vote.is_mean:
         return _odds_of_means(forest, vote)
@@ -340,7 +341,7 @@ def lead_sums(forest, column):
 
 def _odds_of_means(forest, vote):
     """The same where they are a multiple of the mean probability of the upper class."""
-    sums = number_sums(replace(forest, vote=replace(vote, link=None)))
+    sums = forest.sums_before_link
     if sums is None:
         return None
     value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift

@@ -36,6 +36,8 @@ _IDENTITY = (
     "LogCosh",
     "Cox",
     "SurvivalAft",
+    *("YetiRank", "YetiRankPairwise", "PairLogit", "PairLogitPairwise", "QueryRMSE"),
+    *("QuerySoftMax", "QueryCrossEntropy", "StochasticRank", "LambdaMart"),
 )
 # Losses whose predictions are exponentials of such sums.
 _LOGARITHMIC = ("Poisson", "Tweedie")
@@ -45,8 +47,8 @@ _OF_CLASSES = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneV
 class CatBoost(Family):
     """CatBoost: raw sums in float64, a tie goes to the first class."""
 
-    kinds = ("catboost.CatBoostClassifier", "catboost.CatBoostRegressor", "catboost.CatBoost")
-    title = "CatBoost* classifiers and regressors"
+    kinds = tuple(f"catboost.CatBoost{end}" for end in ("Classifier", "Regressor", "Ranker", ""))
+    title = "CatBoost* classifiers, regressors and rankers"
     library = "catboost"
     writes_nodes = True
     names_classes = True

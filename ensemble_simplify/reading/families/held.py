@@ -55,6 +55,41 @@ class ComesFitted(BaseEstimator):
         return self
 
 
+class StandsFor(ComesFitted):
+    """What answers in the place of a model that is neither a classifier nor a regressor.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that the model takes."""
+        return int(self.model.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Their names, where the model was fitted on names."""
+        return self.model.feature_names_in_
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict what the model does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.asarray(self.model.predict(X))
+
+
 def _knows_probabilities(self):
     return self._reading.classes is not None and has_probabilities(self._reading.vote)
 

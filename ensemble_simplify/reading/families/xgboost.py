@@ -39,8 +39,11 @@ _IDENTITY = (
     "reg:absoluteerror",
     "reg:pseudohubererror",
     "reg:squaredlogerror",
+    "reg:quantileerror",
+    "rank:ndcg",
+    "rank:pairwise",
+    "rank:map",
 )
-
 
 # Objectives whose predictions are exponentials of such sums.
 _LOGARITHMIC = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
@@ -118,9 +121,14 @@ class XGBoost(Boosted):
     Codes in the set of a split go right; others, also unknown ones, left.
     """
 
-    kinds = ("xgboost.XGBClassifier", "xgboost.XGBRegressor", f"{PACKAGE}.XGBoostBooster")
+    kinds = (
+        "xgboost.XGBClassifier",
+        "xgboost.XGBRegressor",
+        "xgboost.XGBRanker",
+        f"{PACKAGE}.XGBoostBooster",
+    )
     stand_ins = (("xgboost.Booster", XGBoostBooster),)
-    title = "XGB* classifiers and regressors, xgboost.Booster"
+    title = "XGB* classifiers, regressors and rankers, xgboost.Booster"
     library = "xgboost"
 
     def trees(self, rows: Any = None) -> Reading:
@@ -260,6 +268,8 @@ class XGBoost(Boosted):
         if classes is None:
             if objective in _LOGARITHMIC:
                 link, by_probability = "exp", True
+            elif objective in ("reg:logistic", "binary:logistic"):
+                link, by_probability = "sigmoid", True
             elif objective not in _IDENTITY:
                 raise ValueError(
                     f"{self.name} has objective={objective!r}, which is not supported. Use "
