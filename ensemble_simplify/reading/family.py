@@ -114,6 +114,10 @@ class Family:
         """Number of columns that it takes."""
         return int(self.estimator.n_features_in_)
 
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        """What `trees` answers, of one of several outputs; None where it has no such."""
+        return None
+
     def own_levels(self) -> Table | None:
         """The table of a model with levels of its own; None: its columns are all numbers."""
         return None

@@ -15,7 +15,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.reading.decision import has_probabilities
-from ensemble_simplify.reading.family import PACKAGE, Family
+from ensemble_simplify.reading.family import PACKAGE, Family, family_of
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -69,7 +69,7 @@ class StandsFor(ComesFitted):
     @property
     def n_features_in_(self) -> int:
         """Number of columns that the model takes."""
-        return int(self.model.n_features_in_)
+        return family_of(self.model).n_features
 
     @property
     def feature_names_in_(self) -> np.ndarray:
