@@ -24,6 +24,7 @@ from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.scorecards import ScorecardClassifier, ScorecardRegressor
+from ensemble_simplify.selective import SelectiveTreeClassifier, SelectiveTreeRegressor
 from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
@@ -485,6 +486,21 @@ def feature_budget(task, seconds) -> list[MethodResult]:
 
 
 # In the order of their turns: what costs most comes last.
+def selective_tree(task, n_judged, max_leaves, seconds):
+    """A tree that answers where it may; the rows to judge by calibrate, the others are learned."""
+    kind = SelectiveTreeClassifier if task.is_classifier else SelectiveTreeRegressor
+    tree = kind(
+        FrozenEstimator(task.model),
+        max_leaf_nodes=max_leaves,
+        time_limit=None if seconds is None else max(seconds, 0.01),
+        random_state=task.seed,
+        **task.tolerance,
+    )
+    rows = np.arange(len(task.answers))
+    more = None if n_judged == len(rows) else safe_indexing(task.X, rows[n_judged:])
+    return tree.fit(safe_indexing(task.X, rows[:n_judged]), X_more=more)
+
+
 METHODS = {
     "plain_tree": Method(0.0, plain_tree),
     "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
@@ -498,7 +514,7 @@ METHODS = {
     "born_again_1": Method(4.0, born_again_1, "trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "trees", judged="once", by_default="all"),
 }
-KINDS = ("tree", "scorecard")
+KINDS = ("tree", "scorecard", "selective")
 # They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"

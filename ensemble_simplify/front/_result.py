@@ -109,6 +109,9 @@ class Simplification:
         Names of the columns.
     seconds : float
         Time taken.
+    selective : SelectiveTreeClassifier, SelectiveTreeRegressor or None
+        With ``kinds=("tree", "selective")``: a tree that answers where it may, of as many leaves as
+        the recommended one.
 
     Examples
     --------
@@ -148,6 +151,7 @@ class Simplification:
     _by_size: dict
     _task: Task
     _left_out: Bunch | None
+    selective: Any = None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""

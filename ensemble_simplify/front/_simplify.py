@@ -26,11 +26,18 @@ from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._copies import fitted_copies
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
-from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
+from ensemble_simplify.front._methods import (
+    ALWAYS,
+    KINDS,
+    METHODS,
+    SMALL,
+    Task,
+    selective_tree,
+)
 from ensemble_simplify.front._result import Simplification, simplified
 from ensemble_simplify.front._statement import BY_COPIES, ON_LEARNED, ON_ROWS, OUT_OF_BAG
 from ensemble_simplify.front._trials import FAVOURITE, Progress, Search, Trial, try_method
-from ensemble_simplify.front._verdict import judge, notes
+from ensemble_simplify.front._verdict import judge, notes, with_selective
 from ensemble_simplify.reading import unwrap
 
 # Sizes that are looked at where none is asked for.
@@ -117,7 +124,10 @@ def simplify(
         What can be recommended: "tree", "scorecard", or both. With "scorecard", a
         :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried, too. It may have eight
         bins more than a tree has leaves, and takes some seconds. Without "tree", only the plain
-        trees are tried, for comparison.
+        trees are tried, for comparison. With "selective", a :class:`SelectiveTreeClassifier` or
+        :class:`SelectiveTreeRegressor` is fitted beside it, which is never recommended: it answers
+        a part of the rows and leaves the others to the model. Give `X_more`, so that all rows of
+        `X` can calibrate it.
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
         operations. So the result does not depend on the speed of the machine. With a limit,
@@ -272,6 +282,11 @@ def _checked_kinds(kinds):
     if unknown or not kinds:
         given = f"has {unknown[0]!r}" if unknown else "is empty"
         raise ValueError(f"kinds {given}. Choose from {', '.join(map(repr, KINDS))}.")
+    if kinds == ("selective",):
+        raise ValueError(
+            "kinds='selective' leaves nothing to recommend. Add 'tree' or 'scorecard', or use "
+            "SelectiveTreeClassifier or SelectiveTreeRegressor by itself."
+        )
     return kinds
 
 
@@ -327,6 +342,13 @@ def _summed_up(search, trials, curve, given, refit, begin):
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     verdict = judge(best, judged, corrected, largest, search.kinds, every)
+    selective = None
+    if "selective" in search.kinds:
+        size = task.max_leaves if best is None or best.is_card else best.n_leaves
+        selective = selective_tree(task, given.n_judged, size, search.seconds_left())
+        # what follows the model everywhere need not leave anything to it
+        if verdict.level != "follows":
+            verdict = with_selective(verdict, selective, judged)
     if task.forest is not None:  # what is as large as the model is not worth a note
         own = size_of(task.model, task.forest)[0]
         every = [each for each in every if each.is_card or each.n_leaves < own]
@@ -358,6 +380,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
         n_folds=task.n_folds,
         feature_names=_names(task),
         seconds=time.monotonic() - begin,
+        selective=selective,
         _task=task,
         _left_out=None if best is None else _left_out(task, judged, best),
     )
