@@ -482,7 +482,9 @@ READERS = {
     "average, value": Reader(_average, 0),
     "bagging of boosting, value": Reader(_of(BaggingRegressor, _GRADIENT_VALUE(0), 2), 0),
     "targets, log": Reader(
-        lambda s: TransformedTargetRegressor(_FOREST_VALUE(s), func=np.log1p, inverse_func=np.expm1),
+        lambda s: TransformedTargetRegressor(
+            _FOREST_VALUE(s), func=np.log1p, inverse_func=np.expm1
+        ),
         0,
         between=(0, 3),
     ),

@@ -9,9 +9,8 @@ the models' own ``predict``.
 from __future__ import annotations
 
 from dataclasses import replace
-from sys import maxsize
-
 from functools import partial
+from sys import maxsize
 
 import numpy as np
 
@@ -255,13 +254,13 @@ def sums_of(models, tolerance, refuse=False):
     if all(part is not None for part in sums):
         return Closeness, sums, tolerance[1]
     links = {forest.vote.link_kind for forest in forests}
-    if forests[0].classes is None and links != {"sigmoid"}:
-        logs = [forest.log_sums for forest in forests]
+    if forests[0].classes is None and "sigmoid" not in links:
+        less = float("expm1" in links)
+        logs = [forest.log_sums_less(less) for forest in forests]
         # differences are the same once one is taken off both, their shares of a value are not
         shares = tolerance[1] > 0 and "expm1" in links
-        if None not in (logs[0], logs[1]) and not shares and len(links - {None}) == 1:
-            if "expm1" not in links or None not in links:
-                return partial(CloseValues, less=float("expm1" in links)), logs, tolerance[1]
+        if None not in (logs[0], logs[1]) and not shares and len(links - {None}) <= 1:
+            return partial(CloseValues, less=less), logs, tolerance[1]
         if not refuse:
             return None
         if shares:
@@ -272,8 +271,8 @@ def sums_of(models, tolerance, refuse=False):
         raise TypeError(
             f"model_a and model_b are {models[0].name}(...) and {models[1].name}(...): values of "
             "one are sums over its trees, those of the other are exponentials of such sums, or "
-            "neither. Both must be of one kind, or one of them a single tree of positive values. Of "
-            "a TransformedTargetRegressor, compare the models inside (regressor_)."
+            "neither. Both must be of one kind, or one of them a single tree of positive values. "
+            "Compare the models inside a TransformedTargetRegressor (regressor_)."
         )
     odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
@@ -291,8 +290,9 @@ def sums_of(models, tolerance, refuse=False):
         if not refuse:
             return None
         raise ValueError(
-            f"model_a has the classes {labels[0]}, model_b {labels[1]}. Probabilities of boosted classifiers can only be "
-            "compared if both have the same classes. Leave atol out to compare labels."
+            f"model_a has the classes {labels[0]}, model_b {labels[1]}. Probabilities of boosted "
+            "classifiers can only be compared if both have the same classes. Leave atol out to "
+            "compare labels."
         )
     dtypes = [forest.vote.dtype for forest in forests]
     return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"

@@ -482,6 +482,10 @@ class Forest:
         """The sums of which the values are the exponentials; None where there are none."""
         return log_sums(self)
 
+    def log_sums_less(self, less):
+        """The same of which the values are exponentials less a number; see `log_sums`."""
+        return log_sums(self, less) if less else self.log_sums
+
     @cached_property
     def odds_sums(self):
         """The sums that are the log-odds of two classes; None where there are none."""

@@ -24,7 +24,6 @@ from ensemble_simplify.reading.program import Link
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Trees
 
-
 # Numbers at which a function of values is looked at, for whether it rises.
 _LOOKED_AT = 4001
 
