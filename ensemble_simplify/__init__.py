@@ -10,7 +10,7 @@ from ensemble_simplify.audit import (
     nearest_flip,
     sufficient_box,
 )
-from ensemble_simplify.base import TimeLimitError
+from ensemble_simplify.base import Explanation, TimeLimitError
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
     BornAgainRegressor,
@@ -90,6 +90,7 @@ __all__ = [
     "Domain",
     "Estimate",
     "ExceptionPathDisplay",
+    "Explanation",
     "FaithfulPathDisplay",
     "FaithfulPruner",
     "FeatureBudgetPruner",

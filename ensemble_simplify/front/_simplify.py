@@ -19,7 +19,6 @@ from ensemble_simplify.base import (
     StrOptions,
     absolute_tolerance,
     check_atol,
-    safe_indexing,
     validate_params,
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
@@ -55,6 +54,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "y": ["array-like", None],
         "X_more": ["array-like", None],
         "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Integral, 0, None, closed="left"), None],
         "methods": [str, list, tuple],
         "kinds": [str, list, tuple],
         "scoring": [str, callable, None],
@@ -76,6 +76,7 @@ def simplify(
     *,
     X_more: ArrayLike | None = None,
     max_leaves: int | None = None,
+    min_samples_leaf: int | None = None,
     methods: str | list[str] = "auto",
     kinds: str | Sequence[str] = ("tree",),
     scoring: str | Callable | None = None,
@@ -116,6 +117,10 @@ def simplify(
         The most leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves
         are compared, and the smallest is taken beyond which more leaves gain little. Sizes below
         the number of the model's classes are left out.
+    min_samples_leaf : int or None, default=None
+        Rows that each leaf of the recommended tree must have, at least. None: one, and two in
+        regression; a tree that is proven equal to the model may have leaves without any. 0: leaves
+        without rows are allowed.
     methods : "auto", "all", str or list of str, default="auto"
         Methods to try besides the plain trees: "representer", "cultivated", "born_again",
         "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto" tries
@@ -215,12 +220,12 @@ def simplify(
     The tree of 3 leaves shows what the model goes by. ...
     >>> print(outcome.export_text(decimals=2))
     |--- petal length (cm) <= 2.45
-    |   |--- class: 0 (92.2 % of rows expected, 50 training rows)
+    |   |--- class: 0 (chance 92.2 %, 50 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.65
-    |   |   |--- class: 1 (80.4 % of rows expected, 52 training rows)
+    |   |   |--- class: 1 (chance 80.4 %, 52 training rows)
     |   |--- petal width (cm) > 1.65
-    |   |   |--- class: 2 (86.1 % of rows expected, 48 training rows)
+    |   |   |--- class: 2 (chance 86.1 %, 48 training rows)
     >>> outcome.predict(X[:2])
     array([0, 0])
     """
@@ -247,6 +252,7 @@ def simplify(
         seed=int(rng.randint(1 << 31)),
         atol=0.0 if by_class else _tolerance(atol, given.answers),
         own=given.own,
+        min_samples_leaf=min_samples_leaf,
     )
     if has_learned and given.y is not None and given.is_whole:
         n_trees = task.forest.n_trees
@@ -382,17 +388,8 @@ def _summed_up(search, trials, curve, given, refit, begin):
         seconds=time.monotonic() - begin,
         selective=selective,
         _task=task,
-        _left_out=None if best is None else _left_out(task, judged, best),
-    )
-
-
-def _left_out(task, judged, best):
-    """The rows that the best one was measured on, and what the model and it answered to them."""
-    rows = np.flatnonzero(best.rows)
-    return Bunch(
-        X=safe_indexing(task.X, np.flatnonzero(task.fold_of >= 0)[rows]),
-        answers=judged.answers[rows],
-        predicted=best.predicted[rows],
+        _judged=judged,
+        _candidates={each.name: each for each in candidates},
     )
 
 

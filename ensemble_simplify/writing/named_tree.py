@@ -28,6 +28,11 @@ from ensemble_simplify.writing.words import (
     wrapped,
 )
 
+# What the share of a leaf's answer is, where it is no part of the training rows that are
+# counted: a rate of `y`, or the model's mean probability, drawn towards the branches above; or what
+# the model answers there, which is no chance of anything.
+CHANCE, CHANCE_BY_MODEL = "chance {}", "chance {} by the model"
+OF_ANSWERS = "{} of the model's answers"
 # In a drawing: points of the font, inches of a figure.
 _FONT = 9.0
 _SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
@@ -56,8 +61,8 @@ class NamedTree(NamedColumns):
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
     shares_of : str
-        The rows that a leaf's shares are of, where these are not the training rows that are
-        counted; else empty.
+        How the share of a leaf's answer is written, where it is no part of the training rows that
+        are counted: such as `CHANCE`; else empty.
     """
 
     nodes: TreeNodes
@@ -236,7 +241,7 @@ class NamedTree(NamedColumns):
             return f"{shares} ({rows})"
         share = percent(self.value[node].max())
         if self.shares_of:
-            share = f"{share} of {self.shares_of}"
+            share = self.shares_of.format(share)
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
     def rule(self, spans, decimals=None):
