@@ -329,7 +329,7 @@ class TestRefused:
     def test_objectives(self):
         X, y = table(3)
         booster = train_lightgbm(X, y, "multiclassova", num_class=3)
-        with pytest.raises(ValueError, match="multiclassova.*not supported"):
+        with pytest.raises(ValueError, match=r"multiclassova.*not supported"):
             verify(booster, booster)
 
     def test_linear_boosters(self):
