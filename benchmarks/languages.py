@@ -4,6 +4,7 @@
              thresholds and one float32 beside them, with gaps and levels that nobody knows
     peers    four ensembles of numbers, beside m2cgen, treelite, ONNX and orbital: rows at
              thresholds and one double beside them
+    dialects the models of ``tests/written_models.py`` in each database that is here (``--engines``)
 
 ``--postgres URL`` runs the queries on a PostgreSQL server, too. Peers that are not installed are
 left out. Seconds are of the processor, but for PostgreSQL, which works in another process.
@@ -394,9 +395,41 @@ def peers(options):
             line(name, peer, wrong, f"{seconds:.3f}", f"{n_bytes:,}")
 
 
+def dialects(options):
+    """Rows that differ, by dialect and kind of model, as a table of reStructuredText."""
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "writing")]
+    import written_models
+    from test_dialects import n_wrong, query_of
+
+    from benchmarks._engines import ENGINES, NotHere
+
+    written_models.N_ROWS = 3000
+    cases = [*written_models.CASES, *written_models.TREES_OF_LEVELS]
+    columns, wrong = [], {}
+    for dialect in options.engines or ENGINES:
+        try:
+            with ENGINES[dialect]() as (run, title):
+                columns.append(title)
+                for case in cases:
+                    model, rows, expected, more = written_models.made(case, dialect)
+                    query = query_of(model, more, dialect)
+                    n = n_wrong(run(query, rows, "some rows"), expected)
+                    told = " (said)" if "can differ" in query else ""
+                    wrong[case, title] = f"{n} of {len(rows):,}{told}"
+        except NotHere as why:
+            print(f"{dialect}: {why}", file=sys.stderr)
+    print(".. list-table::\n   :header-rows: 1\n")
+    for head, *cells in [
+        ["model", *columns],
+        *([case.replace("_", " "), *(wrong[case, own] for own in columns)] for case in cases),
+    ]:
+        print("\n".join([f"   * - {head}", *(f"     - {cell}" for cell in cells)]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["kinds", "peers"])
+    parser.add_argument("part", choices=["kinds", "peers", "dialects"])
+    parser.add_argument("--engines", nargs="+", default=None)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--few", type=int, default=10_000)
     parser.add_argument("--postgres", default=None)
@@ -414,7 +447,7 @@ def main():
         ],
     )
     options = parser.parse_args()
-    {"kinds": kinds, "peers": peers}[options.part](options)
+    {"kinds": kinds, "peers": peers, "dialects": dialects}[options.part](options)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         nearest_flip,
         sufficient_box,
     )
-    from ensemble_simplify.base import TimeLimitError
+    from ensemble_simplify.base import Explanation, TimeLimitError
     from ensemble_simplify.born_again import (
         BornAgainClassifier,
         BornAgainRegressor,
@@ -94,6 +94,7 @@ __all__ = [
     "Domain",
     "Estimate",
     "ExceptionPathDisplay",
+    "Explanation",
     "FaithfulPathDisplay",
     "FaithfulPruner",
     "FeatureBudgetPruner",
@@ -149,7 +150,7 @@ _ROOMS = {
         "Monotonicity NearestFlip Sensitivity SufficientBox is_monotone is_sensitive nearest_flip "
         "sufficient_box"
     ),
-    "base": "TimeLimitError",
+    "base": "Explanation TimeLimitError",
     "born_again": (
         "BornAgainClassifier BornAgainRegressor DepthLeavesDisplay Estimate ExceptionPathDisplay "
         "estimate"

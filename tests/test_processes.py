@@ -157,8 +157,13 @@ def test_searches_in_other_processes(data):
 def cluster():
     """A local cluster of dask.distributed with two worker processes."""
     distributed = pytest.importorskip("dask.distributed")
+    import dask
+
     workers = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    # where many processes share few processors, workers answer late
+    patient = {f"distributed.comm.timeouts.{name}": "300s" for name in ("connect", "tcp")}
     with (
+        dask.config.set(patient),
         distributed.LocalCluster(**workers, dashboard_address=None) as local,
         distributed.Client(local) as client,
     ):
@@ -181,13 +186,13 @@ def test_blocks_of_rows_on_a_cluster_prove_what_all_rows_prove(cluster, data):
     # what may be missing is told to all blocks: few of them hold a row that lacks something
     told = {"max_changes": 1, "domain": {"missing": [0]}}
     blocks = np.array_split(X, 7)
-    check = joblib.delayed(verify)
     for atol in (0.002, 0.01):
         whole = verify(forest, rounded, X=X, atol=atol, **told)
-        with joblib.parallel_config("dask"):
-            parts = joblib.Parallel()(
-                check(forest, rounded, X=X, atol=atol, **told) for X in blocks
-            )
+        tasks = [
+            cluster.submit(verify, forest, rounded, X=block, atol=atol, pure=False, **told)
+            for block in blocks
+        ]
+        parts = cluster.gather(tasks)
         assert whole.equal is (atol == 0.01)
         assert all(parts) is bool(whole)
         if whole:

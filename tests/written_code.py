@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import shutil
 import sqlite3
 import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -61,3 +64,21 @@ def by_python(text, rows):
     names = {}
     exec(text, names)
     return [names["predict"](row) for row in rows]
+
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js")
+_ANSWERS = """
+const rows = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(rows.map((row) => module.exports.predict(row))));
+"""
+
+
+def by_javascript(text, rows):
+    """What the function answers to rows, which JSON can hold."""
+    told = json.dumps(rows).replace("NaN", "null")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "model.js"
+        source.write_text(text + _ANSWERS, "utf8")
+        found = subprocess.run([NODE, source], input=told, stdout=-1, text=True, check=True)
+    return json.loads(found.stdout)

@@ -2,6 +2,7 @@
 
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
 give and makes numbers of text and gaps, and `tree_mixins` is what estimators do with their tree.
+`explained` says why a tree answers a row so.
 `limits` says what happens when a limit is reached, `plots` is under all displays and `pages` under
 all that is written in HTML. `shares` reads shares as users write them, has the intervals of those
 that were counted, and sums that round alike on every processor. `_scikit_learn` imports private
@@ -33,6 +34,7 @@ from ensemble_simplify.base.ensemble import (
     takes_missing,
     unmoved_by_rounding,
 )
+from ensemble_simplify.base.explained import Explanation
 from ensemble_simplify.base.limits import (
     TimeLimitError,
     all_or_nothing,

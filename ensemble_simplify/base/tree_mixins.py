@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base.ensemble import tags_of, takes_missing
+from ensemble_simplify.base.explained import Explanation, explained
 from ensemble_simplify.base.plots import pyplot
-from ensemble_simplify.base.rows import fitted_rows
+from ensemble_simplify.base.rows import class_index, fitted_rows
 from ensemble_simplify.reading import Model, is_booster, unwrap
-from ensemble_simplify.writing import NamedTree
+from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
 
 
 class KeepsBoosters:
@@ -141,6 +143,9 @@ class HoldsTree(KeepsBoosters):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
     decision_tree_: Any
+    # how the share of a leaf's answer is written, see `NamedTree`
+    _shares_of: str
+    classes_: np.ndarray
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the tree.
@@ -157,8 +162,65 @@ class HoldsTree(KeepsBoosters):
         ndarray of shape (n_samples,)
             Class labels, or values in regression.
         """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict(X, check_input=False)
+        return self.decision_tree_.predict(self._numbers(X), check_input=False)
+
+    def _numbers(self, X):
+        """Rows as the tree takes them."""
+        return fitted_rows(self, X)
+
+    def apply(self, X: ArrayLike) -> np.ndarray:
+        """The leaf in which each row ends.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_samples,)
+            Nodes of ``decision_tree_``.
+        """
+        check_is_fitted(self)
+        return self.decision_tree_.apply(self._numbers(X), check_input=False)
+
+    def decision_path(self, X: ArrayLike) -> Any:
+        """The nodes on the way of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node of ``decision_tree_``.
+        """
+        check_is_fitted(self)
+        return self.decision_tree_.decision_path(self._numbers(X), check_input=False)
+
+    def explain(self, X: ArrayLike) -> list[Explanation]:
+        """Why each row is answered as it is: its way through the tree, in words.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        list of Explanation
+            One a row. Each prints as a sentence.
+        """
+        leaves, answers = self.apply(X), self.predict(X)
+        chances = np.full(len(leaves), np.nan)
+        proba: Any = getattr(self, "predict_proba", None)
+        if proba is not None:
+            shares = proba(X)
+            chances = shares[np.arange(len(shares)), class_index(answers, self.classes_)]
+        named = NamedTree.of(self, name="estimator")
+        return explained(named, leaves, answers.tolist(), chances)
 
     def get_depth(self) -> int:
         """Depth of the tree: splits on the longest way from the root to a leaf.
@@ -255,6 +317,19 @@ class HoldsTree(KeepsBoosters):
         pyplot(self)
         return tree.draw(ax, **kwargs)
 
+    def _with_rates(self, X, y) -> Self:
+        """A copy with the same labels, whose leaves hold the rates of some rows' labels."""
+        tree, other = self.decision_tree_, copy(self)
+        leaves = tree.apply(fitted_rows(self, X, any_missing=True), check_input=False)
+        rates = np.asarray(y)[:, None] == tree.classes_
+        # a label that the tree does not know tells nothing of those that it knows
+        known = rates.any(axis=1)
+        other.decision_tree_ = with_chances(
+            tree, leaves[known], rates[known] * 1.0, np.ones(known.sum())
+        )
+        other._shares_of = CHANCE
+        return other
+
 
 class HoldsClassifierTree(HoldsTree):
     """`HoldsTree` for classifiers."""
@@ -274,5 +349,4 @@ class HoldsClassifierTree(HoldsTree):
         ndarray of shape (n_samples, n_classes)
             One column per class, in the order of `classes_`.
         """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict_proba(X, check_input=False)
+        return self.decision_tree_.predict_proba(self._numbers(X), check_input=False)

@@ -9,4 +9,4 @@ with this package. `checked` compares such a file with models at hand.
 from ensemble_simplify.evidence.boxes import NoEvidence, partition
 from ensemble_simplify.evidence.checked import CheckedEvidence, check
 from ensemble_simplify.evidence.claim import Claim, Near, Use
-from ensemble_simplify.evidence.document import HasEvidence, evidence, matches
+from ensemble_simplify.evidence.document import HasEvidence, evidence

@@ -12,6 +12,12 @@ from ensemble_simplify.evidence.boxes import NoEvidence
 from ensemble_simplify.evidence.document import model_in_json
 from ensemble_simplify.reading import Model, common_forests, common_table
 
+# Said where models are at hand, by how many these are.
+_WHICH = {
+    1: " Model A is the one that was given.",
+    2: " Model A is the first one that was given, and model B the second one.",
+}
+
 
 @dataclass(frozen=True)
 class CheckedEvidence:
@@ -64,8 +70,9 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
     path : str or path-like
         The file that ``save`` of an outcome wrote.
     *models : estimators
-        Fitted models, as many as the file holds, in its order. Their trees and votes must be those
-        in the file. Without them, the file is checked alone.
+        Fitted models, as many as the file holds, in its order. Their trees, votes, columns and
+        levels must be those in the file. Without them, the file is checked alone: its claim is
+        about the models that it holds, whoever made these.
 
     Returns
     -------
@@ -106,7 +113,7 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
     ...     check(path, tree, other)
     CheckedEvidence(proven: For every input of finite float64 numbers: model A
         (DecisionTreeClassifier of 1 tree) and model B (DecisionTreeClassifier of 1 tree) answer the
-        same class.)
+        same class. Model A is the first one that was given, and model B the second one.)
     CheckedEvidence(not proven: it is about other models than those that were given)
     """
     try:
@@ -126,6 +133,7 @@ def check(path: str | PathLike, *models: Any) -> CheckedEvidence:
         if not any(own == held for own in _hashes(models)):
             reason = "it is about other models than those that were given"
             return CheckedEvidence(False, claim, reason)
+        claim += _WHICH[len(models)]
     return CheckedEvidence(True, claim)
 
 

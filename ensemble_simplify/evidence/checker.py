@@ -31,9 +31,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-FORMAT, VERSION = "ensemble_simplify.evidence", 1
-# Boxes looked at together, boxes that the checker makes itself, levels of trees: at most so many.
-BLOCK, MOST_BOXES, MOST_LEVELS = 512, 1_000_000, 5_000
+FORMAT, VERSION = "ensemble_simplify.evidence", 2
+# Boxes looked at together, boxes that the checker makes itself, levels of trees, bytes of a file
+# that is unpacked: at most so many.
+BLOCK, MOST_BOXES, MOST_LEVELS, MOST_BYTES = 512, 1_000_000, 5_000, 200_000_000
 
 
 # ------------------------------------------------------------- 1. the program
@@ -116,17 +117,18 @@ TREE = entries("column i* end N* left i* right i*")
 # Of all trees of a model: their first nodes, where missing values go, and what leaves say, once for
 # each column of numbers.
 NODES = TREE | entries("first i* missing_left i* value n**")
-MODEL = entries(
-    "name s n_columns i classes c*|z steps l* result i outputs i*|z sha256 s", nodes=NODES
-)
-# Coordinates of the space. The points that count are within `low` and `high`; each clause is a list
-# of pairs (coordinate, value), of which one holds; of each pair in `order`, the first coordinate is
-# at most the second.
-COLUMN = entries("name S|i levels c*|z unknown S copy I")
-REGION = entries("type s low N* high N* integer i* missing i* clauses i*** order i**")
+# What a column of a model's rows is called, and which levels its codes 0, 1, ... stand for.
+COLUMN = entries("name S levels c*|z unknown S")
+# `type` is that of the numbers for which the nodes are right. Its hash is of all the rest.
+MODEL = entries("name s type s classes c*|z steps l* result i outputs i*|z sha256 s", nodes=NODES)
+MODEL |= {"columns": [COLUMN]}
+# The points that count, over the coordinates: within `low` and `high`; each clause is a list of
+# pairs (coordinate, value), of which one holds; of each pair in `order`, the first coordinate is at
+# most the second. `point` is one of them: without any, everything could be said of all.
+REGION = entries("type s low N* high N* integer i* missing i* clauses i*** order i** point N*")
 USE = entries("model i columns i*")
 FILE = entries("format s version i words s claim d proof d made_by d digest s", region=REGION)
-FILE |= {"columns": [COLUMN], "uses": [USE], "models": [MODEL]}
+FILE |= {"uses": [USE], "models": [MODEL]}
 # Claims: `of` is "class", "value" or {"output": number of a class}. "not" is the claim that another
 # one does not hold.
 CLAIMS = {
@@ -167,9 +169,14 @@ def text_of(path):
     """The text of a file, which can be compressed."""
     try:
         with (gzip.open if str(path).endswith(".gz") else open)(path, "rb") as file:
-            return file.read().decode()
+            text = file.read(MOST_BYTES + 1)
     except (EOFError, MemoryError, OSError, ValueError) as error:
         raise Refused(f"the file cannot be read: {error}") from error
+    need(len(text) <= MOST_BYTES, f"the file holds more than {MOST_BYTES:,} bytes")
+    try:
+        return text.decode()
+    except ValueError as error:
+        raise Refused(f"the file is no text: {error}") from error
 
 
 def parse(text):
@@ -236,6 +243,7 @@ class Space:
         self.high = self.floor(numbers(region["high"], np.inf))
         self.gap = np.array(region["missing"]) == 1
         self.gap[[j for pair in self.order for j in pair]] = False
+        need(self.holds(region["point"]), "region: its point is not in it", Unproven)
 
     def floor(self, x):
         """The largest finite numbers of the type that are not above some others."""
@@ -253,6 +261,13 @@ class Space:
         """One box that holds everything."""
         shape = self.n, 1
         return np.full(shape, -np.inf), np.full(shape, np.inf), np.ones(shape, dtype=bool)
+
+    def holds(self, point):
+        """Whether a point, in JSON, is one that counts."""
+        point = numbers(point, np.nan)[:, None]
+        if point.shape != (self.n, 1) or not np.array_equal(self.floor(point), point, True):
+            return False
+        return self.within(point.copy(), point.copy(), np.isnan(point))[-1].all()
 
     def within(self, low, high, gap):
         """The parts of boxes that count, and which have any; NaN where a coordinate is missing."""
@@ -288,19 +303,24 @@ class Evidence:
 
     def __init__(self, document, pause=None):
         """Read all of it, but the proof."""
+        version = [document.get(key) if type(document) is dict else None for key in FILE][:2]
+        need(version[0] == FORMAT, "the file holds no evidence")
+        again = f"save the evidence again, version {version[1]} of the format is no longer checked"
+        need(version[1] == VERSION, again if version[1] == 1 else "a version that is not known")
         form = has_form(document, FILE)
         need(form, "the file does not have the entries, and types, of evidence")
-        known = (document["format"], document["version"]) == (FORMAT, VERSION)
-        need(known, "another format or version")
         need(digest(document, "digest") == document["digest"], "digest: changed later", Unproven)
         models, uses, claim = document["models"], document["uses"], document["claim"]
         for model in models:
-            same = digest(model, "name", "sha256") == model["sha256"]
-            need(same, "models: sha256 is of other nodes", Unproven)
-        used = {use["model"] for use in uses} == set(range(len(models)))
-        need(used, "uses: a model that is not there, or not used")
-        n = len(document["columns"])
-        need(all(0 <= j < n for use in uses for j in use["columns"]), "uses: columns")
+            same = digest(model, "sha256") == model["sha256"]
+            need(same, "models: sha256 is of something else", Unproven)
+            empty = any(column["levels"] == [] for column in model["columns"])
+            need(not empty, "models: levels of a column that has none")
+        columns = columns_of(models, uses)
+        n, region = len(columns), document["region"]
+        types = {model["type"] for model in models}
+        need(types <= {"float32", "float64"}, "models: type")
+        need(region["type"] == "float32" or types == {"float64"}, "region: type")
         is_not = has_form(claim, NOT) and claim["kind"] == "not"
         claim, self.proof = claim["claim"] if is_not else claim, document["proof"]
         for name, given, forms in (("claim", claim, CLAIMS), ("proof", self.proof, PROOFS)):
@@ -311,9 +331,11 @@ class Evidence:
         need(is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
-        self.space, self.models = Space(document["region"], n), Models(models, uses, n, pause)
+        self.space, self.models = Space(region, n), Models(models, uses, n, pause)
         mix = self.proof.get("mix", ())
         need(min(mix, default=1) > 0, "proof: mix")
+        chains = not self.proof.get("steps") or claim["kind"] == "rises"
+        need(chains, "proof: only what rises can be proven step by step")
         self.claim, self.columns = Claim(claim, self.models, mix), [use["columns"] for use in uses]
         on, end = self.models.on[self.models.inner], self.models.end[self.models.inner]
         self.cuts = [self.space.cuts_at(j, end[on == j]) for j in range(n)]
@@ -326,13 +348,10 @@ class Evidence:
 
     def _witness(self):
         """One point, at which the claim surely does not hold."""
-        space, answers = self.space, self.proof["answers"]
+        answers = self.proof["answers"]
+        need(self.space.holds(self.proof["point"]), "the point is not in the region", Unproven)
         point = numbers(self.proof["point"], np.nan)[:, None]
-        need(point.shape == (space.n, 1), "proof: point has another length")
-        *box, counts = space.within(point.copy(), point.copy(), np.isnan(point))
-        counts = counts.all() and np.array_equal(space.floor(point), point, equal_nan=True)
-        need(counts, "the point is not in the region", Unproven)
-        self.models.look(*box)
+        self.models.look(*self.space.within(point.copy(), point.copy(), np.isnan(point))[:-1])
         _, refuted, _ = self.claim.judge()
         need(refuted.all(), "the claim is not refuted at the point", Unproven)
         need(len(answers) == len(self.models.uses), "proof: answers")
@@ -358,6 +377,7 @@ class Evidence:
         points = np.array([numbers(row, np.nan) for row in rows]).T
         exact = np.isnan(points) | (self.space.floor(points) == points)
         need(exact.all(), "proof: rows hold numbers that are not of the type")
+        need(any(map(self.space.holds, rows)), "none of the rows is in the region", Unproven)
         self.left, n_boxes = MOST_BOXES, len(rows) * comb(len(vary), k)
         need(n_boxes <= MOST_BOXES, "cannot tell: this takes too many boxes")
         for units in combinations(vary, k):
@@ -501,6 +521,32 @@ class Evidence:
         need(good, "proof: steps of what is no single feature", Unproven)
         cuts = np.union1d(self.cuts[j], self.cuts[d])
         return np.searchsorted(cuts, low[d]) - np.searchsorted(cuts, high[j]) >= 2
+
+
+def columns_of(models, uses):
+    """The columns of the coordinates; each is a column of the first model that is used.
+
+    One model that is used twice can take others the second time: a second input, whose coordinates
+    come after those of the first one. Two models take the same.
+    """
+    used = [use["model"] for use in uses]
+    need({*used} == {*range(len(models))}, "uses: a model that is not there, or not used")
+    first, last = uses[0]["columns"], uses[-1]["columns"]
+    held = [models[i]["columns"] for i in used]
+    n = len(held[0])
+    same = first == list(range(n)) and len(last) == len(held[-1]) == n
+    need(same, "uses: other columns than those of the models")
+    moved = {d: j for j, d in enumerate(last) if d != j}
+    need(sorted(moved) == list(range(n, n + len(moved))), "uses: columns that are mixed up")
+    need(not moved or len(models) == 1, "uses: two models that take different columns")
+    found = []
+    for j, (one, two) in enumerate(zip(held[0], held[-1], strict=True)):
+        # a model of numbers alone knows neither names nor levels
+        for key in ("name", "levels"):
+            same = one[key] == two[key] or None in (one[key], two[key])
+            need(same, f"models: column {j} has another {key} in each")
+        found.append(max(one, two, key=lambda column: sum(v is not None for v in column.values())))
+    return found + [found[moved[d]] for d in sorted(moved)]
 
 
 def need_all(proven, low, message="not proven"):
@@ -721,8 +767,6 @@ class Models(Trees):
         for use in uses:
             model, n, base = models[use["model"]], len(nodes[2]), len(given)
             own, columns = model["nodes"], use["columns"]
-            same = len(columns) == len(set(columns)) == model["n_columns"]
-            need(same, "uses: columns are not the model's")
             nodes[0] += [columns[j] if j >= 0 else -1 for j in own["column"]]
             nodes[1] += own["end"]
             nodes[2] += [k + n if k >= 0 else -1 for k in own["left"]]
@@ -734,6 +778,7 @@ class Models(Trees):
             steps, n_trees = model["steps"], len(own["first"])
             eps = np.finfo("f" if any("float32" in step for step in steps) else "d").eps
             spare = 4.0 * eps * (n_trees + len(steps) + 8)
+            need(max(own["column"], default=-1) < len(columns), "nodes: column")
             about = spare, len(self.tree_spares), n_trees, len(values[-1]), base
             given += [(*about, step) for step in steps]
             self.tree_spares += [spare] * n_trees
@@ -1051,7 +1096,8 @@ class Models(Trees):
 
 def words(document):
     """The claim of a document in a sentence, which is made of its data alone."""
-    claim, uses, columns = document["claim"], document["uses"], document["columns"]
+    claim, uses = document["claim"], document["uses"]
+    columns = columns_of(document["models"], uses)
     # coordinates that only the second of two inputs has, and the first one's in their place
     source = dict(zip(uses[-1]["columns"], uses[0]["columns"], strict=False))
     second = {d: j for d, j in source.items() if d != j and d not in uses[0]["columns"]}
@@ -1061,7 +1107,7 @@ def words(document):
         names.append((f"x{j}" if name is None else str(name)) + " of the second" * (j in second))
     is_not = claim["kind"] == "not"
     what = _what(claim["claim"] if is_not else claim, uses, document["models"], bool(second))
-    said = f"{_where(document, second, names)}: {what}."
+    said = f"{_where(document, columns, second, names)}: {what}."
     return f"It is not so for {said} There is a counterexample." if is_not else f"For {said}"
 
 
@@ -1069,8 +1115,11 @@ def _what(claim, uses, models, is_pair):
     """What is said of the answers."""
     used = [models[use["model"]] for use in uses]
     labels = [json.dumps(label) for label in used[0]["classes"] or ()]
-    pairs = zip(uses, used, strict=True)
-    who = [f"model {chr(65 + use['model'])} ({model['name']})" for use, model in pairs]
+    who = []
+    for use, model in zip(uses, used, strict=True):
+        n = len(model["nodes"]["first"])
+        trees = f"{n:,} tree{'s' * (n != 1)}"
+        who.append(f"model {chr(65 + use['model'])} ({model['name']} of {trees})")
     both = f"{who[0]}, asked twice, answers" if is_pair else f"{who[0]} answers"
     both = f"{who[0]} and {who[1]} answer" if len(set(who)) == 2 else both
     kind, of = claim["kind"], claim.get("of")
@@ -1094,25 +1143,26 @@ def _what(claim, uses, models, is_pair):
     return said
 
 
-def _where(document, second, names):
+def _where(document, columns, second, names):
     """Of which points it is said."""
     region, proof, limits = document["region"], document["proof"], []
     where = f"every input of finite {region['type']} numbers"
     if second:
         where = f"every two inputs of finite {region['type']} numbers that are alike but for "
         where += ", ".join(names[second[d]] for d in sorted(second))
-    for j, (name, column) in enumerate(zip(names, document["columns"], strict=True)):
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         low, high, levels = region["low"][j], region["high"][j], column["levels"]
         if None not in (low, high) and low > high:
             limits.append(f"{name} is missing")
             continue
-        if levels is not None and None not in (low, high) and 0 <= low <= high < 10**6:
+        is_coded = levels is not None and None not in (low, high) and 0 <= low <= high < 10**6
+        if is_coded:
             known = [*map(json.dumps, levels), "another level"]
             codes = range(int(np.ceil(low)), int(high) + 1)
             limits.append(f"{name} is {' or '.join(known[min(k, len(levels))] for k in codes)}")
         elif (low, high) != (None, None):
             limits.append(f"{name} is {_ends(low, high)}")
-        if levels is None and region["integer"][j]:
+        if region["integer"][j] and not is_coded:
             limits.append(f"{name} is whole")
         if region["missing"][j]:
             limits.append(f"{name} may be missing")
@@ -1120,7 +1170,7 @@ def _where(document, second, names):
     limits += [f"{names[i]} <= {names[j]}" for i, j in region["order"]]
     where += f", where {', '.join(limits)}" if limits else ""
     if proof["kind"] == "points":
-        units = [names[unit[0]] for unit in proof["vary"]]
+        units = [" with ".join(names[j] for j in unit) for unit in proof["vary"]]
         where += f", that differs from one of {len(proof['rows'])} rows in at most "
         where += f"{proof['max_changes']} of {', '.join(units)}"
     return where

@@ -22,8 +22,15 @@ from ensemble_simplify.evidence.boxes import (
     numbers_of,
     partition,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, Stopped, check_time, last_double, limited, walk
-from ensemble_simplify.reading import Model, common_forests, common_table
+from ensemble_simplify.grid import (
+    FLOAT32_MAX,
+    Stopped,
+    check_time,
+    last_double,
+    limited,
+    satisfying,
+    walk,
+)
 from ensemble_simplify.writing import (
     Best,
     Beyond,
@@ -33,13 +40,13 @@ from ensemble_simplify.writing import (
     Operation,
     Probability,
     code_of,
-    counted,
     plain,
 )
 
-FORMAT, VERSION = "ensemble_simplify.evidence", 1
 # Ends of splits that send no number to the left.
 _LEAST = -float(np.finfo(np.float64).max)
+# The largest numbers of each type.
+_MOST = {kind: float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
 # What a model makes of what its trees say.
 _HOW = ("classes", "steps", "result", "outputs")
 # Digits of the bounds that are written.
@@ -133,12 +140,11 @@ def evidence(claim, *, max_boxes=1_000_000, asked=False) -> dict:
         check_time()
         models.append(model_in_json(*pair))
     document = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": checker.FORMAT,
+        "version": checker.VERSION,
         "words": "",
         "claim": _claim(claim),
         "region": _region(claim),
-        "columns": _columns(claim),
         "uses": [{"model": own.model, "columns": own.columns.tolist()} for own in claim.uses],
         "models": models,
         "proof": {},
@@ -183,7 +189,9 @@ def model_in_json(model, forest):
         missing_left = forest.missing_left[order] & inner
     classes = None if forest.classes is None else [_literal(own) for own in forest.classes]
     own = {
-        "n_columns": forest.n_features,
+        "name": model.name,
+        "type": "float32" if forest.is_finer else "float64",
+        "columns": _columns(model, model.table if forest.table is None else forest.table),
         "classes": classes,
         "nodes": {
             "first": place[forest.offsets[:-1]].tolist(),
@@ -198,21 +206,7 @@ def model_in_json(model, forest):
         "result": result,
         "outputs": outputs,
     }
-    n_trees = counted(forest.n_trees, "tree")
-    return {"name": f"{model.name} of {n_trees}", **own, "sha256": _digest(own)}
-
-
-def matches(document, models):
-    """Of each fitted model, whether it is the one in a document: the same arrays and steps."""
-    voting = document["made_by"]["settings"].get("voting", "estimator")
-    read = [Model.of(model, voting=voting) for model in models]
-    forests = [model.finest for model in read]
-    if len(read) == 2:
-        # levels have the codes that both models share
-        _, read = common_table(read)
-        forests = common_forests(read)
-    pairs = zip(read, forests, document["models"], strict=True)
-    return [model_in_json(model, own)["sha256"] == told["sha256"] for model, own, told in pairs]
+    return own | {"sha256": _digest(own)}
 
 
 def _finite(numbers):
@@ -306,25 +300,16 @@ def _of(data):
     return data["of"]
 
 
-def _columns(claim):
-    """Names and levels of the coordinates; those that come again are told by which they copy."""
-    table, found = claim.models[0].table, []
-    first = claim.uses[0].columns.tolist()
-    column_of = {}
-    for use in claim.uses:
-        for j, coordinate in enumerate(use.columns.tolist()):
-            column_of.setdefault(coordinate, j)
-    for coordinate in range(claim.n_coordinates):
-        j = column_of[coordinate]
-        levels = table.levels[j]
-        if levels is not None and not table.unnamed(j):
-            levels = [_level(level) for level in levels.tolist()]
+def _columns(model, table):
+    """Names and levels of the columns of a model, whose nodes are on the codes of a table."""
+    found = []
+    for j, levels in enumerate(table.levels):
+        levels = None if levels is None or table.unnamed(j) else levels.tolist()
         found.append(
             {
-                "name": None if table.names is None else str(table.names[j]),
-                "levels": levels,
-                "unknown": None if levels is None else table.unknown[j],
-                "copy": None if first[j] == coordinate else first[j],
+                "name": None if model.table.names is None else str(model.table.names[j]),
+                "levels": [_level(level) for level in levels] if levels else None,
+                "unknown": table.unknown[j] if levels else None,
             }
         )
     return found
@@ -365,7 +350,36 @@ def _region(claim):
         }
     if claim.box is not None:
         _cut_down(region, claim, is_single)
-    return region
+    clauses = frozenset() if inside is None else inside.clauses
+    return region | {"point": _any_point(region, clauses)}
+
+
+def _any_point(region, clauses):
+    """A point of a region, in JSON: `NoEvidence` where there is none."""
+    kind = np.float32 if region["type"] == "float32" else np.float64
+    point, known, tied = [], set(), {j for clause in clauses for j, _ in clause}
+    for j, (low, high) in enumerate(zip(region["low"], region["high"], strict=True)):
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        if region["integer"][j]:
+            low, high = np.ceil(low), np.floor(high)
+        if j in tied and low <= high and not low <= 0 <= 1 <= high:
+            known.add(frozenset({(j, bool(low <= 1 <= high))}))
+        nearest = kind(np.clip(min(max(low, 0.0), high), -_MOST[kind], _MOST[kind]))
+        # an end of the range need not be a number of the type
+        near = [nearest, *(np.nextafter(nearest, kind(way)) for way in (np.inf, -np.inf))]
+        point.append(next((float(own) for own in near if low <= own <= high), None))
+    values = satisfying(clauses | known)
+    missing = [region["missing"][j] for j, own in enumerate(point) if own is None]
+    if values is None or not all(missing):
+        raise NoEvidence(
+            "There is no evidence to save: no input lies in the region that was asked about, so "
+            "everything is true of all of them. Correct the domain."
+        )
+    for j, value in values.items():
+        point[j] = float(value)
+    for low, high in region["order"]:
+        point[high] = point[low]
+    return point
 
 
 def _single(ends):

@@ -315,7 +315,7 @@ def nothing_found(kinds, max_leaves=None) -> str:
     """The sentence that says so."""
     size = "" if max_leaves is None else f" of at most {leaves(max_leaves)}"
     words = {"tree": f"a tree{size}", "scorecard": "a scorecard"}
-    return f"No method found {' or '.join(words[kind] for kind in kinds)}."
+    return f"No method found {' or '.join(words[kind] for kind in kinds if kind in words)}."
 
 
 def corrected_agreement(

@@ -17,7 +17,7 @@ from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
 from ensemble_simplify.reading import OnnxModel, table_of
-from ensemble_simplify.writing import LANGUAGES, export_model, export_tree, import_model
+from ensemble_simplify.writing import DIALECTS, LANGUAGES, export_model, export_tree, import_model
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
@@ -111,6 +111,7 @@ def _ensemble(told, model, rows=None):
         output=_output(told),
         name=told.name,
         table=told.table,
+        dialect=told.dialect,
         keys=told.keys or (),
         X=rows,
         form=told.form,
@@ -142,6 +143,7 @@ def _written(told, tree):
         output=_output(told),
         name=told.name,
         table=told.table,
+        dialect=told.dialect,
         decimals=told.decimals,
     )
 
@@ -414,6 +416,11 @@ COMMANDS = {
             _flag("--probabilities", "write probabilities in place of labels"),
             _argument("--name", "name of the function, or of the column in SQL"),
             _argument("--table", "in SQL, the table to select from"),
+            _argument(
+                "--dialect",
+                "in SQL, the database (default: what SQLite, DuckDB and PostgreSQL read alike)",
+                choices=list(DIALECTS),
+            ),
             _argument(
                 "--keys",
                 "with --as-is in SQL: columns to select beside the answer, separated by commas",

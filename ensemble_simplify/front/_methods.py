@@ -24,6 +24,7 @@ from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.scorecards import ScorecardClassifier, ScorecardRegressor
+from ensemble_simplify.selective import SelectiveTreeClassifier, SelectiveTreeRegressor
 from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
@@ -78,6 +79,7 @@ class Task:
     own: np.ndarray | None = None  # the model's own answers; None: those above
     # for each fold a copy of the model that was fitted without it, and its answers to all rows
     copies: list | None = None
+    min_samples_leaf: int | None = None  # rows in each leaf; None: as each method has it
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
@@ -262,9 +264,21 @@ NEEDS = {
 
 def _plain(task, X, labels, name):
     tree = TableTree(
-        task.is_classifier, max_leaf_nodes=task.max_leaves, random_state=task.seed
+        task.is_classifier,
+        max_leaf_nodes=task.max_leaves,
+        min_samples_leaf=task.min_samples_leaf or 1,
+        random_state=task.seed,
     ).fit(X, labels)
-    return [MethodResult(name, tree, (tree.get_n_leaves(), 1))]
+    return [_one_tree(name, tree, task)]
+
+
+def _one_tree(name, fitted, task, *promised):
+    """A tree as a result. Its leaves hold rates of `y`, where that is known."""
+    if task.is_classifier and task.y is not None and len(task.y):
+        rated = getattr(fitted, "calibrated", fitted._with_rates)
+        # these rows alone have labels
+        fitted = rated(safe_indexing(task.X, np.arange(len(task.y))), task.y)
+    return MethodResult(name, fitted, (int(fitted.get_n_leaves()), 1), *promised)
 
 
 def plain_tree(task, seconds) -> list[MethodResult]:
@@ -285,6 +299,7 @@ def representer(task, seconds) -> list[MethodResult]:
     fitted = RepresenterTree(
         FrozenEstimator(task.model),
         max_leaf_nodes=task.max_leaves,
+        min_train_samples=task.min_samples_leaf,
         sampling="one_shot",
         validation_fraction=0.0,
         time_limit=seconds,
@@ -293,10 +308,7 @@ def representer(task, seconds) -> list[MethodResult]:
     # with copies of the model, each fold has another one to learn
     fold_of = task.fold_of if task.n_folds and not task.copies else None
     fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
-    if task.is_classifier and task.y is not None and len(task.y):
-        # these rows alone have labels
-        fitted = fitted.calibrated(safe_indexing(task.X, np.arange(len(task.y))), task.y)
-    return [MethodResult("representer", fitted, (int(fitted.get_n_leaves()), 1))]
+    return [_one_tree("representer", fitted, task)]
 
 
 def born_again(task, seconds) -> list[MethodResult]:
@@ -322,8 +334,7 @@ def born_again(task, seconds) -> list[MethodResult]:
     promise = f"{task.promised} at every input, proven"
     if fitted.status_ == "optimal":
         promise += ". No other tree that does this is less deep, or as deep with fewer leaves"
-    size = (int(fitted.n_leaves_), 1)
-    return [MethodResult("born_again", fitted, size, promise, is_proven=True)]
+    return [_one_tree("born_again", fitted, task, promise, True)]
 
 
 def _left(begin, seconds):
@@ -367,13 +378,13 @@ def _near(task, X, answers, seconds, max_changes, points):
     ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
-        MethodResult(
+        _one_tree(
             name,
             fitted,
-            (int(fitted.n_leaves_), 1),
+            task,
             f"{task.promised} at all {fitted.n_points_:,} {points}, proven",
             # on the rows alone, the answers were counted, which says nothing of other inputs
-            is_proven=max_changes > 0,
+            max_changes > 0,
         )
     ]
     # what keeps all answers is often too large: a smaller one of the same path keeps most
@@ -381,7 +392,7 @@ def _near(task, X, answers, seconds, max_changes, points):
         small = fitted.at(n_leaves=task.max_leaves)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = f"{task.promised} at {share} of the {small.n_points_:,} {points}, counted"
-        found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
+        found.append(_one_tree(f"{name}_small", small, task, promise))
     return found
 
 
@@ -393,7 +404,7 @@ def genesim(task, seconds) -> list[MethodResult]:
         time_limit=seconds,
         random_state=task.seed,
     ).fit(task.X, task.answers)
-    return [MethodResult("genesim", fitted, (int(fitted.n_leaves_), 1))]
+    return [_one_tree("genesim", fitted, task)]
 
 
 def cultivated(task, seconds) -> list[MethodResult]:
@@ -485,6 +496,21 @@ def feature_budget(task, seconds) -> list[MethodResult]:
 
 
 # In the order of their turns: what costs most comes last.
+def selective_tree(task, n_judged, max_leaves, seconds):
+    """A tree that answers where it may; the rows to judge by calibrate, the others are learned."""
+    kind = SelectiveTreeClassifier if task.is_classifier else SelectiveTreeRegressor
+    tree = kind(
+        FrozenEstimator(task.model),
+        max_leaf_nodes=max_leaves,
+        time_limit=None if seconds is None else max(seconds, 0.01),
+        random_state=task.seed,
+        **task.tolerance,
+    )
+    rows = np.arange(len(task.answers))
+    more = None if n_judged == len(rows) else safe_indexing(task.X, rows[n_judged:])
+    return tree.fit(safe_indexing(task.X, rows[:n_judged]), X_more=more)
+
+
 METHODS = {
     "plain_tree": Method(0.0, plain_tree),
     "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
@@ -498,7 +524,7 @@ METHODS = {
     "born_again_1": Method(4.0, born_again_1, "trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "trees", judged="once", by_default="all"),
 }
-KINDS = ("tree", "scorecard")
+KINDS = ("tree", "scorecard", "selective")
 # They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"

@@ -14,24 +14,23 @@ from ensemble_simplify.front._report import (
     columns_of_curve,
     columns_of_methods,
     differences_told,
+    ends_of,
     heading_of_differences,
     heading_of_tree,
     how_judged,
     in_terms_of_simplify,
-    interval,
     next_steps,
     not_tried,
     noun_of,
     promises,
     remarks,
-    share,
     size_of_row,
     title_of,
     what_columns_say,
 )
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
+from ensemble_simplify.front._statement import figure
 from ensemble_simplify.scorecards import CARD_STYLE, card_content
-from ensemble_simplify.writing import percent
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.
 _RUNGS, _SMALLEST = range(300, 1101, 100), 0.85
@@ -151,14 +150,14 @@ def _tiles(found):
     """The figures that matter most, each with what it is and what it is to be compared with."""
     verdict, row, model = found.verdict, best_row(found), found.table[0]
     by_class, noun = found.is_classifier, noun_of(found)
-    agreement = share(verdict.agreement, by_class)
-    tiles = [("agreement with the model", agreement, f"interval {interval(verdict, by_class)}")]
+    agreement = figure(verdict.agreement, by_class)
+    tiles = [("agreement with the model", agreement, f"interval {ends_of(verdict, by_class)}")]
     if np.isfinite(verdict.tree_accuracy):
         what = f"accuracy of the {noun}" if by_class else f"R² of the {noun}"
-        of_model = f"the model has {share(verdict.model_accuracy, by_class)}"
-        tiles.append((what, share(verdict.tree_accuracy, by_class), of_model))
+        of_model = f"the model has {figure(verdict.model_accuracy, by_class)}"
+        tiles.append((what, figure(verdict.tree_accuracy, by_class), of_model))
     if verdict.majority > 0:
-        told = percent(verdict.majority, brief=True)
+        told = figure(verdict.majority, True)
         tiles.append((f"agreement without a {noun}", told, "by the most frequent answer alone"))
     beside = f"in one {noun}"
     if model.leaves:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.front._rules import WIDTH, size_in_words, tree_lines, what_leaves_say
+from ensemble_simplify.front._statement import figure, interval
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.writing import one_line, percent
 
@@ -102,18 +103,9 @@ def what_columns_say(found) -> str:
     return f"{said}."
 
 
-def share(value, by_class) -> str:
-    """An agreement or an accuracy in a table; empty if it is not known."""
-    if by_class:
-        return percent(value, brief=True)
-    return f"{value:.3f}" if np.isfinite(value) else ""
-
-
-def interval(row, by_class) -> str:
+def ends_of(row, by_class) -> str:
     """The interval of an agreement in a table."""
-    ends = (share(end, by_class) for end in (row.agreement_low, row.agreement_high))
-    low, high = (end.removesuffix(" %") for end in ends)
-    return f"{low} to {high}" if low and high else ""
+    return interval(row.agreement_low, row.agreement_high, by_class)
 
 
 def columns_of_methods(found) -> list[tuple]:
@@ -126,15 +118,15 @@ def columns_of_methods(found) -> list[tuple]:
         columns.append(("trees", lambda row: _count(row.trees), False))
     if any(np.isfinite(row.accuracy) for row in rows):
         head = "accuracy" if by_class else "R² of y"
-        columns.append((head, lambda row: share(row.accuracy, by_class), False))
+        columns.append((head, lambda row: figure(row.accuracy, by_class), False))
         if any(abs(row.balanced_accuracy - row.accuracy) > _UNEVEN for row in rows):
             columns.append(
-                ("balanced accuracy", lambda row: share(row.balanced_accuracy, True), True)
+                ("balanced accuracy", lambda row: figure(row.balanced_accuracy, True), True)
             )
     head = "agreement" if by_class else "agreement (R²)"
     columns += [
-        (head, lambda row: _unless_model(row, share(row.agreement, by_class)), False),
-        ("interval", lambda row: _unless_model(row, interval(row, by_class)), True),
+        (head, lambda row: _unless_model(row, figure(row.agreement, by_class)), False),
+        ("interval", lambda row: _unless_model(row, ends_of(row, by_class)), True),
     ]
     if any(_classes(row) for row in rows):
         columns.append(("agreement by class", _classes, True))
@@ -169,14 +161,14 @@ def columns_of_curve(found) -> list[tuple]:
     by_class, points = found.is_classifier, found.curve
     columns = [
         ("leaves", lambda point: f"{point.leaves:,}"),
-        ("agreement", lambda point: share(point.agreement, by_class)),
-        ("interval", lambda point: interval(point, by_class)),
+        ("agreement", lambda point: figure(point.agreement, by_class)),
+        ("interval", lambda point: ends_of(point, by_class)),
     ]
     if any(np.isfinite(point.plain_agreement) for point in points):
-        columns.append(("plain tree", lambda point: share(point.plain_agreement, by_class)))
+        columns.append(("plain tree", lambda point: figure(point.plain_agreement, by_class)))
     if any(np.isfinite(point.accuracy) for point in points):
         head = "accuracy" if by_class else "R² of y"
-        columns.append((head, lambda point: share(point.accuracy, by_class)))
+        columns.append((head, lambda point: figure(point.accuracy, by_class)))
     return columns
 
 

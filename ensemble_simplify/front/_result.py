@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
+from ensemble_simplify.base import Explanation, safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows
-from ensemble_simplify.front._judged import FIGURES
+from ensemble_simplify.front._judged import FIGURES, Judged
 from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
 from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
@@ -109,6 +109,9 @@ class Simplification:
         Names of the columns.
     seconds : float
         Time taken.
+    selective : SelectiveTreeClassifier, SelectiveTreeRegressor or None
+        With ``kinds=("tree", "selective")``: a tree that answers where it may, of as many leaves as
+        the recommended one.
 
     Examples
     --------
@@ -147,7 +150,9 @@ class Simplification:
     seconds: float
     _by_size: dict
     _task: Task
-    _left_out: Bunch | None
+    _judged: Judged
+    _candidates: dict
+    selective: Any = None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""
@@ -344,6 +349,22 @@ class Simplification:
         """
         return self.best_model.predict(X)
 
+    @available_if(_best_has("explain"))
+    def explain(self, X: ArrayLike) -> list[Explanation]:
+        """Why the recommended tree answers each row as it does, beside what the model answers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        list of Explanation
+            One a row. Each prints as a sentence.
+        """
+        return self.best_model.explain(X)
+
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict probabilities with the recommended result.
@@ -469,12 +490,13 @@ class Simplification:
         if X is not None:
             self._tell_of_learned_rows(X)
             return best.differences(X, **options)
-        rows = self._left_out
-        answers = [rows.answers, rows.predicted]
+        rows, predicted = (getattr(self._candidates[self.best], a) for a in ("rows", "predicted"))
+        answers = [own[rows] for own in (self._judged.answers, predicted)]
         if self.is_classifier:  # labels that are floats are labels
             answers = [own.astype(object) for own in answers]
         first, second = (lambda _, own=own: own for own in answers)
-        return differences(first, second, rows.X, **{"random_state": self._task.seed, **options})
+        X = safe_indexing(self._task.X, np.flatnonzero(self._task.fold_of >= 0)[rows])
+        return differences(first, second, X, **{"random_state": self._task.seed, **options})
 
     def _tell_of_learned_rows(self, X):
         """Warn of rows that the result has learned from."""

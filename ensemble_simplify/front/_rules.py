@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.writing import one_line, percent
+from ensemble_simplify.writing import (
+    CHANCE,
+    CHANCE_BY_MODEL,
+    OF_ANSWERS,
+    one_line,
+    percent,
+)
 
 # Leaves up to which a tree is written and drawn; of larger ones, the upper part is.
 MOST_DRAWN = 40
@@ -28,7 +34,7 @@ class DrawnNode:
     value: float = np.nan  # what a leaf answers in regression
     children: tuple = ()  # where the condition holds, and where it does not
     n_hidden: int = 0  # leaves of a part that is not shown
-    shares_of: str = ""  # the rows that the shares are of, where they are others
+    shares_of: str = ""  # what they are, see `NamedTree`
 
     @property
     def n_leaves(self) -> int:
@@ -41,7 +47,7 @@ class DrawnNode:
 
     @property
     def support(self) -> str:
-        """How many rows a leaf answers for, and for which share of them its answer was given."""
+        """How many rows a leaf answers for, and the share, or chance, of its answer there."""
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         if self.n_hidden or self.shares is None:
             return rows
@@ -87,15 +93,27 @@ def what_leaves_say(tree) -> str:
     if tree.classes is None:
         said = "Each leaf shows its answer and the number of training rows in it."
     elif tree.shares_of:
-        said = (
-            f"Each leaf shows its answer, the share of the {tree.shares_of} to have it there, and "
-            "the number of training rows in it."
-        )
+        what, explained = _SHARES[tree.shares_of]
+        said = f"Each leaf shows its answer, {what}, and the number of training rows in it."
+        said = f"{said} {explained}"
     else:
         said = "Each leaf shows its answer, and the share of the training rows in it that have it."
     if tree.nodes.n_leaves > MOST_DRAWN:
         said += " The lowest parts of the tree are not shown."
-    return said
+    return said.strip()
+
+
+# What the shares in leaves are, and how they came about.
+_DRAWN = "drawn towards that of the branches above, the more the fewer rows there are"
+_NOT_BELOW = "No other answer is shown as more likely."
+_SHARES = {
+    CHANCE: ("the chance that it is right", f"This is its rate in y there, {_DRAWN}. {_NOT_BELOW}"),
+    CHANCE_BY_MODEL: (
+        "the chance that it is right in the eyes of the model",
+        f"This is the model's mean probability there, {_DRAWN}. {_NOT_BELOW}",
+    ),
+    OF_ANSWERS: ("how often the model gives this answer there", ""),
+}
 
 
 def _shown(nodes, most):

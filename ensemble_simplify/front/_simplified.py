@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +21,11 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import pyplot
+from ensemble_simplify.base import Explanation, class_index, pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
+from ensemble_simplify.front._statement import figure, interval
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import (
@@ -34,7 +36,7 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import Table, name_of, readable, unwrap
+from ensemble_simplify.reading import Model, Table, name_of, readable, unwrap
 from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
     NamedTree,
@@ -42,7 +44,6 @@ from ensemble_simplify.writing import (
     export_tree,
     import_tree,
     one_line,
-    percent,
 )
 
 # The first line of a file says what it is, before anything in it is unpickled.
@@ -136,12 +137,12 @@ class SimplifiedModel(BaseEstimator):
     array([0, 0])
     >>> print(small.export_text(decimals=2))
     |--- petal length (cm) <= 2.50
-    |   |--- class: 0 (95.2 % of rows expected by the model, 44 training rows)
+    |   |--- class: 0 (chance 95.2 % by the model, 44 training rows)
     |--- petal length (cm) > 2.50
     |   |--- petal length (cm) <= 4.85
-    |   |   |--- class: 1 (87.8 % of rows expected by the model, 46 training rows)
+    |   |   |--- class: 1 (chance 87.8 % by the model, 46 training rows)
     |   |--- petal length (cm) > 4.85
-    |   |   |--- class: 2 (87.3 % of rows expected by the model, 45 training rows)
+    |   |   |--- class: 2 (chance 87.3 % by the model, 45 training rows)
     """
 
     # what is read in place of it, see `reading.unwrap`
@@ -389,6 +390,67 @@ class SimplifiedModel(BaseEstimator):
             For each row the largest first.
         """
         return self.fitted.reasons(self._rows(X), n, against=against)
+
+    @available_if(_inside_has("explain"))
+    def explain(self, X: ArrayLike) -> list[Explanation]:
+        """Why the tree answers each row as it does, beside what the model answers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        list of Explanation
+            One a row. Each prints as a sentence.
+        """
+        rows = self._rows(X)
+        found = self.fitted.explain(rows)
+        if self.model is None:
+            return found
+        model, chances = Model(self.model), np.full(len(found), np.nan)
+        if is_classifier(self) and hasattr(self.model, "predict_proba"):
+            shares = model.ask(rows, "predict_proba")
+            place = class_index(np.array([own.answer for own in found]), self.model.classes_)
+            chances = shares[np.arange(len(found)), place]
+        answers = model.ask(rows).tolist()
+        return [
+            replace(own, model_answer=answer, model_chance=float(chance))
+            for own, answer, chance in zip(found, answers, chances, strict=True)
+        ]
+
+    @available_if(_inside_has("apply"))
+    def apply(self, X: ArrayLike) -> np.ndarray:
+        """The leaf of the tree in which each row ends.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_samples,)
+            Nodes of `decision_tree_`.
+        """
+        return self.fitted.apply(self._rows(X))
+
+    @available_if(_inside_has("decision_path"))
+    def decision_path(self, X: ArrayLike) -> Any:
+        """The nodes of the tree on the way of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node of `decision_tree_`.
+        """
+        return self.fitted.decision_path(self._rows(X))
 
     def _no_tree(self, wanted):
         return (
@@ -745,18 +807,13 @@ class SimplifiedModel(BaseEstimator):
 
     def _figures(self):
         """What was measured, in words."""
-        show = percent if is_classifier(self) else "{:.3f}".format
-        words = []
-        if math.isfinite(self.agreement_):
-            kind = "agreement" if is_classifier(self) else "agreement (R²)"
-            words.append(f"{kind} {show(self.agreement_)}")
-            if math.isfinite(self.agreement_low_) and math.isfinite(self.agreement_high_):
-                low, high = show(self.agreement_low_), show(self.agreement_high_)
-                words[-1] += f" ({low.removesuffix(' %')} to {high})"
-        if math.isfinite(self.accuracy_):
-            kind = "accuracy" if is_classifier(self) else "R² of y"
-            words.append(f"{kind} {show(self.accuracy_)}")
-        return words
+        by_class = is_classifier(self)
+        ends = interval(self.agreement_low_, self.agreement_high_, by_class)
+        kinds = ("agreement", "accuracy") if by_class else ("agreement (R²)", "R² of y")
+        texts = [figure(value, by_class) for value in (self.agreement_, self.accuracy_)]
+        more = (f" ({ends})" if ends else "", "")
+        told = zip(kinds, texts, more, strict=True)
+        return [f"{kind} {text}{end}" for kind, text, end in told if text]
 
     def __repr__(self, N_CHAR_MAX=700):
         return f"SimplifiedModel({', '.join([f'{self.name}: {self._size()}', *self._figures()])})"

@@ -19,18 +19,24 @@ from ensemble_simplify.base import (
     StrOptions,
     absolute_tolerance,
     check_atol,
-    safe_indexing,
     validate_params,
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._copies import fitted_copies
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
-from ensemble_simplify.front._methods import ALWAYS, KINDS, METHODS, SMALL, Task
+from ensemble_simplify.front._methods import (
+    ALWAYS,
+    KINDS,
+    METHODS,
+    SMALL,
+    Task,
+    selective_tree,
+)
 from ensemble_simplify.front._result import Simplification, simplified
 from ensemble_simplify.front._statement import BY_COPIES, ON_LEARNED, ON_ROWS, OUT_OF_BAG
 from ensemble_simplify.front._trials import FAVOURITE, Progress, Search, Trial, try_method
-from ensemble_simplify.front._verdict import judge, notes
+from ensemble_simplify.front._verdict import judge, notes, with_selective
 from ensemble_simplify.reading import unwrap
 
 # Sizes that are looked at where none is asked for.
@@ -48,6 +54,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "y": ["array-like", None],
         "X_more": ["array-like", None],
         "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Integral, 0, None, closed="left"), None],
         "methods": [str, list, tuple],
         "kinds": [str, list, tuple],
         "scoring": [str, callable, None],
@@ -69,6 +76,7 @@ def simplify(
     *,
     X_more: ArrayLike | None = None,
     max_leaves: int | None = None,
+    min_samples_leaf: int | None = None,
     methods: str | list[str] = "auto",
     kinds: str | Sequence[str] = ("tree",),
     scoring: str | Callable | None = None,
@@ -109,6 +117,10 @@ def simplify(
         The most leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves
         are compared, and the smallest is taken beyond which more leaves gain little. Sizes below
         the number of the model's classes are left out.
+    min_samples_leaf : int or None, default=None
+        Rows that each leaf of the recommended tree must have, at least. None: one, and two in
+        regression; a tree that is proven equal to the model may have leaves without any. 0: leaves
+        without rows are allowed.
     methods : "auto", "all", str or list of str, default="auto"
         Methods to try besides the plain trees: "representer", "cultivated", "born_again",
         "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto" tries
@@ -117,7 +129,10 @@ def simplify(
         What can be recommended: "tree", "scorecard", or both. With "scorecard", a
         :class:`ScorecardClassifier` or :class:`ScorecardRegressor` is tried, too. It may have eight
         bins more than a tree has leaves, and takes some seconds. Without "tree", only the plain
-        trees are tried, for comparison.
+        trees are tried, for comparison. With "selective", a :class:`SelectiveTreeClassifier` or
+        :class:`SelectiveTreeRegressor` is fitted beside it, which is never recommended: it answers
+        a part of the rows and leaves the others to the model. Give `X_more`, so that all rows of
+        `X` can calibrate it.
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
         operations. So the result does not depend on the speed of the machine. With a limit,
@@ -205,12 +220,12 @@ def simplify(
     The tree of 3 leaves shows what the model goes by. ...
     >>> print(outcome.export_text(decimals=2))
     |--- petal length (cm) <= 2.45
-    |   |--- class: 0 (92.2 % of rows expected, 50 training rows)
+    |   |--- class: 0 (chance 92.2 %, 50 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.65
-    |   |   |--- class: 1 (80.4 % of rows expected, 52 training rows)
+    |   |   |--- class: 1 (chance 80.4 %, 52 training rows)
     |   |--- petal width (cm) > 1.65
-    |   |   |--- class: 2 (86.1 % of rows expected, 48 training rows)
+    |   |   |--- class: 2 (chance 86.1 %, 48 training rows)
     >>> outcome.predict(X[:2])
     array([0, 0])
     """
@@ -237,6 +252,7 @@ def simplify(
         seed=int(rng.randint(1 << 31)),
         atol=0.0 if by_class else _tolerance(atol, given.answers),
         own=given.own,
+        min_samples_leaf=min_samples_leaf,
     )
     if has_learned and given.y is not None and given.is_whole:
         n_trees = task.forest.n_trees
@@ -272,6 +288,11 @@ def _checked_kinds(kinds):
     if unknown or not kinds:
         given = f"has {unknown[0]!r}" if unknown else "is empty"
         raise ValueError(f"kinds {given}. Choose from {', '.join(map(repr, KINDS))}.")
+    if kinds == ("selective",):
+        raise ValueError(
+            "kinds='selective' leaves nothing to recommend. Add 'tree' or 'scorecard', or use "
+            "SelectiveTreeClassifier or SelectiveTreeRegressor by itself."
+        )
     return kinds
 
 
@@ -327,6 +348,13 @@ def _summed_up(search, trials, curve, given, refit, begin):
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     verdict = judge(best, judged, corrected, largest, search.kinds, every)
+    selective = None
+    if "selective" in search.kinds:
+        size = task.max_leaves if best is None or best.is_card else best.n_leaves
+        selective = selective_tree(task, given.n_judged, size, search.seconds_left())
+        # what follows the model everywhere need not leave anything to it
+        if verdict.level != "follows":
+            verdict = with_selective(verdict, selective, judged)
     if task.forest is not None:  # what is as large as the model is not worth a note
         own = size_of(task.model, task.forest)[0]
         every = [each for each in every if each.is_card or each.n_leaves < own]
@@ -358,18 +386,10 @@ def _summed_up(search, trials, curve, given, refit, begin):
         n_folds=task.n_folds,
         feature_names=_names(task),
         seconds=time.monotonic() - begin,
+        selective=selective,
         _task=task,
-        _left_out=None if best is None else _left_out(task, judged, best),
-    )
-
-
-def _left_out(task, judged, best):
-    """The rows that the best one was measured on, and what the model and it answered to them."""
-    rows = np.flatnonzero(best.rows)
-    return Bunch(
-        X=safe_indexing(task.X, np.flatnonzero(task.fold_of >= 0)[rows]),
-        answers=judged.answers[rows],
-        predicted=best.predicted[rows],
+        _judged=judged,
+        _candidates={each.name: each for each in candidates},
     )
 
 

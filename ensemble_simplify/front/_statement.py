@@ -16,6 +16,19 @@ ON_LEARNED = "measured on rows that the model has learned from"
 PROVEN = "proven"
 
 
+def figure(value, is_share) -> str:
+    """An agreement, an accuracy or an R2, as it is shown everywhere; empty if it is not known."""
+    if not np.isfinite(value):
+        return ""
+    return percent(value, brief=True) if is_share else f"{value:.3f}"
+
+
+def interval(low, high, is_share) -> str:
+    """The ends of its interval."""
+    ends = [figure(end, is_share).removesuffix(" %") for end in (low, high)]
+    return " to ".join(ends) if all(ends) else ""
+
+
 @dataclass(frozen=True)
 class Statement:
     """One figure, with all that has to be known to say it in words.
@@ -60,13 +73,12 @@ class Statement:
     @property
     def interval(self) -> str:
         """Its interval, as it is shown everywhere; empty if it is not known."""
-        low, high = (self.shown(end).removesuffix(" %") for end in (self.low, self.high))
-        return f"{low} to {high}" if low and high else ""
+        if self.estimand == "lost":
+            return f"{self.shown(self.low)} to {self.shown(self.high)}"
+        return interval(self.low, self.high, self.is_share)
 
     def shown(self, value) -> str:
         """A number of its kind."""
-        if not np.isfinite(value):
-            return ""
         if self.estimand == "lost":
             return f"{100 * value:.1f}" if self.is_share else f"{value:.3f}"
-        return percent(value, brief=True) if self.is_share else f"{value:.3f}"
+        return figure(value, self.is_share)

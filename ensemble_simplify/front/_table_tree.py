@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import HoldsTree, fitted_rows
 from ensemble_simplify.reading import Table
+from ensemble_simplify.writing import OF_ANSWERS
 
 
 class TableTree(HoldsTree, BaseEstimator):
@@ -21,13 +22,18 @@ class TableTree(HoldsTree, BaseEstimator):
         Whether it predicts classes.
     max_leaf_nodes : int or None, default=None
         As of scikit-learn's trees.
+    min_samples_leaf : int, default=1
+        As of scikit-learn's trees.
     random_state : int, RandomState instance or None, default=None
         As of scikit-learn's trees.
     """
 
-    def __init__(self, classifier=True, *, max_leaf_nodes=None, random_state=None):
+    def __init__(
+        self, classifier=True, *, max_leaf_nodes=None, min_samples_leaf=1, random_state=None
+    ):
         self.classifier = classifier
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
         self.random_state = random_state
 
     @classmethod
@@ -58,19 +64,20 @@ class TableTree(HoldsTree, BaseEstimator):
         if self._table.names is not None:
             self.feature_names_in_ = np.asarray(self._table.names, dtype=object)
         kind = DecisionTreeClassifier if self.classifier else DecisionTreeRegressor
-        tree = kind(max_leaf_nodes=self.max_leaf_nodes, random_state=self.random_state)
+        given = self.get_params()
+        given.pop("classifier")
+        tree = kind(**given)
         self.decision_tree_ = tree.fit(numbers, y)
+        self._shares_of = OF_ANSWERS if self.classifier else ""
         if self.classifier:
             self.classes_ = tree.classes_
         return self
 
-    def predict(self, X):
-        """Predict with the tree; whatever is missing goes where its splits send it."""
-        X = fitted_rows(self, X, any_missing=True)
-        return self.decision_tree_.predict(X, check_input=False)
+    def _numbers(self, X):
+        """Rows as the tree takes them; whatever is missing goes where its splits send it."""
+        return fitted_rows(self, X, any_missing=True)
 
     @available_if(lambda self: self.classifier)
     def predict_proba(self, X):
         """Predict the probabilities of the classes."""
-        X = fitted_rows(self, X, any_missing=True)
-        return self.decision_tree_.predict_proba(X, check_input=False)
+        return self.decision_tree_.predict_proba(self._numbers(X), check_input=False)

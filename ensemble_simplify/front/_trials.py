@@ -172,6 +172,10 @@ def _said(task, rows, result):
 def _made(task, result, size, predicted, measured):
     n_leaves, n_trees = result.size
     is_tree = n_trees == 1 and hasattr(result.fitted, "decision_tree_")
+    may_win = is_tree and result.name != "plain_tree_on_y"
+    if may_win and task.min_samples_leaf:
+        nodes = result.fitted.decision_tree_.tree_
+        may_win = nodes.n_node_samples[nodes.children_left < 0].min() >= task.min_samples_leaf
     is_card = METHODS[result.name.removesuffix(SMALL)].kind == "scorecard"
     # a promise near some rows is none at every input
     everywhere = result.is_proven and result.name == "born_again"
@@ -181,7 +185,7 @@ def _made(task, result, size, predicted, measured):
         size=size,
         is_tree=is_tree,
         is_card=is_card,
-        may_win=(is_tree and result.name != "plain_tree_on_y") or is_card,
+        may_win=bool(may_win or is_card),
         is_proven=everywhere and task.is_classifier,
         within=task.atol if everywhere and not task.is_classifier else None,
         predicted=predicted,
@@ -243,7 +247,9 @@ class Search:
         if found:
             best = choose_size([trial.candidate for trial in found.values()], self.judged).size
         self.task = self.task.of_size(best)
-        return [self._point(size, size == best) for size in sizes if size in found]
+        points = [self._point(size, size == best) for size in sizes if size in found]
+        # a larger size gives the same tree where no further split would change an answer
+        return list({point.leaves: point for point in points[::-1]}.values())[::-1]
 
     def _point(self, size, is_best):
         """What is known of a size."""

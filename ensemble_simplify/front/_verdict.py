@@ -16,7 +16,7 @@ from ensemble_simplify.front._judged import (
     stated,
 )
 from ensemble_simplify.front._rules import leaves
-from ensemble_simplify.front._statement import ON_LEARNED, PROVEN
+from ensemble_simplify.front._statement import ON_LEARNED, PROVEN, Statement
 from ensemble_simplify.writing import one_line
 
 # A tree follows the model from this agreement, and from this part of the way from the most frequent
@@ -140,6 +140,34 @@ def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()
         lost=1.0 - tree.value,
         lost_by_tree=lost.value,
         statements=tuple(told.statements),
+    )
+
+
+def with_selective(verdict, tree, judged) -> Verdict:
+    """The verdict that tells of a tree which leaves some rows to the model, where it is of use."""
+    if tree.coverage_ == 0.0:
+        told = "No tree may answer a part of the rows in the model's place: nothing was certified."
+        return replace(verdict, text=f"{verdict.text} {told}")
+    low, high = tree.coverage_interval_
+    covered = Statement(
+        estimand="coverage",
+        of=f"selective tree of {leaves(tree.get_n_leaves())}",
+        population="new rows like these",
+        learned="no",
+        value=tree.coverage_,
+        low=low,
+        high=high,
+        n_rows=tree.n_calibration_rows_,
+    )
+    what = "otherwise than the model" if judged.is_classifier else "further from the model's value"
+    told = (
+        f"A tree of {leaves(tree.get_n_leaves())} can take a part of the rows from the model: it "
+        f"answers {covered.text} of them (95 % interval {covered.interval}), at most "
+        f"{100 * tree.limit_:g} % of these {what}, with confidence {100 * tree.confidence:g} % "
+        "(outcome.selective)."
+    )
+    return replace(
+        verdict, text=f"{verdict.text} {told}", statements=(*verdict.statements, covered)
     )
 
 

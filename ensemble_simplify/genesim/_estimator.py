@@ -45,7 +45,7 @@ from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import RowBits
 from ensemble_simplify.genesim.population._scoring import DividedRows, Scorer
 from ensemble_simplify.grid import limited, limits, time_left, unlimited
-from ensemble_simplify.writing import apply_nodes, write_counted
+from ensemble_simplify.writing import CHANCE, apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
@@ -233,12 +233,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     3 leaves, accuracy 0.947
     >>> print(model.export_text())
     |--- petal length (cm) <= 2.7
-    |   |--- class: 0 (95.3 % of rows expected, 25 training rows)
+    |   |--- class: 0 (chance 95.3 %, 25 training rows)
     |--- petal length (cm) > 2.7
     |   |--- petal width (cm) <= 1.7
-    |   |   |--- class: 1 (89... % of rows expected, 25 training rows)
+    |   |   |--- class: 1 (chance 89... %, 25 training rows)
     |   |--- petal width (cm) > 1.7
-    |   |   |--- class: 2 (8... % of rows expected, 25 training rows)
+    |   |   |--- class: 2 (chance 8... %, 25 training rows)
     <BLANKLINE>
 
     A smaller tree, without fitting again:
@@ -583,11 +583,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             trees=front.trees,
         )
 
-    @property
-    def _shares_of(self) -> str:
-        """What the shares in leaves are of, where they are not fractions of the training rows."""
-        return "rows expected" if self.shrinkage > 0 else ""
-
     def _choose(self, population, scorer) -> None:
         """Choose a tree of the front."""
         front, selection = self.pareto_front_, self._selection()
@@ -606,6 +601,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         """Answer with tree `i` of the front from now on."""
         front = self.pareto_front_
         self.decision_tree_ = front.trees[i]
+        self._shares_of = CHANCE if self.shrinkage > 0 else ""
         self.validation_score_ = float(front.score[i])
         self.n_leaves_ = int(front.n_leaves[i])
         self.n_nodes_ = 2 * self.n_leaves_ - 1

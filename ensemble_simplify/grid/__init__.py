@@ -59,6 +59,7 @@ from ensemble_simplify.grid.domain import (
     domain_of_columns,
     in_boxes,
     read_domain,
+    satisfying,
     with_missing,
 )
 from ensemble_simplify.grid.linear_programs import LinearProgram

@@ -313,7 +313,7 @@ class _DomainReader:
         for j in sorted(self.binary):
             if low[j] == high[j]:
                 clauses.add(frozenset({(j, bool(low[j]))}))
-        if _assignment(clauses) is None:
+        if satisfying(clauses) is None:
             raise ValueError("domain is empty: its groups and implications contradict one another.")
         return Inside(low, high, integer, frozenset(clauses), self.missing)
 
@@ -545,7 +545,7 @@ class Inside:
         tied = {j for clause in self.clauses for j, _ in clause}
         given = [j for j in axes.features if j in tied and len(axes.by_feature[j])]
         for row in rows:
-            values = _assignment(self.clauses | {frozenset({(j, bool(row[j]))}) for j in given})
+            values = satisfying(self.clauses | {frozenset({(j, bool(row[j]))}) for j in given})
             for j, value in values.items():
                 row[j] = value
         return rows
@@ -585,7 +585,7 @@ def _eliminated(clauses, j):
     return frozenset(c for c in rest if not any(s < c for s in short))
 
 
-def _assignment(clauses):
+def satisfying(clauses):
     """Values of the features that satisfy all clauses, as a dict; None if there are none."""
     values = _easy_assignment(clauses)
     if values is not None:

@@ -228,16 +228,20 @@ def _fewest(low, high, own):
     return chosen
 
 
-def shortest_decimal(lo):
-    """The double with the fewest decimal digits that splits like a float32-exact threshold.
+def shortest_decimal(lo, after=None):
+    """The double with the fewest decimal digits from `lo` on that is below `after`.
 
-    It lies in ``[lo, next)``, `next` being the float32 after `lo`, and is the smallest of them.
-    Thresholds that split nothing come back unchanged.
+    It is the smallest of them. None: `after` is the float32 after `lo`, so that the double splits
+    like a float32-exact threshold; thresholds that split nothing come back unchanged.
     """
     lo = float(lo)
-    if lo == 0.0 or not -FLOAT32_MAX <= lo < FLOAT32_MAX:
-        return lo
-    after = float(np.nextafter(np.float32(lo), np.float32(np.inf)))
+    if after is None:
+        if not -FLOAT32_MAX <= lo < FLOAT32_MAX:
+            return lo
+        after = float(np.nextafter(np.float32(lo), np.float32(np.inf)))
+    if lo <= 0.0 < after:
+        return 0.0
     exact = Decimal(lo)
-    shorter = (float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, 10))
-    return next(short for short in shorter if lo <= short < after)  # nine digits always do
+    shorter = (float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, 18))
+    # nine digits always do for float32 numbers; of doubles, the digits that Python writes do
+    return next((short for short in shorter if lo <= short < after), lo)

@@ -76,6 +76,7 @@ from ensemble_simplify.reading.program import (
     link_margin,
     unknown_step,
 )
+from ensemble_simplify.reading.sample import has_own_methods
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     Gaps,

@@ -3,7 +3,8 @@
 Columns are codes: code b of a column lies between its cuts b - 1 and b, and a row goes left at a
 split by cut c if its code is at most c. The code after the last stands for a missing value. A row
 costs what it loses by the answer of its leaf, times its weight: whether the labels differ, or the
-squared difference of the values. A column is swept by a histogram over its codes.
+squared difference of the values. A column is swept by a histogram over its codes. The first rows
+are real; a split into two leaves gives each of them enough of these.
 """
 
 from libc.math cimport INFINITY, log
@@ -33,6 +34,8 @@ cdef struct Rows:
     const int32_t *label        # (n_rows,); NULL: values
     const float64_t *value      # (n_rows, n_outputs), of mean 0
     const float64_t *weight     # (n_rows,)
+    intp_t n_real               # rows, the first ones, that are counted
+    double least                # of them in a leaf
 
 
 cdef struct Nodes:
@@ -133,7 +136,7 @@ cdef void push_children(const Rows *r, const Nodes *t, Part part, Room &room) no
 
 
 cdef inline void add_row(const Rows *r, double *sums, intp_t row) noexcept nogil:
-    """Add a row to the sums of a side: the weight of each label or of the values, and its own."""
+    """Add a row to the sums of a side: of each label or value, of weights, and of real rows."""
     cdef intp_t k
     cdef double weight = r.weight[row]
     if r.label != NULL:
@@ -142,11 +145,13 @@ cdef inline void add_row(const Rows *r, double *sums, intp_t row) noexcept nogil
         for k in range(r.n_outputs):
             sums[k] += weight * r.value[row * r.n_outputs + k]
     sums[r.n_outputs] += weight
+    if row < r.n_real:
+        sums[r.n_outputs + 1] += 1.0
 
 
 cdef void add_rows(const Rows *r, Part part, Room &room) noexcept nogil:
     cdef intp_t i
-    room.sums.assign(r.n_outputs + 1, 0.0)
+    room.sums.assign(r.n_outputs + 2, 0.0)
     for i in range(part.begin, part.end):
         add_row(r, room.sums.data(), room.rows[i])
 
@@ -294,24 +299,22 @@ cdef inline double score_side(
 
 
 cdef inline double score_both(
-    const double *left, double *right, const double *sums, intp_t n_outputs, int criterion
+    const Rows *r, const double *left, double *right, const double *sums, int criterion
 ) noexcept nogil:
-    """The score of a left side and of the rest of the sums; -inf if a side is empty."""
-    cdef intp_t k
-    for k in range(n_outputs + 1):
+    """The score of a left side and of the rest of the sums; -inf if one has too few rows."""
+    cdef intp_t k, n = r.n_outputs
+    for k in range(n + 2):
         right[k] = sums[k] - left[k]
-    if left[n_outputs] <= TIE * sums[n_outputs] or right[n_outputs] <= TIE * sums[n_outputs]:
+    if min(left[n], right[n]) <= TIE * sums[n] or min(left[n + 1], right[n + 1]) < r.least:
         return -INFINITY
-    return (
-        score_side(left, n_outputs, criterion) + score_side(right, n_outputs, criterion)
-    )
+    return score_side(left, n, criterion) + score_side(right, n, criterion)
 
 
 cdef void find_stump(
     const Rows *r, Part part, int criterion, Room &room, Split *best
 ) noexcept nogil:
     """The split into two leaves whose answers are free; its score must be above that of `best`."""
-    cdef intp_t i, j, b, k, width = r.n_outputs + 1
+    cdef intp_t i, j, b, k, width = r.n_outputs + 2
     cdef double scale
     cdef const uint16_t *codes
     cdef double *bins = room.bins.data()
@@ -346,12 +349,12 @@ cdef void find_stump(
                 continue
             for k in range(width):
                 left[k] += bins[b * width + k]
-            take(best, score_both(left, right, sums, r.n_outputs, criterion), scale, j, b, False,
+            take(best, score_both(r, left, right, sums, criterion), scale, j, b, False,
                  False)
             if missing[r.n_outputs] > 0.0:
                 for k in range(width):
                     with_missing[k] = left[k] + missing[k]
-                take(best, score_both(with_missing, right, sums, r.n_outputs, criterion), scale, j,
+                take(best, score_both(r, with_missing, right, sums, criterion), scale, j,
                      b, True, False)
         forget_codes(room, width)
     room.n_read += r.n_columns * (part.end - part.begin)
@@ -399,6 +402,10 @@ cdef class Alternating:
     label : int32 array of shape (n_rows,), or (0,) for values
     value : float64 array of shape (n_rows, n_outputs), or (0, n_outputs) for labels
     weight : float64 array of shape (n_rows,)
+    n_real : int
+        Rows, the first ones, that are real.
+    least : int
+        Real rows of each leaf of a split into two leaves.
     """
 
     cdef const uint16_t[:, ::1] codes
@@ -416,6 +423,8 @@ cdef class Alternating:
         const int32_t[::1] label,
         const float64_t[:, ::1] value,
         const float64_t[::1] weight,
+        intp_t n_real,
+        intp_t least,
     ):
         cdef Rows *r = &self.rows
         cdef intp_t n_codes = 0, j
@@ -425,6 +434,7 @@ cdef class Alternating:
         r.codes = &codes[0, 0]
         r.n_cuts = &n_cuts[0]
         r.weight = &weight[0]
+        r.n_real, r.least = n_real, least
         r.label = NULL
         r.value = NULL
         if label.shape[0]:
@@ -437,13 +447,13 @@ cdef class Alternating:
         self.room.gain.resize(r.n_rows)
         for j in range(r.n_columns):
             n_codes = max(n_codes, <intp_t>n_cuts[j] + 2)
-        self.room.bins.assign(n_codes * (r.n_outputs + 1), 0.0)
+        self.room.bins.assign(n_codes * (r.n_outputs + 2), 0.0)
         self.room.is_met.assign(n_codes, False)
         self.room.met.reserve(n_codes)
-        self.room.sums.resize(r.n_outputs + 1)
-        self.room.left.resize(r.n_outputs + 1)
-        self.room.right.resize(r.n_outputs + 1)
-        self.room.with_missing.resize(r.n_outputs + 1)
+        self.room.sums.resize(r.n_outputs + 2)
+        self.room.left.resize(r.n_outputs + 2)
+        self.room.right.resize(r.n_outputs + 2)
+        self.room.with_missing.resize(r.n_outputs + 2)
         self.room.n_read = 0
 
     cdef Part everything(self) noexcept nogil:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ensemble_simplify.grid import code_columns, sized_nodes
+from ensemble_simplify.grid import code_columns
 from ensemble_simplify.representer._alternating import Alternating
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.sampling import ColumnSplit
-from ensemble_simplify.writing import gini
 
 # Bins of a column; one of fewer values is swept at every threshold.
 _BINS = 1024
@@ -56,11 +55,13 @@ class Alternation:
     """Rows of a sample on which trees are grown and optimised.
 
     Every split in turn gets the column and the threshold that cost the rows least, with all others
-    fixed. The cost is the share of wrong labels, or the squared error; it never rises.
+    fixed. The cost is the share of wrong labels, or the squared error; it never rises. Each leaf
+    has at least so many (`least`) of the real rows, which are the first ones.
     """
 
-    def __init__(self, rows, is_label, max_depth=None):
+    def __init__(self, rows, is_label, max_depth=None, least=0):
         self.rows, self.is_label = rows, is_label
+        self.least = least if rows.n_real else 0
         self.max_depth = len(rows.X) if max_depth is None else max_depth
         n_rows, n_columns = rows.X.shape
         codes = np.empty((n_columns, n_rows), dtype=np.uint16)
@@ -75,7 +76,9 @@ class Alternation:
             value = rows.answers - self._centre
             value[np.abs(value) <= _ROUNDING * np.abs(rows.answers)] = 0.0
         n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
-        self._kernel = Alternating(codes, n_cuts, self._label, value, rows.weight)
+        self._kernel = Alternating(
+            codes, n_cuts, self._label, value, rows.weight, rows.n_real, self.least
+        )
 
     def grown(self, n_leaves, *, by_entropy=False, above=None):
         """A tree of so many leaves, grown best first; below the leaves of another, if one is given.
@@ -87,7 +90,7 @@ class Alternation:
         return self._as_grown(nodes)
 
     def optimised(self, tree):
-        """A tree after alternating optimisation; a branch that no row comes to is cut off."""
+        """A tree after alternating optimisation, in which branches can lose their rows."""
         nodes = self._branches(tree, tree.n_leaves)
         self._kernel.optimise(*nodes.arrays, _MOST_PASSES, _ENOUGH)
         return self._as_grown(nodes)
@@ -124,63 +127,22 @@ class Alternation:
         return nodes
 
     def _as_grown(self, nodes):
-        """The tree of the kernel's nodes, those that no row comes to left out."""
-        rows, size = self.rows, len(nodes.column)
-        leaf = np.empty(len(rows.X), dtype=np.int32)
+        """The tree of the kernel's nodes, without branches that too few real rows come to."""
+        leaf = np.empty(len(self.rows.X), dtype=np.int32)
         self._kernel.leaves(*nodes.arrays[:5], leaf)
-        n_outputs = rows.answers.shape[1]
-        totals = np.empty((size, n_outputs + 2))  # of answers, of their squares, and of weights
-        if self.is_label:
-            place = leaf * n_outputs + self._label
-            sums = np.bincount(place, rows.weight, size * n_outputs).reshape(size, n_outputs)
-            totals[:, :-2], totals[:, -2] = sums, sums.sum(axis=1)
-        else:
-            centred = rows.answers - self._centre
-            for k, x in enumerate(centred.T):
-                totals[:, k] = np.bincount(leaf, rows.weight * x, size)
-            totals[:, -2] = np.bincount(leaf, rows.weight * np.square(centred).sum(axis=1), size)
-        totals[:, -1] = np.bincount(leaf, rows.weight, size)
-        column, left, right = (each.tolist() for each in (nodes.column, nodes.left, nodes.right))
         order, stack = [], [0]
         while stack:
             t = stack.pop()
             order.append(t)
-            if column[t] >= 0:
-                stack += [right[t], left[t]]
-        for t in order[::-1]:
-            if column[t] >= 0:
-                totals[t] = totals[left[t]] + totals[right[t]]
-        is_empty = (totals[:, -1] == 0.0).tolist()
-        kept, stack = [], [0]
-        while stack:
-            t = stack.pop()
-            while column[t] >= 0 and (is_empty[left[t]] or is_empty[right[t]]):
-                t = right[t] if is_empty[left[t]] else left[t]
-            kept.append(t)
-            if column[t] >= 0:
-                stack += [right[t], left[t]]
-        totals = totals[kept]
-        mean, probability = totals[:, :-2] / totals[:, -1:], totals[:, -1] / rows.weight.sum()
-        if self.is_label:
-            cost, impurity = probability * (1.0 - mean.max(axis=1)), probability * gini(mean)
-        else:
-            cost = totals[:, -2] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
-            cost = impurity = np.maximum(cost, 0.0)
-            # what was taken off and is added again can leave the answers by a rounding
-            least, most = rows.answers.min(axis=0), rows.answers.max(axis=0)
-            mean = np.clip(mean + self._centre, least, most)
-        tree = GrownTree(
-            nodes=sized_nodes(nodes.column[kept]),
-            splits=[self._split(nodes, t) for t in kept],
-            mean=mean,
-            cost=cost,
-            probability=probability,
-            impurity=impurity,
-            is_label=self.is_label,
-            is_complete=rows.is_complete,
-        )
-        if rows.gaps is not None:
-            tree.send_gaps(rows.X, rows.gaps.seen)
+            if nodes.column[t] >= 0:
+                stack += [int(nodes.right[t]), int(nodes.left[t])]
+        place = np.zeros(len(nodes.column), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        splits = [self._split(nodes, t) for t in order]
+        tree = GrownTree.of(splits, self.rows, self.is_label, place[leaf])
+        tree = tree.reached(self.rows, self.least)
+        if self.rows.gaps is not None:
+            tree.send_gaps(self.rows.X, self.rows.gaps.seen)
         return tree
 
     def _split(self, nodes, t):

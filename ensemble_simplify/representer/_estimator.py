@@ -59,7 +59,7 @@ from ensemble_simplify.sampling import (
     unseen_answers,
     warn_of_lost_classes,
 )
-from ensemble_simplify.writing import with_chances
+from ensemble_simplify.writing import CHANCE, CHANCE_BY_MODEL, OF_ANSWERS, with_chances
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -103,7 +103,7 @@ class _Evidence:
     leaves: list[np.ndarray]  # where the rows end in each tree
     chances: np.ndarray  # what is known of the class of each row, see `with_chances`
     weight: np.ndarray
-    name: str  # of what probabilities are shares
+    name: str  # of what probabilities are, see `CHANCE`
 
 
 class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
@@ -133,9 +133,14 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     max_depth : int or None, default=None
         Largest depth of the tree. None: no limit.
     max_leaf_nodes : int or None, default=None
-        Number of leaves. The tree has fewer if no further split would change an answer.
-        :meth:`at` gives smaller trees. None: the size that agrees best with the model on the rows
-        set aside, which can be hundreds of leaves and takes long.
+        Number of leaves. The tree has fewer if no further split would change an answer and leave
+        both sides `min_train_samples`. :meth:`at` gives smaller trees. None: the size that agrees
+        best with the model on the rows set aside, which can be hundreds of leaves and takes long.
+    min_train_samples : int or None, default=None
+        Training rows that each leaf must have, at least. None: 1 for classification, 2 for
+        regression, so that no leaf stands for synthetic rows alone. 0 allows such leaves, which on
+        average follow the model no better. Larger numbers make leaves that more is known of, and
+        trees of fewer leaves. With ``keep_rows=0`` and one sample, there are none to count.
     categorical_features : array-like of int, str or bool, or None, default=None
         Columns with integer codes for levels without order. A split divides the levels into two
         sets. `decision_tree_` holds them as thresholds on the codes. A set that is not one run of
@@ -294,9 +299,9 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
           rows prune it: a leaf must lower the cost on them by a tenth of a training row, and by
           one fresh row.
         - "per_node": fresh rows are drawn in every node.
-        - "auto": one sample, but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`,
-          `split_confidence`, `min_cost` or `categorical_features` is given. These work with
-          "per_node" only, and are an error with "one_shot".
+        - "auto": one sample, but "per_node" if `reuse`, `forbidden_splits`, `split_confidence`,
+          `min_cost` or `categorical_features` is given. These work with "per_node" only, and are
+          an error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000, and fewer for
@@ -317,9 +322,6 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
           is no `y`).
         - "smeared": the least disagreement with the model on synthetic rows.
         - None: no pruning.
-    min_train_samples : int or None, default=None
-        Training rows that a split must leave on either side. None: 1 for classification, 2 for
-        regression.
     forbidden_splits : {"next_best", "stop"}, default="next_best"
         What to do if the best split of a node leaves too few training rows on one side: take the
         best split that leaves enough, or make the node a leaf.
@@ -386,15 +388,15 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
     >>> tree = tree.fit(X, y)
     >>> print(tree.export_text(decimals=2), end="")
     |--- petal length (cm) <= 2.45
-    |   |--- class: setosa (95.4 % of rows expected, 45 training rows)
+    |   |--- class: setosa (chance 95.4 %, 45 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal length (cm) <= 5.05
     |   |   |--- petal width (cm) <= 1.75
-    |   |   |   |--- class: versicolor (89.6 % of rows expected, 47 training rows)
+    |   |   |   |--- class: versicolor (chance 89.6 %, 47 training rows)
     |   |   |--- petal width (cm) > 1.75
-    |   |   |   |--- class: virginica (74.6 % of rows expected, 6 training rows)
+    |   |   |   |--- class: virginica (chance 74.6 %, 6 training rows)
     |   |--- petal length (cm) > 5.05
-    |   |   |--- class: virginica (93.8 % of rows expected, 37 training rows)
+    |   |   |--- class: virginica (chance 93.8 %, 37 training rows)
     >>> print(f"Same label as the forest: {tree.fidelity(X):.1%} of the rows")
     Same label as the forest: 97.3% of the rows
     >>> tree.at(3).n_leaves_
@@ -494,7 +496,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     @property
     def _shares_of(self):
-        """What the probabilities in leaves are shares of."""
+        """How the probabilities in leaves are told."""
         return "" if self._evidence is None else self._evidence.name
 
     # ------------------------------------------------------------------ fit
@@ -571,8 +573,13 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     def _trial(self, training, seed):
         n_leaves = trial_sizes(self.max_leaf_nodes, self._n_classes(training))
-        how = {"target": self._predictor.target, "max_depth": self.max_depth, "seed": seed}
-        return n_leaves, partial(pruned_trees, n_leaves=n_leaves, **how)
+        how = self._growing(seed) | {"target": self._predictor.target, "n_leaves": n_leaves}
+        return n_leaves, partial(pruned_trees, **how)
+
+    def _growing(self, seed) -> dict:
+        """How trees grow on one sample."""
+        least = least_rows(self, self._predictor.target)
+        return {"max_depth": self.max_depth, "seed": seed, "least": least}
 
     def _grow_in_time(self, material) -> tuple[list[GrownTree], Sample | None, Callable]:
         """What `_grow` returns, and a function that says for how many new rows there is time."""
@@ -634,9 +641,8 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             trees = grow_trees(
                 sample.rows(),
                 self._predictor.target,
-                max_depth=self.max_depth,
+                **self._growing(seeds[3]),
                 max_leaf_nodes=self.max_leaf_nodes,
-                seed=seeds[3],
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
             if is_free:
@@ -702,7 +708,7 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
             return None
         if self._are_folds_asked:
             n_leaves = self._fold_sizes(training)
-            how = {"max_depth": self.max_depth, "seed": material.seeds[3], "sizes": n_leaves}
+            how = {**self._growing(material.seeds[3]), "sizes": n_leaves}
             learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
             told = unseen_answers(sample, X, fold_of, len(n_leaves), learn)
             agreement = unseen_agreement(told[:, kept], training, predictor)
@@ -775,10 +781,10 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         predictor = self._predictor
         leaves = [tree.leaves(X) for tree in self._grown.trees]
         if y is not None:
-            return _Evidence(leaves, predictor.encode(y), weight, "rows expected")
-        chances, name = predictor.chances(X), "rows expected by the model"
+            return _Evidence(leaves, predictor.encode(y), weight, CHANCE)
+        chances, name = predictor.chances(X), CHANCE_BY_MODEL
         if chances is None:
-            chances, name = predictor.answers(X), "answers expected of the model"
+            chances, name = predictor.answers(X), OF_ANSWERS
         return _Evidence(leaves, chances, weight, name)
 
     def _set_size(self, which, is_split) -> np.ndarray:

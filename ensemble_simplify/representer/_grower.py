@@ -382,19 +382,21 @@ def _losses(node, split):
 # ---------------------------------------------------------------------- one big sample
 
 
-def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, sizes=()):
+def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, least=0, sizes=()):
     """A tree on some rows, larger than asked for, and optimised ones of some sizes.
 
     The large one is grown on where it holds too few different leaves to be pruned to
-    `max_leaf_nodes`. Without that, it is scikit-learn's own.
+    `max_leaf_nodes`. Without that, it is scikit-learn's own. Leaves have at least so many (`least`)
+    of the real rows.
     """
     is_label = target == "label"
     if max_leaf_nodes is None:
         kind = DecisionTreeClassifier if is_label else DecisionTreeRegressor
         answers = rows.answers.argmax(axis=1) if is_label else rows.answers
         tree = kind(max_depth=max_depth, random_state=seed)
-        return [_read(tree.fit(rows.X, answers, sample_weight=rows.weight), rows)]
-    alternation = Alternation(rows, is_label, max_depth)
+        tree = _read(tree.fit(rows.X, answers, sample_weight=rows.weight), rows)
+        return [tree.reached(rows, least)]
+    alternation = Alternation(rows, is_label, max_depth, least)
     grown, limit = None, OVERGROWN * max_leaf_nodes
     while True:
         grown = alternation.grown(limit, above=grown)
@@ -440,37 +442,19 @@ def _read(tree, sample):
         tree.tree_.feature,
         tree.tree_.threshold,
     )
-    n_outputs = sample.answers.shape[1]
-    mean = np.zeros((nodes.n_nodes, n_outputs))
-    value = tree.tree_.value[order]
-    impurity = tree.tree_.impurity[order]
-    is_label = isinstance(tree, DecisionTreeClassifier)
-    if is_label:
-        mean[:, tree.classes_] = value[:, 0] / value[:, 0].sum(axis=1, keepdims=True)
-        cost = 1.0 - mean.max(axis=1)
-    else:
-        # scikit-learn adds up one side and subtracts: a mean can leave the answers by a rounding
-        mean[:] = np.clip(value[:, :, 0], sample.answers.min(axis=0), sample.answers.max(axis=0))
-        cost = impurity = impurity * n_outputs
-    probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
     missing_left = np.zeros(nodes.n_nodes, dtype=bool)
     if sample.gaps is not None:
         # scikit-learn has learned it only where a column had gaps
         missing_left = tree.tree_.missing_go_to_left[order].astype(bool)
         missing_left &= sample.gaps.seen[nodes.feature]
-    return GrownTree(
-        nodes=sized_nodes(nodes.feature),
-        splits=[
-            ColumnSplit(int(j), float(t), missing_left=bool(m)) if j >= 0 else None
-            for j, t, m in zip(nodes.feature, nodes.threshold, missing_left, strict=True)
-        ],
-        mean=mean,
-        cost=probability * cost,
-        probability=probability,
-        impurity=probability * impurity,
-        is_label=is_label,
-        is_complete=sample.is_complete,
-    )
+    splits = [
+        ColumnSplit(int(j), float(t), missing_left=bool(m)) if j >= 0 else None
+        for j, t, m in zip(nodes.feature, nodes.threshold, missing_left, strict=True)
+    ]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    is_label = isinstance(tree, DecisionTreeClassifier)
+    return GrownTree.of(splits, sample, is_label, place[tree.apply(sample.X)])
 
 
 # -------------------------------------------------- trees without a fold of the rows

@@ -11,6 +11,7 @@ from ensemble_simplify.base import product
 from ensemble_simplify.grid import TreeNodes, as_thresholds, preorder, sized_nodes
 from ensemble_simplify.writing import (
     apply_nodes,
+    gini,
     sums_on_path,
     weakest_links,
     write_classifier,
@@ -36,6 +37,76 @@ class GrownTree:
     impurity: np.ndarray | None = None  # as `cost`, of the impurity that splits lower
     is_label: bool = False  # whether leaves answer with their largest mean
     is_complete: bool = True  # False if the time limit ended its growing
+
+    @classmethod
+    def of(cls, splits, rows, is_label, leaf=None) -> GrownTree:
+        """The tree of some splits, in pre-order, with what `rows` say in its nodes.
+
+        `leaf` is the node that each row ends in; None: it is found.
+        """
+        nodes, nothing = sized_nodes([-1 if s is None else s.column for s in splits]), np.zeros(0)
+        tree = cls(nodes, splits, nothing, nothing, nothing, is_label=is_label)
+        leaf = tree.leaves(rows.X) if leaf is None else leaf
+        size, n_outputs = len(nodes), rows.answers.shape[1]
+        # of answers, of their squares, and of weights
+        totals = np.zeros((size, n_outputs + 2))
+        centre = np.zeros(n_outputs)
+        if is_label:
+            place = leaf * n_outputs + rows.answers.argmax(axis=1)
+            sums = np.bincount(place, rows.weight, size * n_outputs)
+            totals[:, :-2] = sums.reshape(size, n_outputs)
+        else:
+            # sums of squares keep their digits only around the mean
+            centre = np.average(rows.answers, axis=0, weights=rows.weight)
+            centred = rows.answers - centre
+            for k, x in enumerate([*centred.T, np.square(centred).sum(axis=1)]):
+                totals[:, k] = np.bincount(leaf, rows.weight * x, size)
+        totals[:, -1] = np.bincount(leaf, rows.weight, size)
+        for t in range(size - 1, -1, -1):
+            if splits[t] is not None:
+                left, right = tree.children(t)
+                totals[t] = totals[left] + totals[right]
+        weight = totals[:, -1:]
+        mean = totals[:, :-2] / np.where(weight > 0, weight, 1.0)
+        tree.probability = probability = weight[:, 0] / rows.weight.sum()
+        if is_label:
+            tree.cost, tree.impurity = (
+                probability * (1.0 - mean.max(axis=1)),
+                probability * gini(mean),
+            )
+        else:
+            cost = totals[:, -2] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
+            tree.cost = tree.impurity = np.maximum(cost, 0.0)
+            # what was taken off and is added again can leave the answers by a rounding
+            least, most = rows.answers.min(axis=0), rows.answers.max(axis=0)
+            mean = np.clip(mean + centre, least, most)
+        tree.mean, tree.is_complete = mean, rows.is_complete
+        return tree
+
+    def reached(self, rows, least) -> GrownTree:
+        """This tree without branches that fewer real rows than `least`, or no row, come to.
+
+        What came there goes to the other branch.
+        """
+        n_rows = np.zeros(len(self.nodes))
+        if rows.n_real:
+            n_rows += np.bincount(self.leaves(rows.X[: rows.n_real]), minlength=len(n_rows))
+        for t in range(len(n_rows) - 1, -1, -1):
+            if self.splits[t] is not None:
+                n_rows[t] = sum(n_rows[child] for child in self.children(t))
+        is_few = (self.probability <= 0) | ((n_rows < least) & (rows.n_real > 0))
+        if not is_few.any():
+            return self
+        splits, stack = [], [0]
+        while stack:
+            t = stack.pop()
+            while self.splits[t] is not None and is_few[list(self.children(t))].any():
+                left, right = self.children(t)
+                t = right if is_few[left] else left
+            splits.append(self.splits[t])
+            if self.splits[t] is not None:
+                stack += self.children(t)[::-1]
+        return GrownTree.of(splits, rows, self.is_label)
 
     @property
     def is_leaf(self):

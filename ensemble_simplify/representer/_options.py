@@ -7,7 +7,6 @@ import numpy as np
 # Parameters that have no meaning under another one's value.
 _PER_NODE_ONLY = (
     "reuse",
-    "min_train_samples",
     "min_cost",
     "categorical_features",
     "forbidden_splits",
@@ -92,9 +91,8 @@ def least_rows(tree, target):
     """Training rows that each child must hold."""
     if tree.min_train_samples is None:
         return 2 if target == "value" else 1
-    if tree.min_train_samples == 0 and not (
-        tree.max_depth or tree.max_leaf_nodes or least_cost(tree)
-    ):
+    is_endless = not (tree.max_depth or tree.max_leaf_nodes or least_cost(tree))
+    if tree.min_train_samples == 0 and tree.sampling_ == "per_node" and is_endless:
         raise ValueError(
             "min_train_samples=0 lets the tree grow without end. Set max_depth, "
             "max_leaf_nodes or min_cost too."

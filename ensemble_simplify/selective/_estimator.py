@@ -486,6 +486,7 @@ class _SelectiveTree(TakesWhatItsEstimatorTakes):
         otherwise: str | None = None,
         name: str | None = None,
         table: str | None = None,
+        dialect: str | None = None,
         keys: tuple | list = (),
     ) -> str:
         """Write the tree, and what is done where it may not answer.
@@ -501,6 +502,8 @@ class _SelectiveTree(TakesWhatItsEstimatorTakes):
             Of the function (None: predict), or the column in SQL (None: prediction).
         table : str or None, default=None
             For SQL: the table to select from.
+        dialect : str or None, default=None
+            For SQL: the database, as for :func:`export_tree`.
         keys : sequence of str, default=()
             For SQL: columns that stand beside the answers.
 
@@ -519,7 +522,7 @@ class _SelectiveTree(TakesWhatItsEstimatorTakes):
                 f"otherwise={otherwise!r} names a column, which {language} does not have. Use None "
                 "or 'model'."
             )
-        return written(self, language, otherwise, name, table, keys)
+        return written(self, language, otherwise, name, table, keys, dialect)
 
 
 def _above(left, right, leaves):

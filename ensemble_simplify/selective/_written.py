@@ -11,10 +11,12 @@ import numpy as np
 
 from ensemble_simplify.writing import (
     NamedTree,
+    dialect_of,
     export_model,
     export_tree,
     percent,
     read_nodes,
+    tree_in_sql,
     write_tree,
 )
 
@@ -107,10 +109,10 @@ def _gate(model):
     return tree
 
 
-def written(model, language, otherwise, name, table, keys):
+def written(model, language, otherwise, name, table, keys, dialect):
     """The tree and what is done elsewhere, in a language; see the method `export`."""
     if language == "sql":
-        return _in_sql(model, otherwise, name or "prediction", table, keys)
+        return _in_sql(model, otherwise, name or "prediction", table, keys, dialect)
     if language == "json":
         return _in_json(model, otherwise)
     name = name or "predict"
@@ -141,25 +143,26 @@ def written(model, language, otherwise, name, table, keys):
     return "\n".join(parts)
 
 
-def _quoted(name):
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _in_sql(model, otherwise, name, table, keys):
-    may, answer = (export_tree(own, "sql").strip() for own in (_gate(model), model._tree))
-    listed = "".join(f"{_quoted(key)}, " for key in keys)
+def _in_sql(model, otherwise, name, table, keys, dialect):
+    known = dialect_of(dialect)
+    may, answer = (
+        tree_in_sql(NamedTree.of(own), False, None, table, known, whole=False).strip()
+        for own in (_gate(model), model._tree)
+    )
+    of_table, as_name = known.name(table), f"AS {known.name(name)}"
+    listed = "".join(f"{of_table}.{known.name(key)}, " for key in keys)
     if otherwise != "model":
-        rest = "NULL" if otherwise is None else _quoted(otherwise)
-        return (
-            f"SELECT {listed}CASE WHEN ({may}) = 1 THEN ({answer}) ELSE {rest} END "
-            f"AS {_quoted(name)}\nFROM {_quoted(table)}\n"
-        )
-    rest = export_model(model.estimator_, "sql", table="asked_rows", keys=keys, name=name)
+        rest = "NULL" if otherwise is None else f"{of_table}.{known.name(otherwise)}"
+        answer = f"CASE WHEN ({may}) = 1 THEN ({answer}) ELSE {rest} END"
+        return f"SELECT {listed}{answer} {as_name}\nFROM {of_table}\n"
+    rest = export_model(
+        model.estimator_, "sql", table="asked_rows", keys=keys, name=name, dialect=dialect
+    )
+    # one list of steps: not all databases take a query with steps inside of another one
+    asked = f"{known.name('asked_rows')} AS (\n  SELECT * FROM {of_table} WHERE ({may}) = 0\n)"
+    rest = re.sub("^WITH ", lambda _: f"WITH {asked},\n", rest, count=1, flags=re.MULTILINE)
     return (
-        f"WITH {_quoted('asked_rows')} AS (\n"
-        f"  SELECT * FROM {_quoted(table)} WHERE ({may}) = 0\n)\n"
-        f"SELECT {listed}({answer}) AS {_quoted(name)} FROM {_quoted(table)} WHERE ({may}) = 1\n"
-        f"UNION ALL\nSELECT * FROM (\n{rest.strip()}\n) AS {_quoted('of_the_model')}\n"
+        f"{rest}UNION ALL\nSELECT {listed}({answer}) {as_name}\nFROM {of_table} WHERE ({may}) = 1\n"
     )
 
 

@@ -3,11 +3,12 @@
 `sklearn_tree` writes node arrays as trees of scikit-learn, alone knows how those are stored, and
 says what their nodes answer. `reweighted` writes an ensemble with some of its trees, under other
 weights, as its family in `reading` says. `named_columns` says columns in their user's words, and
-`named_tree` a tree or an ensemble. `languages` writes them, `in_sql`, `in_c`, `in_python` and
-`in_json` in one language each. `code` lists what an ensemble computes as operations on single
-numbers, which all languages but JSON write, also of one rounded to `int16`; `caveats` counts the
-rows to which the code may answer otherwise than the model. `words` shows names and numbers, and has
-the literals that languages share. The kernel `_cost_complexity` prunes a tree at its weakest links.
+`named_tree` a tree or an ensemble. `languages` writes them: `in_sql` in one of the `dialects`,
+`in_c`, `in_python` and `in_json` in one language each, `in_braces` in JavaScript, Java, Go and C#.
+`code` lists what an ensemble computes as operations on single numbers, which all languages but JSON
+write, also of one rounded to `int16`; `caveats` counts the rows to which the code may answer
+otherwise than the model, and `given_rows` finds shorter thresholds. `words` shows names and
+numbers, and has the literals that languages share. The kernel `_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
@@ -21,6 +22,8 @@ from ensemble_simplify.writing.code import (
     Probability,
     code_of,
 )
+from ensemble_simplify.writing.dialects import DIALECTS, dialect_of
+from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.languages import (
     LANGUAGES,
     export_model,
@@ -29,7 +32,13 @@ from ensemble_simplify.writing.languages import (
     import_tree,
 )
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
-from ensemble_simplify.writing.named_tree import NamedTree, checked_names
+from ensemble_simplify.writing.named_tree import (
+    CHANCE,
+    CHANCE_BY_MODEL,
+    OF_ANSWERS,
+    NamedTree,
+    checked_names,
+)
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,

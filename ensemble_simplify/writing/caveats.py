@@ -12,18 +12,43 @@ import warnings
 import numpy as np
 
 from ensemble_simplify.writing.code import Best, Exponential
+from ensemble_simplify.writing.dialects import COMMON
 from ensemble_simplify.writing.in_json import ensemble_in_json, read_json
 from ensemble_simplify.writing.int16 import Int16
 from ensemble_simplify.writing.words import number_up
 
 
-def caveats(ensemble, language, X):
+def caveats(ensemble, dialect, X):
     """Lines for a comment on what is written of a `NamedEnsemble`; none where nothing can differ.
 
-    Rows `X` (None: there are none) that are near enough to a tie are counted; a UserWarning tells
-    of them.
+    `dialect` is that of SQL, None in other languages. Rows `X` (None: there are none) that are near
+    enough to a tie are counted, and so are those to which the model itself answers otherwise, as a
+    pipeline can that scales in other floats; a UserWarning tells of them.
     """
-    forest, found = ensemble.model.finest, _reasons(ensemble, language)
+    lines = _next_to_ties(ensemble, dialect, X)
+    if X is None:
+        return lines
+    model, rows = ensemble.model, _numbers(ensemble, X)
+    forest = model.finest
+    found, own = forest.decide_at(forest.apply(rows).T), model.ask_given(X, rows)
+    if forest.classes is None:
+        what, differs = "number", ~np.isclose(found, own, rtol=1e-6, atol=0.0, equal_nan=True)
+    else:
+        what, differs = "class", model.classes[found] != own
+    n = int(differs.sum())
+    if not n:
+        return lines
+    warnings.warn(
+        f"{n:,} of {len(rows):,} rows of X get another {what} than the model's.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return [*lines, _counted(n, len(rows), f"got another {what} than the model's")]
+
+
+def _next_to_ties(ensemble, dialect, X):
+    """Lines on sums that can be rounded otherwise."""
+    forest, found = ensemble.model.finest, _reasons(ensemble, dialect)
     if forest.classes is None:
         sums = None if forest.vote.link is not None else forest.number_sums
         if not found or (sums is not None and sums.is_exact):
@@ -55,18 +80,21 @@ def caveats(ensemble, language, X):
             f"{n_close:,} of {len(rows):,} rows of X are so close to a tie that their class can "
             f"differ from the model's: {'; '.join(found)}.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return [*lines, _counted(n_close, len(rows), "came so close")]
 
 
-def _reasons(ensemble, language):
+def _reasons(ensemble, dialect):
     """Why code that follows the steps of a program can answer otherwise."""
     program, vote, found = ensemble.code, ensemble.forest.vote, []
     if ensemble.model.adds_in_any_order:
         found.append("threads of the model (n_jobs) add its trees up in any order")
-    if language == "sql" and vote.coarsest > np.finfo(np.float64).eps:
-        found.append("the model adds in float32, which SQLite lacks")
+    if dialect is not None and vote.coarsest > np.finfo(np.float64).eps:
+        if dialect is COMMON:
+            found.append("the model adds in float32, which SQLite lacks")
+        elif dialect.single is None:
+            found.append(f"the model adds in float32, the query for {dialect.title} in doubles")
     if isinstance(program.result, Exponential):
         found.append("its values are exponentials, which libraries round in their own ways")
     labels = [*program.labels, program.result]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ensemble_simplify.grid import preorder, rounding_boundary
+from ensemble_simplify.grid import preorder
 from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.int16 import LAST, MISSING
 from ensemble_simplify.writing.named_columns import ALL
@@ -81,7 +81,7 @@ def tree_in_c(tree, probabilities, name) -> str:
             # codes are whole numbers, so any number between two of them parts these
             goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
             if not has_levels:
-                boundary, inclusive = rounding_boundary(threshold)
+                boundary, inclusive = tree.boundary(j, threshold)
                 goes_left = f"x[{j}] {'<=' if inclusive else '<'} {c_number(boundary)}"
             goes_left += f" || isnan(x[{j}])" if to_left else ""
         return f"if ({goes_left if left else f'!({goes_left})'}) {{{comment}"
@@ -264,36 +264,42 @@ class _Trees:
         return []
 
 
+def node_tables(ensemble) -> list[list]:
+    """End, column, left and right of each node, as the loop over a table reads them.
+
+    Of a set, the end is its number, and the column has the number of columns added. Missing values
+    go left where the right child is negative. Of a leaf, the column is -1, and its number is in the
+    place of the left child.
+    """
+    forest, is_leaf = ensemble.forest, ensemble.leaf >= 0
+    end = np.where(is_leaf, 0.0, ensemble.end)
+    column = np.where(is_leaf, -1, forest.feature)
+    if forest.sets is not None:
+        is_set = forest.sets.is_set & ~is_leaf
+        column[is_set] += ensemble.n_features
+        end[is_set] = forest.sets.which[is_set]
+    left = np.where(is_leaf, ensemble.leaf, forest.left)
+    right = np.where(is_leaf, 0, np.where(ensemble.missing_left, -forest.right, forest.right))
+    return [own.tolist() for own in (end, column, left, right)]
+
+
 class _Tables(_Trees):
     """Nodes in a table, and a loop."""
 
     def tables(self):
         """The nodes of all trees and the values of their leaves."""
         ensemble, forest, name = self.ensemble, self.ensemble.forest, self.name
-        is_leaf = ensemble.leaf >= 0
-        end = [
-            "INFINITY" if e == np.inf else "-INFINITY" if e == -np.inf else c_number(e)
-            for e in np.where(is_leaf | np.isnan(ensemble.end), 0.0, ensemble.end).tolist()
-        ]
-        # a column below 0: a leaf, whose number stands in the place of the left child
-        column = np.where(is_leaf, -1, forest.feature)
+        end, column, left, right = node_tables(ensemble)
         sets = []
         if forest.sets is not None:
-            is_set = forest.sets.is_set
-            column[is_set] += ensemble.n_features
-            for node in np.flatnonzero(is_set).tolist():
-                end[node] = str(forest.sets.which[node])
             sets = [
                 f"/* From column {ensemble.n_features} on, `end` is the number of a set: a code of",
                 f"   the column less {ensemble.n_features} goes left if the set has a 1 for it. */",
                 *self.set_tables(),
             ]
-        left = np.where(is_leaf, ensemble.leaf, forest.left)
-        # missing values go left where the right child is negative
-        right = np.where(is_leaf, 0, np.where(ensemble.missing_left, -forest.right, forest.right))
         nodes = [
-            f"{{{e}, {j}, {a}, {b}}}"
-            for e, j, a, b in zip(end, column.tolist(), left.tolist(), right.tolist(), strict=True)
+            f"{{{c_number(e) if np.isfinite(e) else str(e).upper() + 'INITY'}, {j}, {a}, {b}}}"
+            for e, j, a, b in zip(end, column, left, right, strict=True)
         ]
         return [
             "/* A number goes left if it is at most `end`, else right. NAN goes right, or left",

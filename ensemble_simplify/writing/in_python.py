@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.grid import rounding_boundary
 from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
@@ -18,6 +17,34 @@ from ensemble_simplify.writing.words import (
 def python_value(value, what) -> str:
     literal_kind(value, what, "Python")
     return repr(value)
+
+
+def reads_texts(named, used) -> bool:
+    """Whether some column has levels that are numbers, which rows may hold as texts."""
+    return any(named.levels(j) is not None and _are_numbers(named, j) for j in used)
+
+
+def _are_numbers(named, j) -> bool:
+    levels, of_text = named.literals(j)
+    return not of_text and not any(isinstance(level, str) for level in levels)
+
+
+def level_reader(name) -> list[str]:
+    """A function for such columns."""
+    return [
+        f"def _{name}_level(entry):",
+        '    """A level that is a number, also where a text says it."""',
+        "    if not isinstance(entry, str):",
+        "        return entry",
+        '    if entry in ("True", "False"):',
+        '        return entry == "True"',
+        "    try:",
+        "        return float(entry) if entry else None",
+        "    except ValueError:",
+        "        return entry",
+        "",
+        "",
+    ]
 
 
 def python_set(levels) -> str:
@@ -47,8 +74,8 @@ def tree_in_python(tree, probabilities, name) -> str:
         elif np.isinf(threshold):
             goes_left = "True" if to_left else f"x{j} == x{j}"
         else:
-            boundary, inclusive = rounding_boundary(threshold)
-            goes_left = f"x{j} {'<=' if inclusive else '<'} {float(boundary)!r}"
+            boundary, inclusive = tree.boundary(j, threshold)
+            goes_left = f"x{j} {'<=' if inclusive else '<'} {boundary!r}"
             goes_left += f" or x{j} != x{j}" if to_left else ""
         return f"if {goes_left if left else f'not ({goes_left})'}:"
 
@@ -62,6 +89,7 @@ def tree_in_python(tree, probabilities, name) -> str:
 
     body = blocks(tree, test, leaf, None)
     lines = [
+        *(level_reader(name) if reads_texts(tree, used) else []),
         f"def {name}(row):",
         f'    """Answer of a decision tree of {tree.nodes.n_leaves} leaves for one row."""',
     ]
@@ -69,10 +97,12 @@ def tree_in_python(tree, probabilities, name) -> str:
         key = j if tree.names is None else tree.names[j]
         lines.append(f"    x{j} = row[{key!r}]")
         if tree.levels(j) is None:
-            lines.append(f'    x{j} = float("nan") if x{j} is None else float(x{j})')
+            lines.append(f'    x{j} = float("nan") if x{j} in (None, "") else float(x{j})')
             continue
         absent = _is_missing(tree, j, f"x{j}")
         levels, of_text = tree.literals(j)
+        if _are_numbers(tree, j):
+            lines[-1] = f"    x{j} = _{name}_level(row[{key!r}])"
         known, entry = python_set(levels), f"str(x{j})" if of_text else f"x{j}"
         if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
             continue
@@ -213,7 +243,9 @@ class _PythonFile(StepWriter):
             key = ensemble.names[j]
         lines = [f"    entry = row[{key!r}]"]
         if ensemble.levels(j) is None:
-            return [*lines, f'    x[{j}] = float("nan") if entry is None else float(entry)']
+            return [*lines, f'    x[{j}] = float("nan") if entry in (None, "") else float(entry)']
+        if _are_numbers(ensemble, j):
+            lines = [f"    entry = _{self.name}_level(row[{key!r}])"]
         absent = _is_missing(ensemble, j, "entry")
         levels, of_text = ensemble.literals(j)
         codes, key_of_code = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"
@@ -282,6 +314,7 @@ class _PythonFile(StepWriter):
             *self.tables(),
             *helpers,
             "",
+            *(level_reader(name) if reads_texts(ensemble, ensemble.used) else []),
             f"def {name}(row):",
             f'    """Answer of an ensemble of {ensemble.n_trees} trees for one row."""',
             f"    x = [None] * {ensemble.n_features}",

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ensemble_simplify.grid import rounding_boundary
 from ensemble_simplify.reading import name_of
 from ensemble_simplify.writing.code import (
     Beyond,
@@ -24,47 +23,46 @@ from ensemble_simplify.writing.code import (
     StepWriter,
 )
 from ensemble_simplify.writing.named_columns import ALL, Span
-from ensemble_simplify.writing.words import checked_text, literal_kind, one_line, used_features
+from ensemble_simplify.writing.words import one_line, used_features
 
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
 
 
-def sql_name(name) -> str:
-    return '"' + checked_text(str(name), "name", "SQL").replace('"', '""') + '"'
-
-
-def sql_number(value) -> str:
-    """A double with 18 digits and an exponent: approximate to ANSI, read without loss."""
-    digits, exponent = f"{value:.17e}".split("e")
-    return f"{digits.rstrip('0').removesuffix('.')}E{int(exponent)}"
-
-
-def sql_value(value, what) -> str:
-    kind = literal_kind(value, what, "SQL")
-    if kind is str:
-        return "'" + checked_text(value, what, "SQL").replace("'", "''") + "'"
-    if kind is bool:
-        return "TRUE" if value else "FALSE"
-    return str(value) if kind is int else sql_number(value)
-
-
 class SqlColumns:
-    """Conditions on the columns of a tree."""
+    """The columns of a table, and conditions on them for a tree."""
 
-    def __init__(self, tree, table):
-        self.tree = tree
-        qualifier = "" if table is None else f"{sql_name(table)}."
-        names = [f"x{j}" for j in range(tree.n_features)] if tree.names is None else tree.names
-        self.names = [qualifier + sql_name(name) for name in names]
+    def __init__(self, named, table, dialect):
+        self.named, self.dialect = named, dialect
+        qualifier = "" if table is None else f"{dialect.name(table)}."
+        names = [f"x{j}" for j in range(named.n_features)] if named.names is None else named.names
+        self.names = [qualifier + dialect.name(name) for name in names]
         self._written = {}
+
+    def entry(self, j):
+        """A column with levels, as these are compared with it."""
+        levels, _ = self.named.literals(j)
+        are_texts = all(isinstance(level, str) for level in levels)
+        return self.dialect.column_of_texts.format(self.names[j]) if are_texts else self.names[j]
+
+    def levels(self, j):
+        """Literals of the levels of a column."""
+        return [self.dialect.value(level, "level") for level in self.named.literals(j)[0]]
+
+    def number(self, j):
+        """A column as a double."""
+        name, dialect = self.names[j], self.dialect
+        if j not in self.named.booleans:
+            return dialect.cast(name)
+        is_false = dialect.is_false.format(name)
+        return dialect.cast(f"CASE WHEN {is_false} THEN 0 WHEN {name} IS NOT NULL THEN 1 END")
 
     def is_in(self, j, codes, negated=False):
         if not codes:
             return "1 = 1" if negated else "1 = 0"
-        levels, _ = self.tree.literals(j)
-        listed = ", ".join(sql_value(levels[code], "level") for code in codes)
-        return f"{self.names[j]} {'NOT IN' if negated else 'IN'} ({listed})"
+        levels = self.levels(j)
+        listed = ", ".join(levels[code] for code in codes)
+        return f"{self.entry(j)} {'NOT IN' if negated else 'IN'} ({listed})"
 
     def condition(self, j, span):
         """A condition for a span without a lower end; None where everything is in it."""
@@ -73,17 +71,22 @@ class SqlColumns:
         return self._written[j, span]
 
     def _condition(self, j, span):
-        if self.tree.levels(j) is not None:
+        named, name = self.named, self.names[j]
+        if named.levels(j) is not None:
             return self._of_levels(j, span)
-        name = self.names[j]
         if np.isinf(span.high):
             return None if span.missing else f"{name} IS NOT NULL"
-        boundary, inclusive = rounding_boundary(span.high)
-        words = f"{name} {'<=' if inclusive else '<'} {sql_number(float(boundary))}"
+        if j in named.booleans:
+            words = self.dialect.is_false.format(name) if span.high >= 0 else "1 = 0"
+            words = words if span.high < 1 else f"{name} IS NOT NULL"
+        else:
+            boundary, inclusive = named.boundary(j, span.high)
+            value = self.dialect.number_column.format(name)
+            words = f"{value} {'<=' if inclusive else '<'} {self.dialect.number(boundary)}"
         return f"({words} OR {name} IS NULL)" if span.missing else words
 
     def _of_levels(self, j, span):
-        tree, name = self.tree, self.names[j]
+        tree, name = self.named, self.names[j]
         every, codes, n_levels = tree.codes(j, ALL), tree.codes(j, span), len(tree.levels(j))
         if codes == every and span.missing:
             return None
@@ -123,8 +126,9 @@ def _decision_list(tree):
         stack.append((int(nodes.left[node]), {**spans, j: span}))
 
 
-def tree_in_sql(tree, probabilities, name, table) -> str:
-    columns = SqlColumns(tree, table)
+def tree_in_sql(tree, probabilities, name, table, dialect, *, whole=True) -> str:
+    """A SELECT from a table, or (no table, or not `whole`) its expressions; see `export_tree`."""
+    columns, whole = SqlColumns(tree, table, dialect), whole and table is not None
     refused = [
         columns.is_in(j, tree.codes(j, ALL), negated=True)
         for j in used_features(tree)
@@ -147,20 +151,18 @@ def tree_in_sql(tree, probabilities, name, table) -> str:
 
     if probabilities:
         parts = [
-            f"{case(lambda node, k=k: sql_number(tree.value[node, k]))} AS "
-            f"{sql_name(f'{name}_{label}')}"
+            f"{case(lambda node, k=k: dialect.number(tree.value[node, k]))} AS "
+            f"{dialect.name(f'{name}_{label}')}"
             for k, label in enumerate(tree.classes)
         ]
     else:
-        parts = [case(lambda node: sql_value(tree.label(node), "label"))]
-        if table is not None:
-            parts[0] += f" AS {sql_name(name)}"
+        parts = [case(lambda node: dialect.value(tree.label(node), "label"))]
+        if whole:
+            parts[0] += f" AS {dialect.name(name)}"
     text = ",\n".join(parts)
-    return f"{text}\n" if table is None else f"SELECT {text}\nFROM {sql_name(table)}\n"
+    return f"SELECT {text}\nFROM {dialect.name(table)}\n" if whole else f"{text}\n"
 
 
-# Levels of nested CASE: parsers overflow from about twenty on. What is below is a flat CASE.
-_NESTED = 10
 # Numbers of trees in a step: databases take some two thousand columns.
 _VALUES = 800
 # Additions in a row: they take a thousand operations.
@@ -176,16 +178,15 @@ _PASSED = 3
 _LISTED = 10_000
 # Sums that a row can carry through the recursion.
 _CARRIED = 200
-_SIGMOID = f"1E0 / (1E0 + CASE WHEN score_0 > {-_LEAST} THEN 0E0 ELSE EXP(-score_0) END)"
 
 
-def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, nested, told=()) -> str:
+def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, dialect, nested, told=()) -> str:
     """A SELECT of the answers to the rows of a table; see `export_model`.
 
     `told` are lines for a comment.
     """
     comment = "".join(f"-- {one_line(line)}\n" for line in told)
-    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys)
+    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys, dialect)
     return comment + writer.text(probabilities)
 
 
@@ -194,9 +195,10 @@ class _Query(StepWriter):
 
     opening, numbering = "WITH", ()
 
-    def __init__(self, ensemble, name, table, keys):
+    def __init__(self, ensemble, name, table, keys, dialect):
         self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
-        self.steps, self.sums, self.source = [], {}, sql_name(table)
+        self.dialect, self.number_in = dialect, dialect.number
+        self.steps, self.sums, self.source = [], {}, dialect.name(table)
 
     # --------------------------------------------------------------- trees
 
@@ -208,10 +210,10 @@ class _Query(StepWriter):
         """The condition under which a row goes left; None where every row does."""
         j, missing = int(self.ensemble.forest.feature[node]), bool(self.ensemble.missing_left[node])
         if not self.ensemble.has_set(node):
-            return _condition(j, self._span(node, ALL))
+            return self._condition(j, self._span(node, ALL))
         codes, to_left = self.ensemble.listed(node)
         if not codes:
-            return _condition(j, Span(high=-np.inf if to_left else np.inf, missing=missing))
+            return self._condition(j, Span(high=-np.inf if to_left else np.inf, missing=missing))
         words = f"x{j} {'IN' if to_left else 'NOT IN'} ({', '.join(map(str, codes))})"
         return f"({words} OR x{j} IS NULL)" if missing else words
 
@@ -221,8 +223,8 @@ class _Query(StepWriter):
     def _case(self, node, depth, column):
         ensemble, forest = self.ensemble, self.ensemble.forest
         if ensemble.leaf[node] >= 0:
-            return sql_number(forest.value[node, column])
-        if depth == _NESTED:
+            return self.number_in(forest.value[node, column])
+        if depth == self.dialect.nested:
             return self._list(node, column)
         left, right = (
             self._case(int(side[node]), depth + 1, column) for side in (forest.left, forest.right)
@@ -239,10 +241,10 @@ class _Query(StepWriter):
         while stack:
             node, spans = stack.pop()
             if ensemble.leaf[node] >= 0:
-                terms = [_condition(*own) for own in spans.values() if isinstance(own, tuple)]
+                terms = [self._condition(*own) for own in spans.values() if isinstance(own, tuple)]
                 terms += [own for own in spans.values() if isinstance(own, str)]
                 terms = [term for term in terms if term is not None]
-                value = sql_number(forest.value[node, column])
+                value = self.number_in(forest.value[node, column])
                 whens.append((conjunction(terms) or "1 = 1", value))
                 continue
             j = int(forest.feature[node])
@@ -259,32 +261,50 @@ class _Query(StepWriter):
         listed = " ".join(f"WHEN {test} THEN {value}" for test, value in whens)
         return f"CASE {listed} ELSE {last} END" if whens else last
 
+    def _condition(self, j, span) -> str | None:
+        """A condition on a column for a span without a lower end; None: everything is in it."""
+        name = f"x{j}"
+        if span.high == np.inf:
+            return None if span.missing else f"{name} IS NOT NULL"
+        if span.high == -np.inf:
+            return f"{name} IS NULL" if span.missing else "1 = 0"
+        words = f"{name} <= {self.number_in(span.high)}"
+        return f"({words} OR {name} IS NULL)" if span.missing else words
+
     # --------------------------------------------------------------- numbers
 
     def literal(self, value):
-        return f"CAST({sql_number(value)} AS DOUBLE PRECISION)"
+        return self.dialect.cast(self.number_in(value))
 
     def tree_sum(self, leaf_sum):
         return self.sums[leaf_sum]
 
     def operation(self, sign, one, two, single):
-        value = f"({one} {sign} {two})"
-        return f"CAST({value} AS REAL)" if single else value
+        if sign == "/":
+            two = self.dialect.divisor.format(one=one, constant=two)
+        return self.rounded(f"({one} {sign} {two})", single)
 
     def exponential(self, number, single):
-        value = _power(number)
-        return f"CAST({value} AS REAL)" if single else value
+        return self.rounded(self._power(number), single)
+
+    def rounded(self, value, single):
+        """A number, in float32 if it is one."""
+        return self.dialect.cast(value, single=True) if single else value
+
+    def _power(self, exponent) -> str:
+        """The exponential, 0 where it is next to nothing."""
+        least, none = self.number_in(_LEAST), self.number_in(0.0)
+        return f"CASE WHEN {exponent} < {least} THEN {none} ELSE EXP({exponent}) END"
 
     def chosen(self, choice):
-        yes, no = sql_number(choice.yes), sql_number(choice.no)
+        yes, no = self.number_in(choice.yes), self.number_in(choice.no)
         return f"CASE WHEN label_{choice.label} = {choice.column} THEN {yes} ELSE {no} END"
 
-    @staticmethod
-    def above_of(label, number):
+    def above_of(self, label, number):
         """The class of a number."""
         sign = ">=" if label.inclusive else ">"
         whens = [
-            f"WHEN {number} {sign} {sql_number(at)} THEN {(label.first + i + 1) % 2}"
+            f"WHEN {number} {sign} {self.number_in(at)} THEN {(label.first + i + 1) % 2}"
             for i, at in reversed(list(enumerate(label.at)))
         ]
         return f"CASE {' '.join(whens)} ELSE {label.first} END" if whens else str(label.first)
@@ -312,22 +332,25 @@ class _Query(StepWriter):
         source = self.source
         self.source = f"step_{len(self.steps)}"
         self.steps.append(
-            f"{self.source} AS MATERIALIZED (\n  SELECT\n    {listed}\n  FROM {source}\n)"
+            f"{self.source} {self.dialect.opens}\n  SELECT\n    {listed}\n  FROM {source}"
+            f"{self.dialect.closes}\n)"
         )
         names = [column for column, _ in new]
         self.kept = [column for column in self.kept if column not in names] + names
 
     def begin(self):
         """The first step: the columns that are needed, and rows that the ensemble refuses."""
-        ensemble = self.ensemble
-        names = [f"x{j}" for j in range(ensemble.n_features)]
-        names = [sql_name(name) for name in ensemble.names or names]
-        new = [(f"key_{i}", sql_name(key)) for i, key in enumerate(self.keys)]
+        ensemble, qualifier = self.ensemble, self.source
+        columns = SqlColumns(ensemble, self.table, self.dialect)
+        new = [
+            (f"key_{i}", f"{qualifier}.{self.dialect.name(key)}") for i, key in enumerate(self.keys)
+        ]
         refused = []
         for j in ensemble.used:
-            value = names[j]
-            if ensemble.levels(j) is not None:
-                value = self._code(j, value)
+            if ensemble.levels(j) is None:
+                value = columns.number(j)
+            else:
+                value = self._code(j, columns)
                 if ensemble.unknown(j) == "refused":
                     refused.append(f"({value}) < 0")
             new.append((f"x{j}", value))
@@ -338,17 +361,18 @@ class _Query(StepWriter):
         self.step(new or [("nothing", "0")])
         self.refused = bool(refused)
 
-    def _code(self, j, name):
+    def _code(self, j, columns):
         """The code of a level: below 0 where it is refused, NULL where it is missing."""
-        ensemble = self.ensemble
-        levels, _ = ensemble.literals(j)
-        other = {"code": str(len(levels)), "missing": "NULL", "refused": "-1"}[ensemble.unknown(j)]
-        whens = " ".join(
-            f"WHEN {sql_value(level, 'level')} THEN {code}" for code, level in enumerate(levels)
-        )
+        levels, name = columns.levels(j), columns.entry(j)
+        other = {"code": str(len(levels)), "missing": "NULL", "refused": "-1"}
+        other = other[self.ensemble.unknown(j)]
+        whens = " ".join(f"WHEN {level} THEN {code}" for code, level in enumerate(levels))
         if other == "NULL":
             return f"CASE {name} {whens} END"
-        return f"CASE WHEN {name} IS NULL THEN NULL ELSE CASE {name} {whens} ELSE {other} END END"
+        return (
+            f"CASE WHEN {columns.names[j]} IS NULL THEN NULL "
+            f"ELSE CASE {name} {whens} ELSE {other} END END"
+        )
 
     def add_up(self, needed):
         """Steps that walk all trees, some at a time, and add up what is `needed`."""
@@ -378,7 +402,7 @@ class _Query(StepWriter):
             for t in trees:
                 if leaf_sum.start <= t < leaf_sum.stop:
                     total = f"{total} + tree_{t}_{leaf_sum.column}"
-                    total = f"CAST({total} AS REAL)" if leaf_sum.single else total
+                    total = self.rounded(total, leaf_sum.single)
             if total != column:
                 new.append((column, total))
         self.step(new, {column for column, _ in new})
@@ -403,18 +427,19 @@ class _Query(StepWriter):
         if probabilities:
             columns = self._probabilities(program.outputs)
         elif ensemble.classes is None:
-            columns = [(self.name, self.number(program.result))]
+            # of a sum in float32, all digits
+            columns = [(self.name, self.dialect.cast(self.number(program.result)))]
         else:
             self._label_step({"answer": program.result})
             whens = " ".join(
-                f"WHEN {k} THEN {sql_value(label, 'label')}"
+                f"WHEN {k} THEN {self.dialect.value(label, 'label')}"
                 for k, label in enumerate(ensemble.classes)
             )
             columns = [(self.name, f"CASE answer {whens} END")]
         if self.refused:
             columns = [(n, f"CASE WHEN refused = 1 THEN NULL ELSE {v} END") for n, v in columns]
-        listed = [f"key_{i} AS {sql_name(key)}" for i, key in enumerate(self.keys)]
-        listed += [f"{value} AS {sql_name(name)}" for name, value in columns]
+        listed = [f"key_{i} AS {self.dialect.name(key)}" for i, key in enumerate(self.keys)]
+        listed += [f"{value} AS {self.dialect.name(name)}" for name, value in columns]
         steps = ",\n".join(self.steps)
         select = ",\n  ".join(listed)
         return f"{self.opening} {steps}\nSELECT\n  {select}\nFROM {self.source}\n"
@@ -443,13 +468,13 @@ class _Query(StepWriter):
         """Steps that put the softmax of some columns in their places."""
 
         def rounded(value):
-            return f"CAST({value} AS REAL)" if single else value
+            return self.rounded(value, single)
 
         # the largest score is taken off all, as libraries do: no exponential overflows then
         self.step([("most", self.largest_of(scores, scores, False))])
-        powers = [(s, rounded(_power(rounded(f"{s} - most")))) for s in scores]
+        powers = [(s, rounded(self._power(rounded(f"{s} - most")))) for s in scores]
         self.step(powers, [*scores, "most"])
-        doubles = [f"CAST({s} AS DOUBLE PRECISION)" for s in scores]
+        doubles = [self.dialect.cast(s) for s in scores]
         self.step([("total", rounded(" + ".join(doubles)))])
         self.step([(s, rounded(f"{s} / total")) for s in scores], [*scores, "total"])
 
@@ -460,10 +485,11 @@ class _Query(StepWriter):
             return list(zip(names, [self.number(output) for output in outputs], strict=True))
         self.step([(f"score_{k}", self.number(output)) for k, output in enumerate(first.numbers)])
         if first.link == "sigmoid":
-            none = self.literal(0.0)
-            upper = f"CASE WHEN score_0 < {sql_number(_LEAST)} THEN {none} ELSE {_SIGMOID} END"
+            none, one, least, most = map(self.number_in, (0.0, 1.0, _LEAST, -_LEAST))
+            power = f"CASE WHEN score_0 > {most} THEN {none} ELSE EXP(-score_0) END"
+            upper = f"CASE WHEN score_0 < {least} THEN {none} ELSE {one} / ({one} + {power}) END"
             self.step([("upper", upper)])
-            return list(zip(names, ["1E0 - upper", "upper"], strict=True))
+            return list(zip(names, [f"{one} - upper", "upper"], strict=True))
         scores = [f"score_{k}" for k in range(len(first.numbers))]
         self._soften(scores, first.single)
         return list(zip(names, scores, strict=True))
@@ -493,7 +519,7 @@ class _WalkQuery(_Query):
         listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
         names = ["node", "tree", "feature", "gaps", "low", "high", *self._sets]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
-        typed = [*names, *(f"CAST({own} AS DOUBLE PRECISION) AS {own}" for own in doubles)]
+        typed = [*names, *(f"{self.dialect.cast(own)} AS {own}" for own in doubles)]
         source = self.source
         self.steps += [
             f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
@@ -512,13 +538,13 @@ class _WalkQuery(_Query):
         for t, (root, next_root) in enumerate(pairwise(forest.offsets.tolist())):
             for node in range(root, next_root):
                 if ensemble.leaf[node] >= 0:
-                    said = [sql_number(forest.value[node, k]) for k in columns]
+                    said = [self.number_in(forest.value[node, k]) for k in columns]
                     to = str(next_root)
                     yield [str(node), str(t), "0", "0", to, to, *no_set, "0E0", *said]
                     continue
                 cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
                 low, high = int(forest.left[node]), int(forest.right[node])
-                written = sql_number(cut) if np.isfinite(cut) else "NULL"
+                written = self.number_in(cut) if np.isfinite(cut) else "NULL"
                 if np.isinf(cut):
                     # no number is at most NULL: all numbers go to `high`, gaps to `low`
                     numbers, missing = low if cut > 0 else high, low if gaps else high
@@ -550,9 +576,9 @@ class _WalkQuery(_Query):
                     inside = f"{node}.tree >= {leaf_sum.start} AND {node}.tree < {leaf_sum.stop}"
                     said = f"CASE WHEN {inside} THEN {said} ELSE 0E0 END"
                 said = f"{column} + {said}"
-                total[leaf_sum] = f"CAST({said} AS REAL)" if leaf_sum.single else said
+                total[leaf_sum] = self.rounded(said, leaf_sum.single)
         first = ", ".join(["place", "0", *(self.literal(leaf_sum.init) for leaf_sum in self.sums)])
-        sums = ", ".join(f"CAST({leaf_sum} AS DOUBLE PRECISION)" for leaf_sum in total.values())
+        sums = ", ".join(self.dialect.cast(leaf_sum) for leaf_sum in total.values())
         listed = ", ".join(["own_place", "at_node", *self.sums.values()])
         return (
             f"step_walk({listed}) AS (\n"
@@ -565,7 +591,7 @@ class _WalkQuery(_Query):
     def _next(self, node):
         """The node after another one."""
         whens = " ".join(f"WHEN {j} THEN x{j}" for j in self.ensemble.used)
-        value = f"CASE {node}.feature {whens} END" if whens else "CAST(NULL AS DOUBLE PRECISION)"
+        value = f"CASE {node}.feature {whens} END" if whens else self.dialect.cast("NULL")
         gaps = f" WHEN {node}.gaps = 1 AND {value} IS NULL THEN {node}.low" if self._gaps() else ""
         in_set = ""
         if self._sets:
@@ -581,22 +607,6 @@ class _WalkQuery(_Query):
         ensemble = self.ensemble
         splits = ensemble.leaf < 0
         return bool((ensemble.missing_left | np.isinf(ensemble.end))[splits].any())
-
-
-def _condition(j, span) -> str | None:
-    """A condition on a column for a span without a lower end; None where everything is in it."""
-    name = f"x{j}"
-    if span.high == np.inf:
-        return None if span.missing else f"{name} IS NOT NULL"
-    if span.high == -np.inf:
-        return f"{name} IS NULL" if span.missing else "1 = 0"
-    words = f"{name} <= {sql_number(span.high)}"
-    return f"({words} OR {name} IS NULL)" if span.missing else words
-
-
-def _power(exponent) -> str:
-    """The exponential, 0 where it is next to nothing."""
-    return f"CASE WHEN {exponent} < {sql_number(_LEAST)} THEN 0E0 ELSE EXP({exponent}) END"
 
 
 def _parts_of(step) -> tuple:

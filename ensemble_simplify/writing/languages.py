@@ -7,13 +7,17 @@ compares with the boundary between doubles that are rounded down and up, a numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.reading import ImportedEnsemble
+from ensemble_simplify.reading import ImportedEnsemble, Model, has_own_methods, unwrap
 from ensemble_simplify.writing.caveats import caveats, caveats_of_int16
+from ensemble_simplify.writing.dialects import dialect_of
+from ensemble_simplify.writing.given_rows import like_rows, with_short_ends
+from ensemble_simplify.writing.in_braces import BRACES, ensemble_in_braces
 from ensemble_simplify.writing.in_c import ensemble_in_c, tree_in_c
 from ensemble_simplify.writing.in_json import ensemble_in_json, read_json, tree_in_json
 from ensemble_simplify.writing.in_python import ensemble_in_python, tree_in_python
@@ -21,8 +25,8 @@ from ensemble_simplify.writing.in_sql import ensemble_in_sql, tree_in_sql
 from ensemble_simplify.writing.named_tree import NamedEnsemble, NamedTree
 from ensemble_simplify.writing.words import checked_function
 
-LANGUAGES = ("rules", "sql", "c", "python", "json")
-_OF_ENSEMBLES = ("sql", "c", "python", "json")
+LANGUAGES = ("rules", "sql", "c", "python", "json", *BRACES)
+_OF_ENSEMBLES = LANGUAGES[1:]
 _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 _OUTPUTS = ("label", "probabilities")
 
@@ -36,7 +40,10 @@ def export_tree(
     class_names: Sequence | None = None,
     name: str | None = None,
     table: str | None = None,
+    dialect: str | None = None,
     decimals: int | None = None,
+    X: ArrayLike | None = None,
+    readable: bool = False,
 ) -> str:
     """Write a fitted tree as rules, SQL, C, Python or JSON.
 
@@ -54,7 +61,7 @@ def export_tree(
     ----------
     model : fitted estimator
         A scikit-learn tree, or an estimator of this package that holds one.
-    language : {"rules", "sql", "c", "python", "json"}, default="rules"
+    language : str, default="rules"
         - "rules": one line "if ... then" for each leaf, with one interval or set for each feature
           on the path, the class, its share (by ``predict_proba``) and the number of training rows.
           Thresholds have as few digits as split float32 numbers in the same way. Missing values are
@@ -68,6 +75,8 @@ def export_tree(
           that turns a level into its code. Do not compile with ``-ffast-math``.
         - "python": a function of a row, without imports. A row is indexed by the names of the
           columns, or by their positions if there are no names. None and NaN are missing values.
+        - "javascript", "java", "go", "csharp": a file with a function of a row, as for
+          :func:`export_model`.
         - "json": `import_tree` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         What the exported code returns. "probabilities": one column for each class in "sql", a dict
@@ -75,8 +84,20 @@ def export_tree(
     table : str, default=None
         Only for "sql": the table to select from. None: only the expressions are written, for the
         list of a ``SELECT``.
+    dialect : str, default=None
+        Only for "sql": the database for which it is written (:ref:`export_dialects`), one of
+        "sqlite", "duckdb", "postgresql", "mysql" (MariaDB, too), "spark", "databricks",
+        "bigquery", "snowflake", "redshift", "tsql" (SQL Server), "oracle", "trino", "polars" and
+        "datafusion". None: what SQLite, DuckDB and PostgreSQL read alike.
     decimals : int, default=None
         Only for "rules": digits after the point. None: as many as are needed.
+    X : array-like or frame of shape (n_samples, n_features), default=None
+        Some rows as the model takes them, for `readable`. Columns of a frame that are boolean are
+        written as truth values in SQL.
+    readable : bool, default=False
+        Write thresholds in as few digits as part the rows of `X`, and all numbers of their type,
+        alike: float32 numbers, or integers in a column of `X` that holds such. Doubles of more
+        digits that lie between can be answered otherwise than by the model.
 
     Returns
     -------
@@ -142,6 +163,7 @@ def export_tree(
         raise ValueError(f"output={output!r}. Choose label or probabilities.")
     if table is not None and language != "sql":
         raise ValueError(f"table={table!r} goes with language='sql' alone. Leave it out.")
+    written_for = dialect_of(dialect, language)
     if decimals is not None and language != "rules":
         raise ValueError(
             f"decimals={decimals!r} goes with language='rules' alone: the others are exact. Leave "
@@ -149,7 +171,13 @@ def export_tree(
         )
     if name is not None and language in ("rules", "json"):
         raise ValueError(f"name={name!r} means nothing in {language}. Leave it out.")
+    _check_readable(readable, X, language)
     tree = NamedTree.of(model, feature_names=feature_names, class_names=class_names)
+    if not has_own_methods(unwrap(model)):
+        Model.of(model)  # refuses what answers otherwise than its tree
+    tree = like_rows(tree, X)
+    if readable:
+        tree = with_short_ends(tree, X, Model.of(model, rows=X).table.read(X))
     probabilities = output == "probabilities"
     if probabilities and tree.classes is None:
         raise ValueError(
@@ -160,7 +188,15 @@ def export_tree(
     if language == "json":
         return tree_in_json(tree)
     if language == "sql":
-        return tree_in_sql(tree, probabilities, "prediction" if name is None else name, table)
+        column = "prediction" if name is None else name
+        return tree_in_sql(tree, probabilities, column, table, written_for)
+    if language in BRACES:
+        ensemble = _ensemble(model, feature_names, class_names, X, readable)
+        if ensemble.table is None:
+            ensemble = replace(ensemble, table=tree.table, names=tree.names)
+        return ensemble_in_braces(
+            ensemble, language, probabilities, checked_function(name, language)
+        )
     write = tree_in_c if language == "c" else tree_in_python
     return write(tree, probabilities, checked_function(name, language))
 
@@ -174,8 +210,10 @@ def export_model(
     class_names: Sequence | None = None,
     name: str | None = None,
     table: str | None = None,
+    dialect: str | None = None,
     keys: Sequence[str] = (),
     X: ArrayLike | None = None,
+    readable: bool = False,
     form: str | None = None,
     precision: str = "exact",
 ) -> str:
@@ -193,9 +231,9 @@ def export_model(
     model : fitted estimator
         A tree ensemble that can be read (:ref:`models`), also behind a decision threshold, the
         calibration of one model or a pipeline. Or an estimator of this package that holds one.
-    language : {"sql", "c", "python", "json"}
-        - "sql": one query over a table, for SQLite from 3.35, DuckDB and PostgreSQL from 12. Steps
-          are ``MATERIALIZED`` common table expressions. NULL is a missing value; NaN is not.
+    language : {"sql", "c", "python", "json", "javascript", "java", "go", "csharp"}
+        - "sql": one query over a table, in a `dialect`. Steps are common table expressions. NULL is
+          a missing value; NaN is not.
         - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
           no memory. NAN is a missing value. The function returns the position of the class in
           ``classes_``, or the value in regression. For probabilities, it fills an array. For each
@@ -204,11 +242,19 @@ def export_model(
         - "python": a file with a function of a row that needs the standard library alone. A row is
           indexed by the names of the columns, or by their positions if there are no names. None
           and NaN are missing values.
+        - "javascript", "java", "go", "csharp": a file with a function of a row that needs the
+          standard library alone: in Java and C# a class ``Model``, in Go a package ``model``. A row
+          is an object, a ``Map``, a ``map[string]any`` or an ``IDictionary`` by the names of the
+          columns (x0, x1, ... if there are none; in JavaScript, their positions). Probabilities are
+          an array in the order of the classes. Null and NaN are missing values.
         - "json": `import_model` reads it back. Its keys are listed in :ref:`json_format`.
     output : {"label", "probabilities"}, default="label"
         As in :func:`export_tree`. JSON holds what both take.
     table : str, default=None
         The table to select from. It is needed by "sql", and goes with no other language.
+    dialect : str, default=None
+        As in :func:`export_tree`. None: a query for SQLite from 3.35, DuckDB and PostgreSQL from
+        12.
     keys : sequence of str, default=()
         Only for "sql": columns of the table that stand beside the answers, such as its primary key.
         A query answers rows in no particular order.
@@ -217,6 +263,8 @@ def export_model(
         model are counted: see Notes, and `precision`. A pipeline is read for the types in which
         these rows come. CatBoost models that split on levels need them, since such models keep only
         hashes of levels: the code has the names in these rows.
+    readable : bool, default=False
+        As in :func:`export_tree`.
 
     Returns
     -------
@@ -334,7 +382,15 @@ def export_model(
         )
     if isinstance(keys, str):
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
-    ensemble = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
+    written_for = dialect_of(dialect, language)
+    if form == "tables" and language == "sql" and not written_for.walks:
+        raise ValueError(
+            f"form='tables' is not known to run in {written_for.title}. Use form='nested'."
+        )
+    _check_readable(readable, X, language)
+    if readable and precision == "int16":
+        raise ValueError("readable=True has exact thresholds, but precision='int16'. Choose one.")
+    ensemble = _ensemble(model, feature_names, class_names, X, readable)
     probabilities = output == "probabilities"
     if probabilities and ensemble.code.outputs is None:
         raise ValueError(
@@ -346,7 +402,7 @@ def export_model(
         int16, told = caveats_of_int16(ensemble, X)
         ensemble = int16.ensemble
     else:
-        told = caveats(ensemble, language, X)
+        told = caveats(ensemble, written_for if language == "sql" else None, X)
     if language == "json":
         return ensemble_in_json(ensemble)
     if language == "c":
@@ -361,9 +417,33 @@ def export_model(
     if language == "sql":
         column = "prediction" if name is None else name
         return ensemble_in_sql(
-            ensemble, probabilities, column, table, list(keys), nested=form != "tables", told=told
+            ensemble,
+            probabilities,
+            column,
+            table,
+            list(keys),
+            dialect=written_for,
+            nested=form != "tables",
+            told=told,
         )
-    return ensemble_in_python(ensemble, probabilities, checked_function(name, language), told=told)
+    function = checked_function(name, language)
+    if language in BRACES:
+        return ensemble_in_braces(ensemble, language, probabilities, function, told)
+    return ensemble_in_python(ensemble, probabilities, function, told=told)
+
+
+def _ensemble(model, feature_names, class_names, X, readable):
+    """A model as it is written."""
+    own = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
+    own = like_rows(own, X)
+    return with_short_ends(own, X, own.model.table.read(X)).shortened() if readable else own
+
+
+def _check_readable(readable, X, language):
+    if readable and X is None:
+        raise ValueError("readable=True needs rows that stay on their sides. Give some as X.")
+    if readable and language in ("rules", "json"):
+        raise ValueError(f"readable=True means nothing in {language}. Leave it out.")
 
 
 def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:

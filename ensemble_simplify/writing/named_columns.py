@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from ensemble_simplify.grid import rounding_boundary
 from ensemble_simplify.reading import Table
 from ensemble_simplify.writing.words import between, end_of_interval, one_line, plain
 
@@ -41,11 +42,24 @@ class NamedColumns:
         Names of the columns, None where there are none.
     table : Table or None
         The table whose columns the features encode.
+    booleans : frozenset of int
+        Features that are known to be truth values, not numbers.
+    ends : dict
+        Shorter numbers that stand for thresholds, each by its feature and itself.
     """
 
     n_features: int
     names: list | None
     table: Table | None
+    booleans: frozenset = field(default=frozenset(), kw_only=True)
+    ends: dict = field(default_factory=dict, kw_only=True)
+
+    def boundary(self, j, threshold) -> tuple[float, bool]:
+        """Where doubles of a column end that go left at a threshold, and whether it goes left."""
+        if (j, threshold) in self.ends:
+            return self.ends[j, threshold], True
+        boundary, inclusive = rounding_boundary(threshold)
+        return float(boundary), bool(inclusive)
 
     def levels(self, j):
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes
+from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, last_double
 from ensemble_simplify.reading import Forest, Model, behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.code import Code, code_of
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
@@ -28,6 +28,11 @@ from ensemble_simplify.writing.words import (
     wrapped,
 )
 
+# What the share of a leaf's answer is, where it is no part of the training rows that are
+# counted: a rate of `y`, or the model's mean probability, drawn towards the branches above; or what
+# the model answers there, which is no chance of anything.
+CHANCE, CHANCE_BY_MODEL = "chance {}", "chance {} by the model"
+OF_ANSWERS = "{} of the model's answers"
 # In a drawing: points of the font, inches of a figure.
 _FONT = 9.0
 _SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
@@ -56,8 +61,8 @@ class NamedTree(NamedColumns):
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
     shares_of : str
-        The rows that a leaf's shares are of, where these are not the training rows that are
-        counted; else empty.
+        How the share of a leaf's answer is written, where it is no part of the training rows that
+        are counted: such as `CHANCE`; else empty.
     """
 
     nodes: TreeNodes
@@ -155,6 +160,17 @@ class NamedTree(NamedColumns):
             return float(self.value[node, 0])
         return self.classes[int(self.value[node].argmax())]
 
+    compares_in = "float32"
+
+    def splits_of_numbers(self):
+        """Feature and threshold of each split of numbers, and the last double that goes left."""
+        inner = (self.nodes.left >= 0) & np.isfinite(self.nodes.threshold)
+        for j, threshold in zip(
+            self.nodes.feature[inner], self.nodes.threshold[inner], strict=True
+        ):
+            if self.levels(j) is None:
+                yield int(j), float(threshold), float(last_double(threshold))
+
     def paths(self):
         """Nodes in pre-order, each with the spans that the path to it leaves, by feature."""
         stack = [(0, {})]
@@ -225,7 +241,7 @@ class NamedTree(NamedColumns):
             return f"{shares} ({rows})"
         share = percent(self.value[node].max())
         if self.shares_of:
-            share = f"{share} of {self.shares_of}"
+            share = self.shares_of.format(share)
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
     def rule(self, spans, decimals=None):
@@ -529,6 +545,23 @@ class NamedEnsemble(NamedColumns):
             value=nodes,
         )
         return named._with(forest)
+
+    @property
+    def compares_in(self) -> str:
+        """The type in which it compares numbers."""
+        return self.forest.row_dtype
+
+    def splits_of_numbers(self):
+        """The feature and end of each split of numbers, and the end again."""
+        for node in np.flatnonzero((self.leaf < 0) & np.isfinite(self.end)).tolist():
+            j, end = int(self.forest.feature[node]), float(self.end[node])
+            if self.levels(j) is None and not self.has_set(node):
+                yield j, end, end
+
+    def shortened(self) -> NamedEnsemble:
+        """The same with its `ends` in the place of the numbers that they stand for."""
+        pairs = zip(self.forest.feature.tolist(), self.end.tolist(), strict=True)
+        return replace(self, end=np.array([self.ends.get(pair, pair[1]) for pair in pairs]))
 
     @property
     def on_thresholds(self) -> NamedEnsemble:

@@ -148,9 +148,23 @@ _C_WORDS = frozenset(
 )
 
 
+# Reserved words of other languages with braces, and what their written functions use themselves.
+_BRACES_WORDS = _C_WORDS | frozenset(
+    "abstract any arguments as async await base beyond boolean byte chan choose classes code codes "
+    "column debugger decimal defer delegate doubles end entry eval event explicit extends "
+    "fallthrough final finally fixed foreach from func function implements implicit import in "
+    "instanceof int64 interface internal ints is largest leaf leavesOf left let levels lock map "
+    "module native nil null number object out override package params power range read readonly "
+    "ref right roots round row sbyte select sigmoid single softmax spread stackalloc step string "
+    "strictfp sum sumSingle super text throws transient type typeof uint ulong "
+    "unchecked unsafe ushort values var with yield Model".split()
+)
+
+
 def checked_function(name, language):
     name = "predict" if name is None else name
-    reserved = _C_WORDS if language == "c" else frozenset({*keyword.kwlist, "row", "float"})
+    words = {"c": _C_WORDS, "python": frozenset({*keyword.kwlist, "row", "float"})}
+    reserved = words.get(language, _BRACES_WORDS)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ValueError(f"name={name!r} is not the name of a function. Use letters, digits, _.")
     if name in reserved:

@@ -9,7 +9,7 @@ import json
 import math
 import subprocess
 import sys
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ TYPES = {"float32": np.float32, "float64": np.float64}
 # ------------------------------------------------------------------- documents
 
 
-def _model(trees, steps, result, *, classes=None, outputs=None, n_columns=2, name="trees"):
+def _model(trees, steps, result, *, classes=None, outputs=None, n_columns=2, **given):
     """A model in JSON, from trees as nested tuples (column, end, missing_left, left, right)."""
     nodes = {key: [] for key in ("first", "column", "end", "missing_left", "left", "right")}
     values = []
@@ -51,43 +51,51 @@ def _model(trees, steps, result, *, classes=None, outputs=None, n_columns=2, nam
         nodes["first"].append(len(values))
         add(tree)
     nodes["value"] = [list(own) for own in zip(*values, strict=True)]
-    model = {"name": name, "n_columns": n_columns, "classes": classes, "nodes": nodes}
+    columns = [{"name": f"c{j}", "levels": None, "unknown": None} for j in range(n_columns)]
+    model = {"name": "Trees", "type": "float64", "columns": columns} | given
+    model |= {"classes": classes, "nodes": nodes}
     model |= {"steps": steps, "result": result, "outputs": outputs}
-    return model | {"sha256": checker.digest(model, "name")}
+    return model | {"sha256": checker.digest(model)}
 
 
 def _document(models, claim, *, uses=None, n=2, region=None, proof=None):
     if uses is None:
         uses = [{"model": i, "columns": list(range(n))} for i in range(len(models))]
     whole = {"type": "float64", "low": [None] * n, "high": [None] * n, "integer": [0] * n}
-    whole |= {"missing": [0] * n, "clauses": [], "order": []}
-    column = {"levels": None, "unknown": None, "copy": None}
+    whole |= {"missing": [0] * n, "clauses": [], "order": [], "point": []}
     document = {
         "format": "ensemble_simplify.evidence",
-        "version": 1,
+        "version": 2,
         "models": models,
-        "columns": [{"name": f"c{j}"} | column for j in range(n)],
         "uses": uses,
         "region": whole | (region or {}),
         "claim": claim,
         "made_by": {},
     }
     document["proof"] = proof or _cells(document)
+    document["region"]["point"] = _any_point(document)
     return _signed(document)
+
+
+def _any_point(document):
+    """A point of the region, in JSON."""
+    some = islice(_points(document | {"proof": {"kind": "boxes"}}), 5_000)
+    found = min(some, key=lambda point: sum(0 if math.isnan(x) else abs(x) for x in point))
+    return [None if math.isnan(x) else x for x in found]
 
 
 def _signed(document):
     """With new hashes and words, as far as it can be read."""
     document = copy.deepcopy(document)
     for model in document["models"]:
-        model["sha256"] = checker.digest(model, "name", "sha256")
+        model["sha256"] = checker.digest(model, "sha256")
     document["words"] = checker.words(document)
     return document | {"digest": checker.digest(document, "digest")}
 
 
 def _cells(document):
     """A proof that cuts the space into all cells; gaps come last."""
-    n = len(document["columns"])
+    n = len(document["region"]["low"])
     cuts = [[] for _ in range(n)]
     for use in document["uses"]:
         nodes = document["models"][use["model"]]["nodes"]
@@ -241,7 +249,7 @@ def _values(document):
     kind = TYPES[region["type"]]
     largest = float(np.finfo(kind).max)
     with np.errstate(over="ignore"):
-        for j in range(len(document["columns"])):
+        for j in range(len(document["region"]["low"])):
             low, high = region["low"][j], region["high"][j]
             near = [-largest, largest, 0.0, 1.0, low, high]
             for use in document["uses"]:
@@ -520,9 +528,7 @@ def _mutant(document, places, rng):
     """A document with one thing changed; its hashes and words stay."""
     while True:
         # one of the parts first, or most changes would be of nodes
-        part = ["models", "models", "region", "claim", "proof", "proof", "uses", "columns"][
-            rng.integers(8)
-        ]
+        part = ["models", "models", "region", "claim", "proof", "proof", "uses"][rng.integers(7)]
         path = [own for own in places if own[:1] == (part,)]
         path = path[rng.integers(len(path))]
         other = copy.deepcopy(document)
@@ -548,7 +554,7 @@ def _resigned(document):
         document = copy.deepcopy(document)
         for model in document["models"] if isinstance(document["models"], list) else ():
             if isinstance(model, dict):
-                model["sha256"] = checker.digest(model, "name", "sha256")
+                model["sha256"] = checker.digest(model, "sha256")
         return document | {"digest": checker.digest(document, "digest")}
 
 
@@ -606,7 +612,8 @@ HOSTILE = {
     "a huge whole number": '{"format": 1' + "0" * 400 + "}",
     "endless digits": '{"format": ' + "9" * 10_000 + "}",
     "no entries": {},
-    "another version": _with(("version",), 2),
+    "another version": _with(("version",), 3),
+    "an old version": _with(("version",), 1),
     "a cycle": _with((*NODES, "left", 1), 0),
     "a child twice": _with((*NODES, "right", 0), 1),
     "a child of another tree": _with((*NODES, "right", 0), 6),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification, make_regression
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingRegressor,
@@ -796,3 +796,36 @@ def test_frame_with_missing_whole_numbers():
     outcome = simplify(model, X, y, methods=["representer"], random_state=0)
     assert (outcome.best_model.predict(X) == model.predict(X)).mean() > 0.9
     assert outcome.refit(X) is not None
+
+
+def test_a_tree_that_leaves_rows_to_the_model_is_told_with_its_coverage():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(30, random_state=0).fit(X[:280], y[:280])
+    outcome = simplify(
+        model,
+        X[280:],
+        y[280:],
+        X_more=X[:280],
+        kinds=("tree", "selective"),
+        methods=[],
+        max_leaves=3,
+        random_state=0,
+    )
+    tree, verdict = outcome.selective, outcome.verdict
+    assert verdict.level != "follows"
+    assert tree.get_n_leaves() <= 3
+    # all rows of X calibrate, and the share in the sentence is that of the record
+    assert tree.n_calibration_rows_ == len(X) - 280
+    assert tree.coverage_ == np.mean(~tree.defers(X[280:]))
+    (told,) = [own for own in verdict.statements if own.estimand == "coverage"]
+    assert told.value == tree.coverage_
+    assert f"answers {told.text} of them" in verdict.text
+    assert "outcome.selective" in outcome.report()
+    # what the model has learned cannot calibrate
+    with pytest.warns(UserWarning, match="has learned rows"):
+        own = simplify(
+            model, X[:280], kinds=("tree", "selective"), methods=[], max_leaves=3, random_state=0
+        )
+    assert own.selective.defers(X).all()
+    with pytest.raises(ValueError, match="leaves nothing to recommend"):
+        simplify(model, X, kinds="selective")

@@ -163,8 +163,8 @@ def test_shrinkage_lowers_log_loss_on_new_rows():
 def test_shares_in_words_are_of_rows_expected():
     X, y = load_wine(return_X_y=True)
     shrunk, plain = (GenesimClassifier(**SMALL, shrinkage=s).fit(X, y) for s in (10, 0))
-    assert "% of rows expected, " in shrunk.export_text()
-    assert "rows expected" not in plain.export_text()
+    assert "(chance " in shrunk.export_text()
+    assert "(chance " not in plain.export_text()
     assert any("share = [" in note.get_text() for note in shrunk.plot())
     assert any("value = [" in note.get_text() for note in plain.plot())
 

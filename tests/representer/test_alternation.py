@@ -30,6 +30,7 @@ def random_rows(seed, n_rows, n_values, *, labels, gaps=False):
         answers=answers,
         weight=random.uniform(0.5, 2.0, size=n_rows),
         gaps=Bunch(seen=np.isnan(X).any(axis=0)) if gaps else None,
+        n_real=0,
         is_complete=True,
     )
 
@@ -136,7 +137,12 @@ def test_optimising_lowers_the_cost_where_greedy_growth_fails():
     X = random.uniform(size=(400, 5))
     labels = (X[:, 0] > 0.4) != (X[:, 1] > 0.7)
     rows = Bunch(
-        X=X, answers=np.eye(2)[labels.astype(int)], weight=np.ones(400), gaps=None, is_complete=True
+        X=X,
+        answers=np.eye(2)[labels.astype(int)],
+        weight=np.ones(400),
+        gaps=None,
+        n_real=0,
+        is_complete=True,
     )
     found = Alternation(rows, True)
     start = found.grown(12).prunings(4)
@@ -158,7 +164,7 @@ def test_grown_is_scikit_learns_own_tree(seed, criterion):
         answers = np.eye(3)[target]
     known = kind(max_leaf_nodes=12, criterion=criterion, max_depth=6, random_state=0)
     known = known.fit(X, target, sample_weight=weight)
-    rows = Bunch(X=X, answers=answers, weight=weight, gaps=None, is_complete=True)
+    rows = Bunch(X=X, answers=answers, weight=weight, gaps=None, n_real=0, is_complete=True)
     found = Alternation(rows, criterion != "squared_error", max_depth=6)
     tree = found.grown(12, by_entropy=criterion == "entropy")
     tree.centre_thresholds(X)
@@ -202,10 +208,54 @@ def test_large_trees_stay_as_they_are_grown():
     X = random.normal(size=(200, 3))
     model = RandomForestClassifier(5, random_state=0).fit(X, random.integers(2, size=200))
     representer = RepresenterTree(
-        FrozenEstimator(model), max_leaf_nodes=80, sampling="one_shot", n_samples=2000
+        FrozenEstimator(model),
+        max_leaf_nodes=80,
+        min_train_samples=0,
+        sampling="one_shot",
+        n_samples=2000,
     ).fit(X)
     assert len(representer._grown.trees) == 1 + 5  # up to 64
     assert replace(representer._grown.trees[0].tree).n_leaves == 240
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_leaves_have_enough_real_rows(seed, labels):
+    """Counted by the splits; the sums in nodes are those of the rows that come to them."""
+    rows = random_rows(seed, 300, 12, labels=labels, gaps=seed % 2 == 1)
+    rows.n_real = 40
+    for least in (1, 4):
+        found = Alternation(rows, labels, least=least)
+        trees = [found.grown(30)]
+        trees.append(found.best([trees[0].prunings(8)], 8))
+        free = Alternation(rows, labels).grown(60)
+        trees.append(free.reached(rows, least))
+        for tree in trees:
+            counts = np.bincount(tree.leaves(rows.X[:40]), minlength=len(tree.nodes))
+            assert counts[tree.is_leaf].min() >= least
+            assert tree.loss == pytest.approx(loss_of_tree(tree, rows, labels), abs=1e-12)
+        assert free.n_leaves > trees[2].n_leaves > 1
+
+
+def test_no_split_that_is_allowed_costs_less():
+    """The first split of a grown tree, by brute force over those that leave both sides rows."""
+    for seed in range(8):
+        rows = random_rows(seed, 60, 6, labels=True, gaps=False)
+        rows.n_real = 12
+        tree = Alternation(rows, True, least=3).grown(2)
+        real = np.arange(60) < 12
+        costs = [
+            sum(gini_cost(rows, part) for part in (side, ~side))
+            for side in all_divisions(rows.X)
+            if min((side & real).sum(), (~side & real).sum()) >= 3 and side.any() and (~side).any()
+        ]
+        (impurity,) = [tree.impurity[tree.is_leaf].sum() * rows.weight.sum()]
+        assert impurity == pytest.approx(min(costs), rel=1e-9)
+
+
+def gini_cost(rows, part):
+    sums = rows.weight[part] @ rows.answers[part]
+    return sums.sum() - (sums**2).sum() / sums.sum()
 
 
 def test_a_predictor_that_is_constant_up_to_rounding_gives_a_leaf():
@@ -229,6 +279,7 @@ def test_gaps_alone_can_be_split_off(labels):
         answers=answers,
         weight=np.ones(40),
         gaps=Bunch(seen=np.array([True])),
+        n_real=0,
         is_complete=True,
     )
     found = Alternation(rows, labels)

@@ -302,7 +302,12 @@ def test_leaves_asked_for_are_given(sampling):
     # fresh rows in a node that the predictor answers alike end it, and with it the tree
     for n in (2, 3, 8, *([12, 20, 40] if sampling == "one_shot" else [])):
         tree = RepresenterTree(
-            function, target="label", sampling=sampling, max_leaf_nodes=n, random_state=0
+            function,
+            target="label",
+            sampling=sampling,
+            max_leaf_nodes=n,
+            min_train_samples=0 if n > 8 else None,  # so many leaves have no row each
+            random_state=0,
         ).fit(X)
         assert tree.get_n_leaves() == tree.n_leaves_ == n
 
@@ -552,7 +557,7 @@ def test_worth_its_leaves(kind, price):
         if kind != "value":
             answers = np.eye(2)[(answers[:, 0] > 0.8).astype(int)]
         weight = rng.integers(1, 4, n) / n
-        return Bunch(X=X, answers=answers, weight=weight, gaps=None, is_complete=True)
+        return Bunch(X=X, answers=answers, weight=weight, gaps=None, n_real=0, is_complete=True)
 
     limits = {"max_depth": None, "max_leaf_nodes": None, "seed": 0}
     (full,) = grow_trees(sample(300), "value" if kind == "value" else "label", **limits)
@@ -1245,7 +1250,6 @@ def test_bad_parameters(iris):
     fails("not fitted", estimator=FrozenEstimator(RandomForestClassifier()), error=NotFittedError)
     fails("too large for dtype", X=np.where(X > 7, 1e200, X))
     for option in (
-        {"min_train_samples": 3},
         {"min_cost": 1.0},
         {"reuse": True},
         {"categorical_features": [3]},
@@ -1280,7 +1284,6 @@ def test_the_right_sampling_is_chosen(iris):
     assert sampling(max_leaf_nodes=5, sampling="per_node") == "per_node"
     assert sampling(sampling="one_shot") == "one_shot"
     for option in (
-        {"min_train_samples": 3},
         {"min_cost": 1.0},
         {"reuse": True},
         {"categorical_features": [3]},
@@ -1376,8 +1379,9 @@ def test_no_time_for_many_rows(iris, monkeypatch):
     monkeypatch.setattr(CopulaLaw, "manufacture", counted)
     monkeypatch.setattr(learner, "_LAW_SECONDS", 1e9)
     monkeypatch.setattr(_estimator, "_NEW_SHARE", 0.0)
-    tree = RepresenterTree(FrozenEstimator(forest), time_limit=1e6, n_samples=50, random_state=0)
-    tree.fit(X, y)
+    tree = RepresenterTree(
+        FrozenEstimator(forest), sampler="copula", time_limit=1e6, n_samples=50, random_state=0
+    ).fit(X, y)
     assert {n_rows for n_rows, _ in drawn} == {200}
     assert [n for _, n in drawn[-2:]] == [200, 200]
     assert tree.fidelity_ > 0.9

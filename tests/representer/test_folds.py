@@ -182,10 +182,11 @@ def test_leaves_hold_rates(labels, how):
         assert n_told >= 3
         np.testing.assert_array_equal(each.predict_proba(X), made.tree_.value[leaf, 0])
         np.testing.assert_array_equal(each.predict(X), grown[leaf].argmax(axis=1))
-        words = {"y": "rows expected", "labels": "answers expected of the model"}
-        words = words.get(how, "rows expected by the model")
+        words = {"y": "chance {}", "labels": "{} of the model's answers"}
+        words = words.get(how, "chance {} by the model")
         share, n_rows = made.tree_.value[leaf[0], 0].max(), made.tree_.n_node_samples[leaf[0]]
-        words = f"({100 * share:.1f}".removesuffix(".0") + f" % of {words}, {n_rows} training rows)"
+        share = f"{100 * share:.1f}".removesuffix(".0")
+        words = f"({words.format(f'{share} %')}, {n_rows} training rows)"
         assert words in each.export_text()
         assert words in export_tree(each)
         # codes of other languages say the same
@@ -204,7 +205,7 @@ def test_leaves_take_the_rates_of_other_rows(labels):
     other = tree.calibrated(X[200:], y[200:])
     np.testing.assert_array_equal(tree.predict(X), other.predict(X))
     assert (tree.predict_proba(X) != other.predict_proba(X)).any()
-    assert "expected by the model" in tree.export_text()
+    assert "by the model, " in tree.export_text()
     assert "by the model" not in other.export_text()
     assert same(other.at(5).decision_tree_, tree.at(5).calibrated(X[200:], y[200:]).decision_tree_)
     times = np.random.default_rng(0).integers(1, 4, 200)

@@ -28,7 +28,15 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from written_code import by_c, by_duckdb, by_python, by_sqlite, needs_gcc
+from written_code import (
+    by_c,
+    by_duckdb,
+    by_javascript,
+    by_python,
+    by_sqlite,
+    needs_gcc,
+    needs_node,
+)
 
 from ensemble_simplify import export_model, import_model, scorecard
 from ensemble_simplify.reading import Model, OfTrees, has_probabilities
@@ -360,6 +368,11 @@ def run_python(text, rows, folder, n_proba, classes):
     return np.array([list(own.values()) for own in found]) if n_proba else np.array(found)
 
 
+def run_javascript(text, rows, folder, n_proba, classes):
+    given = [dict(zip(_names(rows), row, strict=True)) for row in rows.tolist()]
+    return np.array(by_javascript(text, given))
+
+
 def run_json(text, rows, folder, n_proba, classes):
     again = import_model(text)
     return again.predict_proba(rows) if n_proba else again.predict(rows)
@@ -377,15 +390,19 @@ LANGUAGES = {
     "SQLite, tables": (dict(_SQL, form="tables"), run_sql(by_sqlite)),
     "DuckDB, nested": (dict(_SQL, form="nested"), run_sql(by_duckdb)),
     "Python": (dict(language="python"), run_python),
+    "JavaScript": (dict(language="javascript"), run_javascript),
     "JSON": (dict(language="json"), run_json),
 }
+
+
+_MARKS = {"C,": [needs_gcc], "Ja": [needs_node]}
 
 
 def each(languages):
     return pytest.mark.parametrize(
         ("name", "language"),
         [
-            pytest.param(name, language, marks=[needs_gcc] * (language[0] == "C"))
+            pytest.param(name, language, marks=_MARKS.get(language[:2], []))
             for language in languages
             for name in [*READERS, *STEPS]
         ],
@@ -427,7 +444,7 @@ def test_answers(name, language, tmp_path):
     np.testing.assert_array_equal(found[clear], expected[clear])
 
 
-@each(["C, tables", "SQLite, nested", "Python", "JSON"])
+@each(["C, tables", "SQLite, nested", "Python", "JavaScript", "JSON"])
 def test_probabilities(name, language, tmp_path):
     model, _, _, expected = asked(name)
     if expected is None or name in REFUSED:

@@ -28,7 +28,7 @@ from ensemble_simplify.genesim._merge_trees import GapColumns, forest_on
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import limited, unlimited, with_sizes
 from ensemble_simplify.reading import Model, is_plain
-from ensemble_simplify.writing import weakest_links, write_counted
+from ensemble_simplify.writing import CHANCE_BY_MODEL, weakest_links, write_counted
 
 
 class InterpretableSingleModel(
@@ -129,15 +129,15 @@ class InterpretableSingleModel(
     agrees with the forest on 97.3% of the rows
     >>> print(model.export_text())
     |--- petal length (cm) <= 2.45
-    |   |--- class: 0 (95.7 % of rows expected, 50 training rows)
+    |   |--- class: 0 (chance 95.7 %, 50 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.75
     |   |   |--- petal length (cm) <= 4.95
-    |   |   |   |--- class: 1 (91.6 % of rows expected, 48 training rows)
+    |   |   |   |--- class: 1 (chance 91.6 %, 48 training rows)
     |   |   |--- petal length (cm) > 4.95
-    |   |   |   |--- class: 2 (58 % of rows expected, 6 training rows)
+    |   |   |   |--- class: 2 (chance 58 %, 6 training rows)
     |   |--- petal width (cm) > 1.75
-    |   |   |--- class: 2 (92.1 % of rows expected, 46 training rows)
+    |   |   |--- class: 2 (chance 92.1 %, 46 training rows)
     <BLANKLINE>
     """
 
@@ -249,17 +249,13 @@ class InterpretableSingleModel(
         )
         self.n_nodes_ = len(nodes)
         self.n_leaves_ = (len(nodes) + 1) // 2
+        self._shares_of = CHANCE_BY_MODEL if self.shrinkage > 0 else ""
         answers = self.decision_tree_.predict(X[used], check_input=False)
         agrees = answers == self.classes_.take(votes.argmax(axis=1))
         self.train_fidelity_ = float(np.average(agrees, weights=weight))
         self.fidelity_ = np.nan
         report(self, f"{self.n_leaves_} leaves, train fidelity {self.train_fidelity_:.4f}")
         return self
-
-    @property
-    def _shares_of(self) -> str:
-        """What the shares in leaves are of, where they are not means over the training rows."""
-        return "rows expected" if self.shrinkage > 0 else ""
 
     def _votes(self, rows) -> np.ndarray:
         """The ensemble's class distribution for every row; its label where it has none."""

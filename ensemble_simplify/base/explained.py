@@ -1,0 +1,86 @@
+"""Why a tree answers a row as it does: the way to its leaf, and what is known of the leaf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ensemble_simplify.writing import one_line, percent
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a tree answers a row as it does; prints as a sentence.
+
+    Attributes
+    ----------
+    answer : object
+        The label, or the value.
+    rule : str
+        The conditions that lead to the leaf, in the words of the table; empty for a single leaf.
+    leaf : int
+        The leaf, a node of ``decision_tree_``.
+    n_rows : int
+        Training rows of the tree that end in this leaf.
+    chance : float
+        Probability of the answer by ``predict_proba``; nan where there is none.
+    model_answer : object
+        What the model answers to the row that the tree stands for; None: it was not asked.
+    model_chance : float
+        The model's probability of the tree's answer; nan where it has none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import RepresenterTree
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> tree = RepresenterTree(max_leaf_nodes=3, random_state=0).fit(X, y)
+    >>> print(tree.explain(X[:1])[0])  # doctest: +ELLIPSIS
+    0, since petal ...; ... training rows are there...
+    """
+
+    answer: Any
+    rule: str
+    leaf: int
+    n_rows: int
+    chance: float = math.nan
+    model_answer: Any = None
+    model_chance: float = math.nan
+
+    def __str__(self):
+        answer = f"{self.answer:.6g}" if isinstance(self.answer, float) else one_line(self.answer)
+        told = f"{answer}, since {self.rule}" if self.rule else f"{answer}, as for every row"
+        rows = "training row is" if self.n_rows == 1 else "training rows are"
+        told += f"; {self.n_rows:,} {rows} there"
+        if math.isfinite(self.chance):
+            told += f", chance of {answer} {percent(self.chance)}"
+        if self.model_answer is None:
+            return told
+        by_model = self.model_answer
+        by_model = f"{by_model:.6g}" if isinstance(by_model, float) else one_line(by_model)
+        told += f". The model answers {by_model}"
+        if math.isfinite(self.model_chance):
+            told += f", with a chance of {answer} of {percent(self.model_chance)}"
+        return told
+
+
+def explained(tree, leaves, answers, chances) -> list[Explanation]:
+    """Why each row ends in its leaf.
+
+    Parameters
+    ----------
+    tree : NamedTree
+    leaves : intp array of shape (n_rows,)
+        Ids of leaves in the scikit-learn tree.
+    answers : sequence of n_rows
+    chances : float64 array of shape (n_rows,)
+    """
+    told = {}
+    for node, spans in tree.paths():
+        if tree.nodes.left[node] < 0:
+            told[int(tree.order[node])] = tree.rule(spans), int(tree.rows[node])
+    return [
+        Explanation(answer, told[leaf][0], leaf, told[leaf][1], chance)
+        for answer, leaf, chance in zip(answers, leaves.tolist(), chances.tolist(), strict=True)
+    ]

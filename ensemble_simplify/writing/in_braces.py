@@ -1,0 +1,324 @@
+"""Fitted trees and ensembles in JavaScript, Java, Go and C#, all by one writer.
+
+The walk over the nodes, and what is made of leaves, are functions of the same names and arguments
+in a file of each language (`templates`). So what is written for a model, tables and calls of these
+functions, differs in the few words of a `Braces`. All numbers are doubles; those of float32 are
+rounded to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+
+import numpy as np
+
+from ensemble_simplify.writing.code import Probability, StepWriter
+from ensemble_simplify.writing.in_c import c_comment, node_tables
+from ensemble_simplify.writing.words import checked_text, literal_kind
+
+# Numbers in a line of a table.
+_IN_A_LINE = 12
+# Lines in a text of Java, which has at most 65,535 bytes.
+_LINES = 200
+
+
+def _in_commas(entries) -> str:
+    """Entries of a table; in all languages but Java, a comma may end it."""
+    starts = range(0, len(entries), _IN_A_LINE)
+    return "".join(f"\n    {', '.join(entries[i : i + _IN_A_LINE])}," for i in starts)
+
+
+def _in_texts(entries) -> str:
+    """Entries of a table as texts, for a method of Java has room for some thousands of numbers."""
+    size = _IN_A_LINE * _LINES
+    texts = [" ".join(entries[i : i + size]) for i in range(0, len(entries), size)]
+    return ", ".join(f'\n        "{text}"' for text in texts)
+
+
+def _go_text(text) -> str:
+    """A text in quotes. Halves of characters, of which JSON makes others, are unknown to Go."""
+    plain = set(range(32, 127)) - {ord('"'), ord("\\")}
+    return '"' + "".join(c if ord(c) in plain else f"\\U{ord(c):08x}" for c in text) + '"'
+
+
+@dataclass(frozen=True)
+class Braces:
+    """What is said differently in a language.
+
+    Attributes
+    ----------
+    file : str
+        Its template.
+    title : str
+        Its name in sentences.
+    number, place, levels : str
+        Formats of declarations of a `name` as a `value`: a double, an integer, a table of levels.
+    types : dict or None
+        The types of labels, by those of Python; "proba" is that of probabilities.
+    infinity, nan : str
+    product : str
+        A format of a product; of one that could be joined with a sum, which rounds once, a
+        conversion.
+    end : str
+        What ends a statement.
+    indent : int
+        Columns before a statement of the function.
+    array : str
+        A format of an array of doubles.
+    spread : str
+        A format of an array whose entries are the arguments of a function.
+    reads : str
+        The function that makes a number of an entry of a row.
+    gives : str
+        A format of the statement that returns something.
+    classes : str
+        The table of the classes.
+    table : function
+        What writes the entries of a table.
+    text : function
+        What writes a text in quotes.
+    names : bool
+        Whether columns without names are called x0, x1, ..., or else found by their places.
+    """
+
+    file: str
+    title: str
+    number: str
+    place: str
+    levels: str
+    types: dict | None = None
+    infinity: str = "Infinity"
+    nan: str = "NaN"
+    product: str = "{}"
+    end: str = ";"
+    indent: int = 8
+    array: str = "new double[] {{{}}}"
+    spread: str = "{}"
+    reads: str = "number"
+    gives: str = "return {};"
+    classes: str = "CLASSES"
+    table: Callable = _in_commas
+    text: Callable = json.dumps
+    names: bool = True
+
+
+_SCRIPT = "const {name} = {value};"
+BRACES = {
+    "javascript": Braces(
+        "model.js",
+        "JavaScript",
+        _SCRIPT,
+        _SCRIPT,
+        _SCRIPT,
+        array="[{}]",
+        spread="...{}",
+        indent=4,
+        names=False,
+    ),
+    "java": Braces(
+        "Model.java",
+        "Java",
+        "double {name} = {value};",
+        "int {name} = {value};",
+        "private static final Map<Object, Integer> {name} = {value};",
+        {str: "String", float: "double", int: "long", bool: "boolean", "proba": "double[]"},
+        infinity="Double.POSITIVE_INFINITY",
+        nan="Double.NaN",
+        table=_in_texts,
+    ),
+    "go": Braces(
+        "model.go",
+        "Go",
+        "{name} := {value}",
+        # a variable that is not used is an error
+        "{name} := {value}; _ = {name}",
+        "var {name} = {value}",
+        {str: "string", float: "float64", int: "int64", bool: "bool", "proba": "[]float64"},
+        infinity="math.Inf(1)",
+        nan="math.NaN()",
+        product="float64({})",
+        end="",
+        indent=4,
+        array="[]float64{{{}}}",
+        spread="{}...",
+        reads="read",
+        gives="return {}, nil",
+        classes="Classes",
+        text=_go_text,
+    ),
+    "csharp": Braces(
+        "Model.cs",
+        "C#",
+        "double {name} = {value};",
+        "int {name} = {value};",
+        "private static readonly Dictionary<object, int> {name} = {value};",
+        {str: "string", float: "double", int: "long", bool: "bool", "proba": "double[]"},
+        infinity="double.PositiveInfinity",
+        nan="double.NaN",
+    ),
+}
+
+
+def ensemble_in_braces(ensemble, language, probabilities, name, told=()) -> str:
+    """A file with a function of a row; see `export_model`. `told` are lines for a comment."""
+    return _BracesFile(ensemble, BRACES[language]).text(probabilities, name, told)
+
+
+class _BracesFile(StepWriter):
+    """One file: tables, and the calls that the function makes."""
+
+    def __init__(self, ensemble, braces):
+        self.ensemble, self.braces = ensemble, braces
+        self.steps, self.n_steps = [], 0
+
+    # --------------------------------------------------------------- steps
+
+    def literal(self, value):
+        if np.isfinite(value):
+            return repr(float(value))
+        return f"{'-' if value < 0 else ''}{self.braces.infinity}"
+
+    def _variable(self, value):
+        self.n_steps += 1
+        self.steps.append(self.braces.number.format(name=f"v{self.n_steps}", value=value))
+        return f"v{self.n_steps}"
+
+    def _truth(self, value):
+        return "true" if value else "false"
+
+    def tree_sum(self, leaf_sum):
+        function = "sumSingle" if leaf_sum.single else "sum"
+        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}"
+        return self._variable(f"{function}(leaf, {place}, {self.literal(leaf_sum.init)})")
+
+    def operation(self, sign, one, two, single):
+        value = f"{one} {sign} {two}"
+        value = self.braces.product.format(value) if sign == "*" else value
+        return self._variable(f"single({value})" if single else value)
+
+    def exponential(self, number, single):
+        return self._variable(f"single(power({number}))" if single else f"power({number})")
+
+    def chosen(self, choice):
+        numbers = f"{self.literal(choice.yes)}, {self.literal(choice.no)}"
+        return self._variable(f"choose(label_{choice.label}, {choice.column}, {numbers})")
+
+    def above(self, label, number, target):
+        at = ", ".join(
+            [str(label.first), self._truth(label.inclusive), *map(self.literal, label.at)]
+        )
+        self._place(target, f"beyond({number}, {at})")
+
+    def largest(self, label, numbers, target):
+        listed = ", ".join(numbers)
+        if label.softmax is not None:
+            listed = f"softmax({self._truth(label.softmax == 'float32')}, {listed})"
+            listed = self.braces.spread.format(listed)
+        self._place(target, f"largest({self._truth(label.last)}, {listed})")
+
+    def _place(self, target, value):
+        self.steps.append(self.braces.place.format(name=target, value=value))
+
+    # --------------------------------------------------------------- the whole
+
+    def text(self, probabilities, name, told):
+        """The whole file."""
+        ensemble, braces, code = self.ensemble, self.braces, self.ensemble.code
+        classes, kinds = ensemble.classes or [], {}
+        for label in classes:
+            kinds[literal_kind(label, "label", braces.title)] = True
+        of_label = next(iter(kinds), float) if len(kinds) < 2 else str
+        of_answer = of_label
+        self.labels(code)
+        if probabilities:
+            answer, of_answer = self._probabilities(code.outputs), "proba"
+        elif ensemble.classes is None:
+            answer = self.number(code.result)
+        else:
+            self.label(code.result, "answer")
+            answer = f"{braces.classes}[answer]"
+        types = braces.types or dict.fromkeys([str, float, int, bool, "proba"], "")
+        space = " " * braces.indent
+        end, column, left, right = node_tables(ensemble)
+        sets = ensemble.forest.sets
+        first, codes = ([], []) if sets is None else (sets.offsets, sets.goes_left.astype(int))
+        ends = [self.literal(own) for own in end]
+        if braces.table is _in_texts:
+            ends = [text.replace(braces.infinity, "Infinity") for text in ends]
+        about = [
+            f"An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on rows of "
+            f"{ensemble.n_features} columns.",
+            *told,
+        ]
+        tables = {
+            "end": ends,
+            "column": column,
+            "left": left,
+            "right": right,
+            "roots": ensemble.forest.offsets[:-1],
+            "values": [repr(own) for own in ensemble.value.ravel().tolist()],
+            "first_code": first,
+            "codes": codes,
+        }
+        # what a template does not know raises KeyError
+        return Template(
+            (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
+        ).substitute(
+            {key: braces.table([str(own) for own in entries]) for key, entries in tables.items()},
+            about=c_comment(" ".join(about)).replace("\\", "/"),
+            name=name,
+            classes=", ".join(self._label(label, of_label) for label in classes),
+            answer=types[of_label],
+            returned=types[of_answer],
+            n_features=ensemble.n_features,
+            n_scores=ensemble.value.shape[1],
+            levels="\n".join(self._levels(j) for j in ensemble.coded),
+            entries="\n".join(space + self._entry(j) for j in ensemble.used),
+            steps="\n".join(space + step for step in [*self.steps, braces.gives.format(answer)]),
+        )
+
+    def _label(self, label, kind):
+        if kind is str:
+            return self.braces.text(checked_text(str(label), "label", self.braces.title))
+        return self._truth(label) if kind is bool else repr(kind(label))
+
+    def _levels(self, j):
+        levels, _ = self.ensemble.literals(j, mixed=False)
+        listed = [
+            self.braces.text(checked_text(level, "level", self.braces.title))
+            if isinstance(level, str)
+            else self.literal(level)
+            for level in levels
+        ]
+        value = f"levels({', '.join(listed)})"
+        return self.braces.levels.format(name=f"LEVELS_{j}", value=value)
+
+    def _entry(self, j):
+        """The statement that puts an entry of a row, as a number, in its place."""
+        ensemble, braces = self.ensemble, self.braces
+        name = f"x{j}" if braces.names else j
+        if ensemble.names is not None:
+            name = ensemble.names[j]
+        key = checked_text(name, "name", braces.title) if isinstance(name, str) else name
+        entry = f"entry(row, {braces.text(key) if isinstance(key, str) else key})"
+        levels = ensemble.levels(j)
+        if levels is None:
+            return f"x[{j}] = {braces.reads}({entry}){braces.end}"
+        is_text = any(isinstance(own, str) for own in ensemble.literals(j, mixed=False)[0])
+        other = {"code": len(levels), "refused": -1, "missing": braces.nan}
+        other = other[ensemble.unknown(j)]
+        return f"x[{j}] = code({entry}, LEVELS_{j}, {self._truth(is_text)}, {other}){braces.end}"
+
+    def _probabilities(self, outputs):
+        """What answers the probabilities of all classes."""
+        first = outputs[0]
+        if not isinstance(first, Probability):
+            return self.braces.array.format(", ".join(map(self.number, outputs)))
+        numbers = ", ".join(map(self.number, first.numbers))
+        if first.link == "sigmoid":
+            return f"sigmoid({numbers})"
+        return f"softmax({self._truth(first.single)}, {numbers})"

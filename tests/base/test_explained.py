@@ -1,0 +1,57 @@
+"""Why a tree answers a row so: the rule of the leaf in which scikit-learn says that it ends."""
+
+import numpy as np
+import pytest
+from estimators import ESTIMATORS
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+from ensemble_simplify import Explanation, export_tree, simplify
+from ensemble_simplify.base import HoldsTree
+from ensemble_simplify.datasets import load_heart
+
+TREES = [name for name, own in ESTIMATORS.items() if isinstance(own, HoldsTree)]
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_rules_and_rows_are_those_of_the_leaf(name):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    tree = clone(ESTIMATORS[name]).fit(X, y)
+    inner = tree.decision_tree_
+    leaves = inner.apply(X.to_numpy(np.float32))
+    np.testing.assert_array_equal(tree.apply(X), leaves)
+    assert (tree.decision_path(X) != inner.decision_path(X.to_numpy(np.float32))).nnz == 0
+    rules = export_tree(tree).splitlines()
+    for i, told in enumerate(tree.explain(X)):
+        assert told.answer == tree.predict(X[i : i + 1])[0]
+        assert told.leaf == leaves[i]
+        assert told.n_rows == inner.tree_.n_node_samples[leaves[i]]
+        start = f"if {told.rule} then " if told.rule else "always "
+        assert sum(line.startswith(start) for line in rules) == 1
+        if hasattr(tree, "predict_proba"):
+            place = list(tree.classes_).index(told.answer)
+            assert told.chance == tree.predict_proba(X[i : i + 1])[0, place]
+
+
+def test_a_result_tells_what_the_model_answers_on_rows_with_gaps_and_new_levels():
+    X, y = load_heart(return_X_y=True)
+    numbers = X.select_dtypes("number")
+    model = RandomForestClassifier(30, random_state=0).fit(numbers[::2], y[::2])
+    rows = numbers[1::2]
+    outcome = simplify(model, rows, y[1::2], methods=[], max_leaves=4, random_state=0)
+    answers, chances = model.predict(rows), model.predict_proba(rows)
+    found = outcome.explain(rows)
+    assert [told.answer for told in found] == outcome.predict(rows).tolist()
+    for told, answer, chance in zip(found, answers, chances, strict=True):
+        assert told.model_answer == answer
+        assert told.model_chance == chance[list(model.classes_).index(told.answer)]
+        assert f"The model answers {answer}" in str(told)
+    np.testing.assert_array_equal(outcome.best_model.apply(rows), [told.leaf for told in found])
+
+
+def test_a_single_leaf_and_a_value_have_sentences():
+    assert str(Explanation(1, "", 0, 9, 0.5)).startswith("1, as for every row; 9 training rows")
+    assert str(Explanation(2.0 / 3.0, "x0 <= 1", 1, 1)) == (
+        "0.666667, since x0 <= 1; 1 training row is there"
+    )
