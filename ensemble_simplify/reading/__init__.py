@@ -18,6 +18,7 @@ from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,
     probabilities_of,
+    values_of,
 )
 from ensemble_simplify.reading.families.additive import tree_of_steps
 from ensemble_simplify.reading.families.forests import (
