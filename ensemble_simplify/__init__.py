@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         differences,
         verify,
     )
-    from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
+    from ensemble_simplify.reading import ImportedEnsemble, OneOutput, OnnxModel, TreeliteModel
     from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
     from ensemble_simplify.scorecards import (
         AdditiveScorecard,
@@ -105,6 +105,7 @@ __all__ = [
     "ModuleTreeDisplay",
     "Monotonicity",
     "NearestFlip",
+    "OneOutput",
     "OnnxModel",
     "ParetoFrontDisplay",
     "PruningPathDisplay",
@@ -147,13 +148,13 @@ __version__ = "0.4.0.dev0"
 # Where each name is found: it is imported when it is first asked for, with what it needs alone.
 _ROOMS = {
     "audit": (
-        "Monotonicity NearestFlip Sensitivity SufficientBox is_monotone is_sensitive nearest_flip "
-        "sufficient_box"
+        "Monotonicity NearestFlip Sensitivity SufficientBox is_monotone is_sensitive "
+        "nearest_flip sufficient_box"
     ),
     "base": "Explanation TimeLimitError",
     "born_again": (
-        "BornAgainClassifier BornAgainRegressor DepthLeavesDisplay Estimate ExceptionPathDisplay "
-        "estimate"
+        "BornAgainClassifier BornAgainRegressor DepthLeavesDisplay Estimate "
+        "ExceptionPathDisplay estimate"
     ),
     "cultivated": "AbstentionDisplay CultivatedForestClassifier ModuleTreeDisplay",
     "evidence": "CheckedEvidence check",
@@ -166,7 +167,7 @@ _ROOMS = {
     ),
     "grid": "Domain",
     "proof": "Agreement Difference Differences Verification agreement differences verify",
-    "reading": "ImportedEnsemble OnnxModel TreeliteModel",
+    "reading": "ImportedEnsemble OneOutput OnnxModel TreeliteModel",
     "representer": "PruningPathDisplay RepresenterTree",
     "scorecards": (
         "AdditiveScorecard Reason ScorecardClassifier ScorecardDisplay ScorecardRegressor scorecard"
