@@ -21,8 +21,8 @@ import ensemble_simplify
 
 PUBLIC = sorted(
     name
-    for name, value in vars(ensemble_simplify).items()
-    if not name.startswith("_") and not isinstance(value, ModuleType)
+    for name in dir(ensemble_simplify)
+    if not name.startswith("_") and not isinstance(getattr(ensemble_simplify, name), ModuleType)
 )
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

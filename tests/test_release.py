@@ -1,7 +1,10 @@
 """What a release relies on: links of the pages, pinned actions, the conda recipe."""
 
+import ast
 import importlib.util
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -111,3 +114,41 @@ def test_paper_cites_what_it_lists():
     cited = re.findall(r"@(\w+)", (folder / "paper.md").read_text(encoding="utf-8"))
     listed = re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(encoding="utf-8"), re.M)
     assert set(cited) == set(listed)
+
+
+def test_the_package_imports_what_is_asked_for_alone():
+    """A name brings its own room; solvers come with the first program."""
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, ensemble_simplify as es\n"
+            "print('sklearn' in sys.modules)\n"
+            "[getattr(es, name) for name in es.__all__]\n"
+            "print(*(m in sys.modules for m in ('highspy', 'matplotlib')))\n"
+            "from ensemble_simplify.grid import LinearProgram\n"
+            "print(LinearProgram(1.0, [[1.0]], row_lower=2.0).solve().x, 'highspy' in sys.modules)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, all_names, program = told.stdout.splitlines()
+    assert first == "False"
+    assert all_names.startswith("False False")
+    assert program == "[2.] True"
+
+
+def test_names_are_typed_where_they_are_found():
+    """Type checkers read imports, Python a table: both say the same, and what is public."""
+    tree = ast.parse((ROOT / "ensemble_simplify" / "__init__.py").read_text())
+    (typed,) = (part for part in tree.body if isinstance(part, ast.If))
+    rooms = {
+        part.module.removeprefix("ensemble_simplify."): [alias.name for alias in part.names]
+        for part in typed.body
+    }
+    assert rooms == {room: names.split() for room, names in ensemble_simplify._ROOMS.items()}
+    assert sorted(name for names in rooms.values() for name in names) == ensemble_simplify.__all__
+    assert set(ensemble_simplify.__all__) <= set(dir(ensemble_simplify))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ensemble_simplify.nothing  # noqa: B018

@@ -1184,9 +1184,22 @@ def _where(document, columns, second, names):
     where += f", where {', '.join(limits)}" if limits else ""
     if proof["kind"] == "points":
         units = [" with ".join(names[j] for j in unit) for unit in proof["vary"]]
-        where += f", that differs from one of {len(proof['rows'])} rows in at most "
+        rows = proof["rows"]
+        which = f"one of the {len(rows)} rows in the file"
+        if len(rows) == 1:
+            entries_of = zip(names, columns, rows[0], strict=True)
+            told = [f"{name} = {_entry(column, v)}" for name, column, v in entries_of]
+            which = f"the row ({', '.join(told)})"
+        where += f", that differs from {which} in at most "
         where += f"{proof['max_changes']} of {', '.join(units)}"
     return where
+
+
+def _entry(column, v):
+    """An entry of a row, with the level that its code stands for."""
+    levels = column["levels"] or ()
+    known = v is not None and 0 <= v < len(levels) and v == int(v)
+    return "missing" if v is None else json.dumps(levels[int(v)]) if known else repr(v)
 
 
 def _ends(low, high):

@@ -38,6 +38,7 @@ KEPT_LABELS = 1 << 28
 # Share of the time left for the demands of the rows themselves, and seconds that one takes of each
 # tree, in the programs too. They are a beginning: points that are broken become demands later on.
 OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
+OWN_DEMANDS = 1 << 11  # Rows whose demands are a beginning, evenly spread.
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
 HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
 # Votes of trees for classes, at rows, that are held at once: for out-of-bag answers, and in `said`.
@@ -255,9 +256,10 @@ class NearRows:
     def at_rows(self):
         """At each row, the demand that trees of equal weights meet least; no two equal.
 
-        With a limit of time, at as many rows, evenly spread, as there is time for.
+        Of many rows, and with a limit of time, at some, evenly spread: what others ask for is
+        added where weights break it, so that memory does not grow with the rows.
         """
-        step = int(np.ceil(len(self.cells) / self._in_time))
+        step = int(np.ceil(len(self.cells) / min(self._in_time, OWN_DEMANDS)))
         demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
         # by row, then by the sum of the leads; of each row the first
         least = np.lexsort([demands.leads.sum(axis=1), at])

@@ -37,6 +37,8 @@ cdef class BoundedTrees:
     cdef readonly intp_t n_axes, n_trees
     # boxes looked at by the last search
     cdef readonly int64_t n_boxes
+    # nodes looked at by all searches, and how many these may be
+    cdef public int64_t n_visited, max_visited
 
     # trees
     cdef vector[Node] nodes
@@ -82,7 +84,7 @@ cdef class BoundedTrees:
     @cython.final
     cdef inline int _count(self, int64_t max_boxes) except -1 nogil:
         """Count a box that is looked at: 0, or 1 where time is over, 2 where boxes are."""
-        if self.n_boxes >= max_boxes:
+        if self.n_boxes >= max_boxes or self.n_visited >= self.max_visited:
             return 2
         self.n_boxes += 1
         return self.n_boxes % POLL == 0 and should_stop()

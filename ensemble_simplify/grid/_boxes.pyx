@@ -40,6 +40,9 @@ cdef class BoundedTrees:
     n_axes, n_trees : int
     n_boxes : int
         Boxes looked at by the last search.
+    n_visited, max_visited : int
+        Nodes of trees looked at by all searches, and after how many of these no more boxes are
+        looked at. What a box costs grows with the trees: nodes measure effort over many searches.
     """
 
     def __init__(self, shape, nodes, offsets):
@@ -73,6 +76,7 @@ cdef class BoundedTrees:
         self.n_touched = 0
         self.lo.assign(self.n_axes + 1, 0)
         self.hi.assign(self.n_axes + 1, 0)
+        self.n_visited, self.max_visited = 0, 2**63 - 1
 
     cdef int _weigh(self, const float64_t[:, ::1] entries) except -1:
         """Give the leaves their entries."""
@@ -125,6 +129,7 @@ cdef class BoundedTrees:
         cdef Node *split
         cdef intp_t k
         while True:
+            self.n_visited += 1
             most = self.most.data() + node * self.width
             split = self.nodes.data() + node
             if split.axis < 0:
@@ -187,6 +192,7 @@ cdef class BoundedTrees:
         cdef const float64_t *own
         self.lo[axis] = lo
         self.hi[axis] = hi
+        self.n_visited += self.n_trees
         if <intp_t> self.saved_tree.size() < self.n_saved + self.n_trees:
             self.saved_tree.resize(2 * (self.n_saved + self.n_trees))
             self.saved_root.resize(2 * (self.n_saved + self.n_trees))

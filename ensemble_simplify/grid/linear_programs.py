@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cache
 
-import highspy
 import numpy as np
 from scipy import sparse
 
+# Of what HiGHS says of a model.
 _STATUS = {
-    highspy.HighsModelStatus.kOptimal: "optimal",
-    highspy.HighsModelStatus.kTimeLimit: "time_limit",
-    highspy.HighsModelStatus.kInfeasible: "infeasible",
-    highspy.HighsModelStatus.kUnbounded: "unbounded",
-    highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
+    "kOptimal": "optimal",
+    "kTimeLimit": "time_limit",
+    "kInfeasible": "infeasible",
+    "kUnbounded": "unbounded",
+    "kUnboundedOrInfeasible": "unbounded",
 }
 
 
@@ -47,12 +48,19 @@ class Solution:
     row_dual: np.ndarray
 
 
-class _Quiet(highspy.Highs):
-    """HiGHS that prints nothing: 1.16 prints its name as soon as it enables callbacks."""
+@cache
+def _solver():
+    """The module highspy, quiet; imported when it is needed."""
+    import highspy
 
-    def enableCallbacks(self):
-        self.silent()
-        super().enableCallbacks()
+    class Quiet(highspy.Highs):
+        """HiGHS that prints nothing: 1.16 prints its name as soon as it enables callbacks."""
+
+        def enableCallbacks(self):
+            self.silent()
+            super().enableCallbacks()
+
+    return highspy, Quiet
 
 
 class LinearProgram:
@@ -94,6 +102,7 @@ class LinearProgram:
         self.n_rows, self.n_columns = A.shape
         integer = np.broadcast_to(np.asarray(integer, dtype=bool), (self.n_columns,))
         self._is_mip = bool(integer.any())
+        highspy, quiet = _solver()
         model = highspy.HighsLp()
         model.num_col_ = self.n_columns
         model.num_row_ = self.n_rows
@@ -112,7 +121,7 @@ class LinearProgram:
         self._zero_is_feasible = bool(
             np.all(np.less_equal(row_lower, 0)) and np.all(np.greater_equal(row_upper, 0))
         )
-        self._highs = _Quiet()
+        self._highs = quiet()
         self._highs.setOptionValue("output_flag", False)
         # One thread and a fixed seed: the same answer every time.
         self._highs.setOptionValue("threads", 1)
@@ -155,7 +164,7 @@ class LinearProgram:
 
     def start_from(self, x):
         """Offer a feasible point to start an integer program from."""
-        solution = highspy.HighsSolution()
+        solution = _solver()[0].HighsSolution()
         solution.col_value = list(np.asarray(x, dtype=np.float64))
         self._check(self._highs.setSolution(solution), "setSolution")
 
@@ -169,7 +178,8 @@ class LinearProgram:
             limit += self._highs.getRunTime()
         self._highs.setOptionValue("time_limit", limit)
         self._run()
-        status = _STATUS.get(self._highs.getModelStatus(), "error")
+        highspy, told = _solver()[0], self._highs.getModelStatus()
+        status = _STATUS.get(told.name, "error")
         info = self._highs.getInfo()
         feasible = info.primal_solution_status == highspy.kSolutionStatusFeasible
         point = self._highs.getSolution()
@@ -232,7 +242,7 @@ class LinearProgram:
 
     @staticmethod
     def _check(status, call):
-        if status == highspy.HighsStatus.kError:
+        if status.name == "kError":
             raise RuntimeError(
                 f"HiGHS refused the model in {call}. Costs, bounds and coefficients must be "
                 "numbers, and of moderate size."

@@ -30,9 +30,11 @@ from ensemble_simplify.reading.families.forests import (
 )
 from ensemble_simplify.reading.families.held import ImportedEnsemble, imported
 from ensemble_simplify.reading.families.onnx import OnnxModel
+from ensemble_simplify.reading.families.outputs import OneOutput
 from ensemble_simplify.reading.families.pipeline import transformers_of
 from ensemble_simplify.reading.families.treelite import TreeliteModel
 from ensemble_simplify.reading.family import (
+    Family,
     family_of,
     insides,
     is_booster,

@@ -7,7 +7,8 @@ and makes short numbers of the ends of its bins. `_chances` says how often an ev
 total. `_additive` writes additive models as cards.
 
 What people see of it is shown by `_shown`, for all that hold a card: in the words of `_text`, as a
-picture by `_display`, as a page by `_page`, and with the reasons for answers by `_reasons`.
+picture by `_display`, as a page by `_page`, in tables of labelled rows by `_tables`, and with the
+reasons for answers by `_reasons`.
 """
 
 from ensemble_simplify.scorecards._additive import AdditiveScorecard, scorecard

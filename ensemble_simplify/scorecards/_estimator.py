@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ensemble_simplify.base import (
     Fittable,
@@ -35,6 +35,7 @@ from ensemble_simplify.scorecards._card import Card
 from ensemble_simplify.scorecards._chances import against, refitted, score_table, with_chances
 from ensemble_simplify.scorecards._points import rounded, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._tables import binning_table
 from ensemble_simplify.scorecards._text import quoted
 from ensemble_simplify.writing import plain
 
@@ -600,6 +601,48 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         if self.card_.link == "logistic":
             seen = self._rates(training) if self.chance_source_ == "y" else None
             self.score_table_ = score_table(self.card_, training.X, training.weight, seen)
+
+    def binning_table(self, X: ArrayLike, y: ArrayLike) -> Bunch:
+        """What labelled rows say of the bins and the totals of a card for two classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; better such as neither the model nor the card has learned from.
+        y : array-like of shape (n_samples,)
+            Their labels: of both classes, and no others.
+
+        Returns
+        -------
+        table : Bunch
+            ``bins`` is a data frame with a row for each bin: ``feature``, ``bin``, ``points``,
+            ``rows`` and their ``share``, ``events``, their ``rate``, the weight of evidence
+            ``woe``, and the information value ``iv``. The weight is the logarithm of the share of
+            all events that are in the bin over the share of all other rows, so it rises with the
+            rate of the event; half a row of each kind is added to bins that lack one.
+            ``features`` has the ``iv`` of each feature, and by how many points it parts rows
+            (``span``). ``ks`` is the largest distance between the distributions of totals with and
+            without the event (Kolmogorov and Smirnov), and ``gini`` is twice the area under the
+            curve less one.
+
+        Raises
+        ------
+        ValueError
+            If the card is not for two classes, or `y` has other labels, or one alone.
+        """
+        check_is_fitted(self)
+        if self.classes_.size != 2:
+            raise ValueError(
+                f"binning_table is for two classes, but there are {self.classes_.size}."
+            )
+        rows, y = self._numbers_of(X), column_or_1d(y)
+        check_consistent_length(rows, y)
+        if set(np.unique(y).tolist()) != set(self.classes_.tolist()):
+            raise ValueError(
+                f"y has the labels {np.unique(y).tolist()}, but the classes are "
+                f"{self.classes_.tolist()}. Give rows of both, and of no others."
+            )
+        return binning_table(self._named_card(), rows, np.asarray(y == self.event_))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """How far totals speak for the second class, or what the softmax makes chances of.

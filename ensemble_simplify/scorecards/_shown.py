@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import fitted_rows
+from ensemble_simplify.reading import Model, imported
 from ensemble_simplify.scorecards._card import Card
 from ensemble_simplify.scorecards._display import ScorecardDisplay
 from ensemble_simplify.scorecards._page import card_fragment, card_page
@@ -58,6 +60,19 @@ class ShowsCard:
     def _numbers_of(self, X):
         """Rows as the numbers that the card compares."""
         return fitted_rows(self, X, dtype="float64")
+
+    def _of_points(self):
+        """The total as a model of values, which is written where points are asked for."""
+        card = self.card_
+        if card.n_scores > 1:
+            raise ValueError(
+                f"output='points', but the card has a total for each of {card.n_scores} classes. "
+                "Use output='label' or 'probabilities'."
+            )
+        card = replace(card, link="identity", slope=1.0, shift=0.0, at=0.0, event=1)
+        found = imported(card.reading(None, self._table), len(self._table))
+        found._forest = Model.of(found, check=False).finest
+        return found
 
     def to_frame(self) -> pandas.DataFrame:
         """The card as a data frame.

@@ -507,6 +507,17 @@ def test_a_box_that_is_not_maximal_says_in_which_share_of_the_features(seed, mon
             assert box.maximal or "proven maximal in" in repr(box)
             shares.append(box.maximal_share)
     assert min(shares) < 1.0
+    # the same where the nodes that may be visited are the limit, and nobody reads the clock
+    monkeypatch.setattr(_box, "ROUNDS", (2, 10**9))
+    for visits in [30, 300, 1_000, 3_000, 10**9]:
+        monkeypatch.setattr(_box, "VISITS", visits)
+        monkeypatch.setattr(_box, "VISITS_A_NODE", 0)
+        box = sufficient_box(model, rows[0])
+        assert set(truth.labels[box.contains(truth.rows)]) == {box.label}
+        assert box.contains([rows[0]]).all()
+        assert box.maximal_share <= true_share(truth, box)
+    assert box.maximal
+    monkeypatch.undo()
     monkeypatch.setattr(_box, "ROUNDS", (2, 10**9))
     for row in rows:
         box = sufficient_box(model, row)

@@ -154,3 +154,54 @@ def test_an_event_that_is_no_class_is_refused(loans):
         ValueError, match=r"positive='worse', but the classes are \['bad', 'good'\]"
     ):
         ScorecardClassifier(model, positive="worse").fit(X, y)
+
+
+def test_the_binning_table_counts_labelled_rows(loans):
+    X, y, model = loans
+    card = ScorecardClassifier(FrozenEstimator(model), positive="bad", **SMALL).fit(X, y)
+    new, labels, _ = credit(3000, 2)
+    table, frame = card.binning_table(new, labels), card.to_frame().set_index("bin")
+    bad = labels == "bad"
+    points = 0.0
+    for line in table.bins.itertuples():
+        assert line.points == frame.loc[line.bin, "points"]
+        assert line.rows == 0 or line.rate == line.events / line.rows
+    for feature, own in table.bins.groupby("feature"):
+        assert (own["rows"].sum(), own["events"].sum()) == (3000, bad.sum())
+        points += (own["points"] * own["events"]).sum()
+        if (own["events"].between(1, own["rows"] - 1)).all():
+            of_bad = own["events"] / bad.sum()
+            of_good = (own["rows"] - own["events"]) / (~bad).sum()
+            np.testing.assert_allclose(own["woe"], np.log(of_bad / of_good))
+            value = ((of_bad - of_good) * own["woe"]).sum()
+            assert table.features.set_index("feature").loc[feature, "iv"] == pytest.approx(value)
+    totals = card.total_points(new)
+    start = card.to_frame()["points"][0]
+    # the bins are those whose points make the totals
+    assert points == pytest.approx((totals[bad] - start).sum())
+    beside = totals[bad][:, None] - totals[~bad]
+    assert table.gini == pytest.approx(np.mean(np.sign(beside)))
+    ends = np.unique(totals)
+    apart = [(totals[~bad] <= end).mean() - (totals[bad] <= end).mean() for end in ends]
+    assert table.ks == pytest.approx(max(apart))
+    with pytest.raises(ValueError, match="y has the labels"):
+        card.binning_table(new, np.where(bad, "bad", "fine"))
+
+
+def test_totals_are_written_in_every_language(loans):
+    X, y, model = loans
+    card = ScorecardClassifier(FrozenEstimator(model), positive="bad", **SMALL).fit(X, y)
+    totals = card.total_points(X[:300])
+    database = sqlite3.connect(":memory:")
+    X[:300].to_sql("loans", database, index_label="id")
+    query = export_model(card, "sql", table="loans", keys=["id"], output="points")
+    found = dict(database.execute(query))
+    assert [found[i] for i in range(300)] == totals.tolist()
+    namespace = {}
+    exec(export_model(card, "python", output="points"), namespace)
+    told = [namespace["predict"](row) for row in X[:300].to_dict("records")]
+    assert told == totals.tolist()
+    again = import_model(export_model(card, "json", output="points"))
+    np.testing.assert_array_equal(again.predict(X[:300].to_numpy(float)), totals)
+    with pytest.raises(ValueError, match="no scorecard"):
+        export_model(model, "python", output="points")
