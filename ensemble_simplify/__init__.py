@@ -56,7 +56,7 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import ImportedEnsemble, OnnxModel, TreeliteModel
+from ensemble_simplify.reading import ImportedEnsemble, OneOutput, OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 from ensemble_simplify.scorecards import (
     AdditiveScorecard,
@@ -101,6 +101,7 @@ __all__ = [
     "ModuleTreeDisplay",
     "Monotonicity",
     "NearestFlip",
+    "OneOutput",
     "OnnxModel",
     "ParetoFrontDisplay",
     "PruningPathDisplay",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -20,9 +20,12 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingClassifier,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -38,6 +41,7 @@ from ensemble_simplify import (
     FaithfulPruner,
     FeatureBudgetPruner,
     GenesimClassifier,
+    OneOutput,
     OnnxModel,
     RepresenterTree,
     ScorecardClassifier,
@@ -116,6 +120,16 @@ def _booster(X, y):
         lightgbm.Dataset(X, y),
         3,
     )
+
+
+def _ranker(X, y):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.LGBMRanker(**_LGBM).fit(X, y, group=[20, 20, 20])
+
+
+def _one_output(X, y):
+    forest = RandomForestRegressor(3, max_depth=2, random_state=0)
+    return OneOutput(forest.fit(X, np.column_stack([y, X[:, 0]])), 1)
 
 
 def _card(X, y):
@@ -221,6 +235,51 @@ KINDS = {
         ),
         numbers,
     ),
+    "boosted regressors of shares (``reg:logistic``, ``cross_entropy``)": (
+        _own("xgboost", "XGBRegressor", objective="reg:logistic", **_XGB),
+        numbers,
+    ),
+    "``TransformedTargetRegressor`` by ``log`` or ``log1p``": (
+        TransformedTargetRegressor(
+            RandomForestRegressor(3, max_depth=2, random_state=0),
+            func=np.log1p,
+            inverse_func=np.expm1,
+        ),
+        numbers,
+    ),
+    "``TransformedTargetRegressor`` by other functions that rise": (
+        TransformedTargetRegressor(
+            RandomForestRegressor(3, max_depth=2, random_state=0), transformer=StandardScaler()
+        ),
+        numbers,
+    ),
+    "``VotingRegressor``, ``BaggingRegressor`` of boosting": (
+        VotingRegressor(
+            [
+                ("a", RandomForestRegressor(3, max_depth=2, random_state=0)),
+                ("b", GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0)),
+            ]
+        ),
+        numbers,
+    ),
+    "rankers of LightGBM, XGBoost and CatBoost": (_ranker, numbers),
+    ":class:`OneOutput` of a model of several": (_one_output, numbers),
+    "``IsolationForest``": (
+        IsolationForest(n_estimators=3, max_samples=8, random_state=0),
+        numbers,
+    ),
+    "``BalancedRandomForestClassifier``, ``BalancedBaggingClassifier`` of imblearn": (
+        _own("imblearn.ensemble", "BalancedBaggingClassifier", estimator=_TREE, n_estimators=3),
+        numbers,
+    ),
+    "``VotingClassifier(voting='soft')`` of boosting": (
+        VotingClassifier(
+            [("a", GradientBoostingClassifier(n_estimators=3, random_state=0)), ("b", _FOREST)],
+            voting="soft",
+        ),
+        numbers,
+    ),
+    "``StackingClassifier``": (StackingClassifier([("a", _FOREST)], cv=2), numbers),
     ":class:`BornAgainClassifier`, :class:`GenesimClassifier` and other trees made here": (
         GenesimClassifier(n_iter=1, random_state=0),
         numbers,
@@ -249,7 +308,7 @@ def fitted(kind):
     """A fitted model of a kind, rows and labels."""
     made, rows = KINDS[kind]
     X, y = rows()
-    if made in (_treelite, _onnx, _booster, _card):
+    if made in (_treelite, _onnx, _booster, _card, _ranker, _one_output):
         return made(X, y), X, y
     model = made() if callable(made) else made
     with warnings.catch_warnings():

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -28,6 +29,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
@@ -184,7 +186,7 @@ def _step(model):
 
 def _a_tree(model):
     while not hasattr(model, "tree_"):
-        inner = getattr(model, "pruned_estimator_", None)
+        inner = getattr(model, "pruned_estimator_", None) or getattr(model, "regressor_", None)
         if hasattr(model, "response_method"):
             inner = model.estimator_
         if hasattr(model, "calibrated_classifiers_"):
@@ -320,8 +322,8 @@ class Reader:
         What the fitted model is copied by.
     is_sum : bool
         Whether the class is told by sums of leaf vectors.
-    positive : bool
-        Whether a regressor takes values above zero alone.
+    between : tuple of float or None
+        What a regressor takes is in this range; None: it takes any values.
     """
 
     make: object
@@ -330,7 +332,7 @@ class Reader:
     missing: bool = False
     convert: object = None
     is_sum: bool = True
-    positive: bool = False
+    between: tuple | None = None
 
     def fitted(self, seed=0):
         """The original, fitted."""
@@ -356,7 +358,9 @@ class Reader:
 @cache
 def _fitted(reader, seed):
     X, y = data(reader.n_classes, reader.missing, seed)
-    return reader.make(seed).fit(X, np.exp(0.05 * (y - y.min())) if reader.positive else y)
+    if reader.between is not None:
+        y = np.interp(y, (y.min(), y.max()), reader.between)
+    return reader.make(seed).fit(X, y)
 
 
 _Tree = partial(DecisionTreeClassifier, max_depth=2)
@@ -370,6 +374,11 @@ def _voting(voting, weights=None):
         return VotingClassifier(members, voting=voting, weights=weights)
 
     return make
+
+
+def _average(seed):
+    members = [("a", _FOREST_VALUE(seed)), ("b", _GRADIENT_VALUE(seed)), ("c", _HIST_VALUE(seed))]
+    return VotingRegressor(members, weights=[1, 0.3, 2])
 
 
 def _of(kind, *args, **options):
@@ -440,13 +449,13 @@ READERS = {
     "histogram, missing": Reader(_HIST, 2, "odds", missing=True),
     "histogram, value": Reader(_HIST_VALUE, 0),
     "histogram, value, missing": Reader(_HIST_VALUE, 0, missing=True),
-    "histogram, log": Reader(_HIST_LOG, 0, positive=True),
+    "histogram, log": Reader(_HIST_LOG, 0, between=(1, 5)),
     "xgboost": Reader(_XGB, 2, "odds"),
     "xgboost, 3": Reader(_xgboost("XGBClassifier", n_estimators=2), 3),
     "xgboost, missing": Reader(_XGB, 2, "odds", missing=True),
     "xgboost, value": Reader(_XGB_VALUE, 0),
     "xgboost, log": Reader(
-        _xgboost("XGBRegressor", n_estimators=3, objective="count:poisson"), 0, positive=True
+        _xgboost("XGBRegressor", n_estimators=3, objective="count:poisson"), 0, between=(1, 5)
     ),
     "xgboost forest": Reader(_xgboost("XGBRFClassifier", n_estimators=3), 2, "odds"),
     "xgboost forest, value": Reader(_xgboost("XGBRFRegressor", n_estimators=3), 0),
@@ -458,7 +467,26 @@ READERS = {
     "lightgbm, missing": Reader(_LGBM, 2, "odds", missing=True),
     "lightgbm, value": Reader(_LGBM_VALUE, 0),
     "lightgbm, log": Reader(
-        _lightgbm("LGBMRegressor", n_estimators=3, objective="tweedie"), 0, positive=True
+        _lightgbm("LGBMRegressor", n_estimators=3, objective="tweedie"), 0, between=(1, 5)
+    ),
+    "lightgbm, share": Reader(
+        _lightgbm("LGBMRegressor", n_estimators=3, objective="cross_entropy"), 0, between=(0, 1)
+    ),
+    "xgboost, share": Reader(
+        _xgboost("XGBRegressor", n_estimators=3, objective="reg:logistic"), 0, between=(0, 1)
+    ),
+    "xgboost, quantile": Reader(
+        _xgboost("XGBRegressor", n_estimators=3, objective="reg:quantileerror", quantile_alpha=0.7),
+        0,
+    ),
+    "average, value": Reader(_average, 0),
+    "bagging of boosting, value": Reader(_of(BaggingRegressor, _GRADIENT_VALUE(0), 2), 0),
+    "targets, log": Reader(
+        lambda s: TransformedTargetRegressor(
+            _FOREST_VALUE(s), func=np.log1p, inverse_func=np.expm1
+        ),
+        0,
+        between=(0, 3),
     ),
     "lightgbm forest": Reader(_LGBM_RF, 2, "odds"),
     "lightgbm forest, 3": Reader(_lightgbm("LGBMClassifier", **{**_RF, "n_estimators": 2}), 3),
@@ -473,7 +501,7 @@ READERS = {
     ),
     "catboost, value": Reader(_CAT_VALUE, 0),
     "catboost, log": Reader(
-        _catboost("CatBoostRegressor", iterations=3, loss_function="Poisson"), 0, positive=True
+        _catboost("CatBoostRegressor", iterations=3, loss_function="Poisson"), 0, between=(1, 5)
     ),
     "soft votes": Reader(_voting("soft"), 3, "mean"),
     "soft votes, weights": Reader(_voting("soft", [1, 0.3, 2]), 2, "mean"),

@@ -232,17 +232,23 @@ class Audited:
             "the order of addition: set n_jobs=None in the ensemble and its members."
         )
 
-    def claim(self, box=None, near=None, point=None) -> Claim:
-        """That the model answers the row as it does: its class, or a number in the range."""
+    def claim(self, box=None, near=None, point=None, avoided=None) -> Claim:
+        """That the model answers the row as it does: its class, or a number in the range.
+
+        With `avoided`, True or the place of a class: that it does not reach the range, or that
+        class.
+        """
         asked, data = self.question.response, {}
         model, forest = self.model, self.model.finest
         if self.question.range is None:
-            data["class"] = int(np.flatnonzero(model.classes == self.answer)[0])
+            own = int(np.flatnonzero(model.classes == self.answer)[0])
+            data["class"] = own if avoided is None else avoided
         else:
             low, high = (None if np.isinf(end) else float(end) for end in self.question.range)
             data = {"of": asked.in_evidence, "column": asked.column, "low": low, "high": high}
+        kinds = ("in_range", "out_of_range") if data.get("of") else ("class_is", "class_is_not")
         return Claim(
-            "in_range" if data.get("of") else "class_is",
+            kinds[avoided is not None],
             [model],
             [forest],
             [Use(0, np.arange(forest.n_features))],

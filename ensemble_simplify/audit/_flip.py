@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from os import PathLike
 from time import monotonic
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch
+from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch, scales_of
 from ensemble_simplify.audit._response import (
     CLASS,
     WITHIN,
@@ -28,7 +29,7 @@ from ensemble_simplify.audit._response import (
     range_of,
 )
 from ensemble_simplify.base import Interval, StrOptions, validate_params
-from ensemble_simplify.evidence import HasEvidence, Near
+from ensemble_simplify.evidence import HasEvidence, Near, NoEvidence
 from ensemble_simplify.grid import Domain, carried, limited
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import counted, one_line, plain
@@ -78,7 +79,9 @@ class NearestFlip(HasEvidence):
     others : tuple of NearestFlip
         With `n_plans`, the plans after this one.
     claim : Claim or None
-        What `save` writes.
+        What `save` writes: the flip, or that there is none.
+    nearest_claim : Claim or None
+        What ``save(nearest=True)`` writes, of a flip of one feature.
 
     Examples
     --------
@@ -109,9 +112,53 @@ class NearestFlip(HasEvidence):
     probabilities: tuple = ()
     others: tuple = ()
     claim: Any = None
+    nearest_claim: Any = None
 
     def __bool__(self):
         return self.row is not None
+
+    @limited
+    def save(  # ty: ignore[incompatible-attribute-override]
+        self,
+        path: str | PathLike,
+        *,
+        nearest: bool = False,
+        max_boxes: int = 1_000_000,
+        time_limit: float | None = None,
+    ) -> None:
+        """Write the outcome and its proof to a file that another program can check.
+
+        Read more in the :ref:`guide <evidence>`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in JSON. It is compressed if its name ends in ``.gz``.
+        nearest : bool, default=False
+            False: the file shows the changed row, or that there is none. True: it shows that no
+            change of one feature that is nearer than this flip has the answer that was asked for.
+        max_boxes : int, default=1_000_000
+            The most boxes that the proof may take.
+        time_limit : float or None, default=None
+            Seconds after which :class:`TimeLimitError` is raised.
+
+        Raises
+        ------
+        TimeLimitError
+            If the time is over. No file is written.
+        ValueError
+            If there is nothing to save, with what would help.
+        """
+        told = self
+        if nearest:
+            if self.nearest_claim is None:
+                raise NoEvidence(
+                    "nearest=True is about a flip of one feature that is proven to be the nearest "
+                    "one. To show that none has fewer changes, save what nearest_flip finds with "
+                    "max_changes lowered by one."
+                )
+            told = replace(self, claim=self.nearest_claim)
+        HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
 
     @property
     def plans(self) -> list[NearestFlip]:
@@ -479,34 +526,77 @@ class _Asked:
 
     def with_claims(self, flips):
         """The flips of all rows, with what they say as evidence says it."""
-        # a row's class, where any other one counts and every feature may change either way
-        if self.what != _What() or self.sides.any():
-            return flips
-        return [replace(flip, claim=self._claim(i, flip)) for i, flip in enumerate(flips)]
+        return [self._with_claims(i, flip) for i, flip in enumerate(flips)]
 
-    def _claim(self, i, flip):
-        if self.audited.model.forest.classes is None or not (flip or flip.proven):
-            return None
-        audited = self.audited.on(i)
-        if flip:
-            point = audited.model.table.read(
-                flip.row if hasattr(flip.row, "columns") else flip.row[None]
-            )
-            return audited.claim(point=point[0].astype(np.float64))
+    def _with_claims(self, i, flip):
+        what, question = self.what, self._question(i)
+        # without a change, the answer itself is what was asked for
+        if not (flip or flip.proven) or (flip and not flip.changes):
+            return flip
+        audited, avoided = self.audited.on(i, question), what.label
+        if question.range is not None:
+            avoided = True
+        if not flip:
+            near = self._near(audited, self.max_changes)
+            return replace(flip, claim=audited.claim(*near, avoided=avoided))
+        row = flip.row if hasattr(flip.row, "columns") else flip.row[None]
+        point = audited.model.table.read(row)[0].astype(np.float64)
+        claim, nearest = audited.claim(point=point, avoided=avoided), None
+        if flip.proven and len(flip.changes) == 1:
+            near = self._near(audited, 1, flip.distance, point)
+            nearest = audited.claim(*near, avoided=avoided)
+        return replace(flip, claim=claim, nearest_claim=nearest)
+
+    def _near(self, audited, max_changes, distance=np.inf, flip=None):
+        """A box, and the rows near this one in it: nearer than a distance at which there is a flip.
+
+        Other categories, members of groups and gaps are at a distance of 1. Numbers at the same
+        distance as the flip are left out, with a billionth of it, as distances are rounded.
+        """
+        row, n, kind = audited.row, len(audited.row), np.dtype(audited.model.finest.row_dtype).type
         groups = [] if audited.inside is None else audited.inside.exclusive
         several = {j for group in groups for j in group}
-        vary = [list(group) for group in groups if self.may[group].all()]
-        vary += [[j] for j in np.flatnonzero(self.may).tolist() if j not in several]
-        return audited.claim(near=Near(audited.row[None], self.max_changes, sorted(vary)))
+        low, high, missing = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, True)
+        vary = [list(group) for group in groups if self.may[group].all() and distance > 1.0]
+        scale = scales_of(audited, self.scales)
+        for j in np.flatnonzero(self.may & ~np.isin(np.arange(n), [*several])).tolist():
+            is_step = np.isnan(row[j]) or audited.table.categorical[j]
+            if (is_step and distance <= 1.0) or (np.isnan(row[j]) and self.sides[j]):
+                continue
+            vary.append([j])
+            if is_step:
+                continue
+            missing[j] = distance > 1.0 and not self.sides[j]
+            # to the flip, and as far on its other side and in other features
+            reach = distance * (1.0 - 1e-9) * scale[j]
+            ends = [row[j] - reach, row[j] + reach]
+            if flip is not None and flip[j] != row[j] and not np.isnan(flip[j]):
+                ends[int(flip[j] > row[j])] = flip[j]
+            within = [kind(row[j])] * 2
+            for side, way in ((0, np.inf), (1, -np.inf)):
+                if self.sides[j] != 1 - 2 * side and np.isinf(reach):
+                    within[side] = kind(-way)
+                elif self.sides[j] != 1 - 2 * side:
+                    # the last number before the end, or at least the row's own
+                    last = kind(ends[side])
+                    is_inside = last > ends[0] if side == 0 else last < ends[1]
+                    last = last if is_inside else np.nextafter(last, kind(way))
+                    within[side] = (min, max)[side](within[side], last)
+            # the lower end of a box does not belong to it
+            low[j], high[j] = np.nextafter(within[0], kind(-np.inf)), within[1]
+        return (low, high, missing), Near(row[None], max_changes, sorted(vary))
+
+    def _question(self, i):
+        """What is asked of a row."""
+        own = None
+        if self.what.min_proba is not None:
+            classes = self.audited.model.forest.classes.tolist()
+            own = class_of(classes, self.audited.answers_to_rows(CLASS)[i], "rows")
+        return self.what.question(own)
 
     def _flip(self, i) -> NearestFlip:
-        begin = monotonic()
-        audited, own = self.audited, None
-        if self.what.min_proba is not None:
-            classes = audited.model.forest.classes.tolist()
-            own = class_of(classes, audited.answers_to_rows(CLASS)[i], "rows")
-        question = self.what.question(own)
-        audited = audited.on(i, question)
+        begin, question = monotonic(), self._question(i)
+        audited = self.audited.on(i, question)
         field = audited.kept.get("field")
         if field is None:
             field = Field(audited, self.may, self.sides, self.scales)

@@ -39,6 +39,17 @@ def _of_feature(inside, j):
     return replace(inside, clauses=frozenset(), **of_feature)
 
 
+def scales_of(audited, scales):
+    """What counts 1 in each feature: where the user says nothing (NaN), the range that the model
+    looks at, domain or not.
+    """
+    ranges = [
+        np.ptp(known) if len(known := cuts[np.isfinite(cuts)]) > 1 else 1.0
+        for cuts in Axes.of(audited.question.forest(audited.model)).by_feature
+    ]
+    return np.where(np.isnan(scales), ranges, scales)
+
+
 class Field:
     """Where changes can lead on the axes of a model, whatever the row is.
 
@@ -62,12 +73,7 @@ class Field:
         self.anywhere, self.from_above, self.from_below = (
             np.concatenate([none, *own]) for own in zip(*parts, strict=True) or (none, none, none)
         )
-        # Where the user says nothing, the range that the model looks at counts 1, domain or not.
-        ranges = [
-            np.ptp(known) if len(known := cuts[np.isfinite(cuts)]) > 1 else 1.0
-            for cuts in Axes.of(audited.question.forest(audited.model)).by_feature
-        ]
-        self.scale = np.where(np.isnan(scales), ranges, scales)[self.features]
+        self.scale = scales_of(audited, scales)[self.features]
         self.is_coded = audited.table.categorical[self.features]
         self.may, self.side = may[features], sides[features]
         # the last cell of numbers on each axis

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import RegressorTags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ensemble_simplify.base._scikit_learn import (
@@ -348,7 +348,11 @@ def tags_of(estimator, name="estimator") -> Any:
             f"{name}={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
             "ensemble itself; models in other formats can be compared by verify and agreement."
         )
-    return get_tags(inner)
+    tags = get_tags(inner)
+    if tags.estimator_type in (None, "ranker") and library_of(inner) is not None:
+        # what a ranker answers are scores
+        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+    return tags
 
 
 def check_missing(inside, model) -> None:

@@ -23,7 +23,7 @@ from ensemble_simplify.base._scikit_learn import (
     safe_indexing,
 )
 from ensemble_simplify.grid import check_time, preorder
-from ensemble_simplify.reading import Gaps, Table, is_plain, level_orders, library_of
+from ensemble_simplify.reading import Gaps, Table, family_of, is_plain, level_orders
 
 # Rows that a model is asked about at once.
 BATCH = 1 << 17
@@ -162,11 +162,8 @@ def check_column_names(models, X=None, parameter="X") -> None:
 
 
 def _names_kept(estimator, names) -> np.ndarray:
-    """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
-    names = np.asarray(names, dtype=object)
-    if library_of(estimator) != "lightgbm":
-        return names
-    return np.array([name.replace(" ", "_") for name in names], dtype=object)
+    """Names of columns as an estimator keeps them."""
+    return family_of(estimator).names_kept(np.asarray(names, dtype=object))
 
 
 def check_weights(sample_weight, X, *, mean_one=False) -> np.ndarray:

@@ -466,8 +466,9 @@ class _OneClass(_Forms):
         self.value = [_value_of(forests[0])]
         _, self.first = self._leads(0, forests[0])
         self.second = np.full((1, 0), -1, dtype=np.int32)
-        self.wrong = np.ones((len(self.first), 1), dtype=np.uint8)
-        self.wrong[claim.data["class"]] = 0
+        is_wrong = np.arange(len(self.first)) == claim.data["class"]
+        is_wrong = is_wrong if claim.kind == "class_is_not" else ~is_wrong
+        self.wrong = is_wrong[:, None].astype(np.uint8)
 
     def judge(self, points) -> np.ndarray:
         answer = self.forests[0].predict_index(points)
@@ -641,13 +642,14 @@ class _Numbers(_Forms):
     def judge(self, points) -> np.ndarray:
         data = self.claim.data
         answers = [numbers_of(forest, points) for forest in self.forests]
-        if self.claim.kind == "in_range":
+        if self.claim.kind in ("in_range", "out_of_range"):
             number = answers[0][:, data["column"]]
             low, high = (
                 -np.inf if data["low"] is None else data["low"],
                 np.inf if data["high"] is None else data["high"],
             )
-            return np.where((low <= number) & (number <= high), -1, _WRONG)
+            is_in = (low <= number) & (number <= high)
+            return np.where(is_in == (self.claim.kind == "in_range"), -1, _WRONG)
         if self.claim.kind == "rises":
             first, second = (numbers[:, data["column"]] for numbers in answers)
             return np.where(first <= second, -1, _WRONG)
@@ -665,7 +667,7 @@ class _Numbers(_Forms):
 
 
 def _forms(claim, forests):
-    if claim.kind == "class_is":
+    if claim.kind in ("class_is", "class_is_not"):
         return _OneClass(claim, forests)
     return (_TwoClasses if claim.is_of_classes else _Numbers)(claim, forests)
 

@@ -138,6 +138,8 @@ CLAIMS = {
     "class_is": entries("kind s use i class i"),
     "in_range": entries("kind s use i of d|s low N high N"),
 }
+# the same of any other class, and of numbers outside the range
+CLAIMS |= {"class_is_not": CLAIMS["class_is"], "out_of_range": CLAIMS["in_range"]}
 NOT = entries("kind s claim d")
 PROOFS = {
     "boxes": entries("kind s mix n* steps i**", tree=TREE | entries("answer I* bound N*")),
@@ -569,11 +571,11 @@ class Claim:
 
     def __init__(self, claim, models, mix):
         self.claim, self.models, self.mix = claim, models, mix
-        self.is_of_classes = claim["kind"] in ("same_class", "class_is")
+        self.is_of_classes = claim["kind"] in ("same_class", "class_is", "class_is_not")
         self.is_of_classes |= claim.get("of") == "class"
         if self.is_of_classes:
             need(all(use.labels for use in models.uses), "claim: a class of no classifier")
-            need(claim["kind"] != "in_range", "claim: of")
+            need(claim["kind"] not in ("in_range", "out_of_range"), "claim: of")
             return
         if claim["kind"] == "within":
             need(min(claim["atol"], claim["rtol"]) >= 0, "claim: atol, rtol")
@@ -596,6 +598,10 @@ class Claim:
         possible, k = self.models.ranges[self.models.uses[0].result], self.claim["class"]
         need(0 <= k < len(possible), "claim: class")
         return is_only(possible, k), ~possible[k], None
+
+    def _class_is_not(self):
+        is_it, is_other, _ = self._class_is()
+        return is_other, is_it, None
 
     def _same_class(self):
         one, two = (use.labels for use in self.models.uses)
@@ -639,6 +645,10 @@ class Claim:
         least, most = numbers([self.claim["low"]], -np.inf), numbers([self.claim["high"]], np.inf)
         proven = (low >= least) & (high <= most)
         return proven, (high < least) | (low > most), np.full(len(low), np.nan)
+
+    def _out_of_range(self):
+        is_in, is_out, most = self._in_range()
+        return is_out, is_in, most
 
     def _rises(self):
         if self.is_of_classes:
@@ -1130,8 +1140,11 @@ def _what(claim, uses, models, is_pair):
         return f"{both} the same class"
     if kind == "class_is":
         return f"{who[0]} answers the class {labels[claim['class']]}"
-    if kind == "in_range":
-        return f"the {number} that {who[0]} answers is {_ends(claim['low'], claim['high'])}"
+    if kind == "class_is_not":
+        return f"{who[0]} answers another class than {labels[claim['class']]}"
+    if kind in ("in_range", "out_of_range"):
+        verb = "is no number that is" if kind == "out_of_range" else "is"
+        return f"the {number} that {who[0]} answers {verb} {_ends(claim['low'], claim['high'])}"
     if kind == "within":
         numbers_of = "probabilities of each class" if labels else "values"
         relative = f" + {claim['rtol']!r} * abs(b)" if claim["rtol"] else ""
@@ -1171,9 +1184,22 @@ def _where(document, columns, second, names):
     where += f", where {', '.join(limits)}" if limits else ""
     if proof["kind"] == "points":
         units = [" with ".join(names[j] for j in unit) for unit in proof["vary"]]
-        where += f", that differs from one of {len(proof['rows'])} rows in at most "
+        rows = proof["rows"]
+        which = f"one of the {len(rows)} rows in the file"
+        if len(rows) == 1:
+            entries_of = zip(names, columns, rows[0], strict=True)
+            told = [f"{name} = {_entry(column, v)}" for name, column, v in entries_of]
+            which = f"the row ({', '.join(told)})"
+        where += f", that differs from {which} in at most "
         where += f"{proof['max_changes']} of {', '.join(units)}"
     return where
+
+
+def _entry(column, v):
+    """An entry of a row, with the level that its code stands for."""
+    levels = column["levels"] or ()
+    known = v is not None and 0 <= v < len(levels) and v == int(v)
+    return "missing" if v is None else json.dumps(levels[int(v)]) if known else repr(v)
 
 
 def _ends(low, high):

@@ -55,7 +55,7 @@ class Claim:
 
     Attributes
     ----------
-    kind : {"same_class", "within", "class_is", "rises", "in_range"}
+    kind : {"same_class", "within", "rises", "class_is", "class_is_not", "in_range", "out_of_range"}
     models : list of Model
     forests : list of Forest
         Of each model, read for the rows that count.
@@ -106,7 +106,8 @@ class Claim:
     @property
     def is_of_classes(self):
         """Whether it speaks of classes, not of numbers."""
-        return self.kind in ("same_class", "class_is") or self.data.get("of") == "class"
+        kinds = "same_class", "class_is", "class_is_not"
+        return self.kind in kinds or self.data.get("of") == "class"
 
     @property
     def is_of_one_model(self):

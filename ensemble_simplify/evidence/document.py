@@ -286,7 +286,7 @@ def _claim(claim):
         own = {"uses": [0, 1]}
     elif claim.kind == "within":
         own = {"uses": [0, 1], "atol": data["atol"], "rtol": data["rtol"]}
-    elif claim.kind == "class_is":
+    elif claim.kind in ("class_is", "class_is_not"):
         own = {"use": 0, "class": data["class"]}
     elif claim.kind == "rises":
         own = {"uses": [0, 1], "of": _of(data), "order": data["order"]}

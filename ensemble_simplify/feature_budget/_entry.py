@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -141,7 +142,9 @@ def check_prunable(estimator) -> None:
     while estimator is not last:
         last = last_step(estimator)
         estimator = readable(last) if comes_fitted(last) else last
-        if inside := insides(estimator):
+        # the error of a function of a mean is no mean of errors
+        inside = [] if isinstance(estimator, TransformedTargetRegressor) else insides(estimator)
+        if inside:
             estimator = readable(inside[0])
     if estimator is None or isinstance(estimator, _AVERAGING):
         return

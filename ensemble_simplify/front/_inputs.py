@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import check_column_names, safe_indexing
+from ensemble_simplify.base import check_column_names, safe_indexing, tags_of
 from ensemble_simplify.reading import Model, learned_from, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
@@ -39,7 +39,8 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
     """Rows, labels and the model's answers; fewer rows if there are very many."""
     if hasattr(model, "fit"):
         check_is_fitted(model)
-    if not hasattr(model, "fit") or not (is_classifier(model) or is_regressor(model)):
+    kinds = ("classifier", "regressor")
+    if not hasattr(model, "fit") or tags_of(model).estimator_type not in kinds:
         raise TypeError(
             f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give a "
             "fitted scikit-learn estimator, a pipeline that ends in one, or a Booster of LightGBM "

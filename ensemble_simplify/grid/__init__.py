@@ -19,7 +19,7 @@ from ensemble_simplify.grid._cells import (
     paint,
     paint_lines,
 )
-from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins
+from ensemble_simplify.grid._code_columns import code_columns, sums_of_bins, sums_of_pairs
 from ensemble_simplify.grid._joint import JointSearch
 from ensemble_simplify.grid._limits import (
     Stopped,

@@ -1,4 +1,4 @@
-"""Columns of numbers as codes of bins that hold about equally many rows, and sums over the bins."""
+"""Columns of numbers as codes of bins that hold about equally many rows, and sums over bins."""
 
 import numpy as np
 
@@ -77,4 +77,27 @@ def sums_of_bins(
                 total = &sums[start[j] + codes[j, row], 0]
                 for k in range(n_values):
                     total[k] += value[k]
+            should_stop()  # for Ctrl-C alone
+
+
+def sums_of_pairs(
+    const uint16_t[:, ::1] codes,           # (n_columns, n_rows)
+    const intp_t[::1] start,                # (n_columns,): place of the first bin of each column
+    const uint16_t[:, ::1] groups,          # (n_rows, n_groupings): numbers of columns of `sums`
+    const float64_t[::1] value,             # (n_rows,)
+    float64_t[:, ::1] sums,                 # OUT (n_bins of all columns, n_groups), all 0 before
+):
+    """Add up the values of the rows in each bin that are in each group, by several groupings."""
+    cdef intp_t n_rows = codes.shape[1], n_groupings = groups.shape[1], j, row, k
+    cdef const uint16_t *group
+    cdef float64_t *total
+    cdef float64_t own
+    for j in range(codes.shape[0]):
+        with nogil:
+            for row in range(n_rows):
+                group = &groups[row, 0]
+                own = value[row]
+                total = &sums[start[j] + codes[j, row], 0]
+                for k in range(n_groupings):
+                    total[group[k]] += own
             should_stop()  # for Ctrl-C alone

@@ -321,8 +321,10 @@ class _DomainReader:
         n_features = self.n_features
         if isinstance(feature, Integral) and -n_features <= feature < n_features:
             return int(feature) % n_features
-        if isinstance(feature, str) and feature in self.numbers:
-            return self.numbers[feature]
+        # LightGBM keeps a name with underscores for spaces
+        for name in (feature, feature.replace(" ", "_")) if isinstance(feature, str) else ():
+            if name in self.numbers:
+                return self.numbers[name]
         given = feature.item() if isinstance(feature, np.generic) else feature
         raise ValueError(
             f"domain names the feature {given!r}, but the data has {n_features} features"

@@ -9,6 +9,7 @@ the models' own ``predict``.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from sys import maxsize
 
 import numpy as np
@@ -252,16 +253,26 @@ def sums_of(models, tolerance, refuse=False):
     sums = [forest.number_sums for forest in forests]
     if all(part is not None for part in sums):
         return Closeness, sums, tolerance[1]
-    if forests[0].classes is None:
-        logs = [forest.log_sums for forest in forests]
-        if all(part is not None for part in logs):
-            return CloseValues, logs, tolerance[1]
+    links = {forest.vote.link_kind for forest in forests}
+    if forests[0].classes is None and "sigmoid" not in links:
+        less = float("expm1" in links)
+        logs = [forest.log_sums_less(less) for forest in forests]
+        # differences are the same once one is taken off both, their shares of a value are not
+        shares = tolerance[1] > 0 and "expm1" in links
+        if None not in (logs[0], logs[1]) and not shares and len(links - {None}) <= 1:
+            return partial(CloseValues, less=less), logs, tolerance[1]
         if not refuse:
             return None
+        if shares:
+            raise TypeError(
+                f"model_a and model_b are {models[0].name}(...) and {models[1].name}(...), whose "
+                "values are exponentials less one: of these, rtol is not supported. Use atol."
+            )
         raise TypeError(
             f"model_a and model_b are {models[0].name}(...) and {models[1].name}(...): values of "
             "one are sums over its trees, those of the other are exponentials of such sums, or "
-            "neither. Both must be of one kind, or one of them a single tree of positive values."
+            "neither. Both must be of one kind, or one of them a single tree of positive values. "
+            "Compare the models inside a TransformedTargetRegressor (regressor_)."
         )
     odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
@@ -274,13 +285,14 @@ def sums_of(models, tolerance, refuse=False):
             "bagging and soft votes over these and, with atol alone, of two boosted classifiers of "
             "two classes. Leave atol and rtol out to compare labels."
         )
-    if forests[0].classes.tolist() != forests[1].classes.tolist():
+    labels = [None if f.classes is None else f.classes.tolist() for f in forests]
+    if labels[0] != labels[1]:
         if not refuse:
             return None
         raise ValueError(
-            f"model_a has the classes {forests[0].classes.tolist()}, model_b "
-            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers can only be "
-            "compared if both have the same classes. Leave atol out to compare labels."
+            f"model_a has the classes {labels[0]}, model_b {labels[1]}. Probabilities of boosted "
+            "classifiers can only be compared if both have the same classes. Leave atol out to "
+            "compare labels."
         )
     dtypes = [forest.vote.dtype for forest in forests]
     return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"

@@ -553,11 +553,12 @@ class CloseOdds(CloseBehind):
 
 
 class CloseValues(CloseBehind):
-    """Two regressors whose values are exponentials of sums."""
+    """Two regressors whose values are exponentials of sums, or these `less` a number."""
 
     named = "exponential"
 
-    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol):
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol, less=0.0):
+        self.less = less
         super().__init__(sums, columns, trees, axes, outside, answers, atol, rtol)
         self.largest_values, self.margin = values_of_sums(
             self.trees, self.leaves, self.start, self.of_sums, rtol
@@ -565,7 +566,7 @@ class CloseValues(CloseBehind):
 
     def _link(self, sums):
         with np.errstate(over="ignore"):
-            return np.exp(sums)
+            return np.exp(sums) - self.less
 
     def furthest(self):
         top = float(self.largest_values.max())

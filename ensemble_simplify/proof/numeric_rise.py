@@ -33,13 +33,18 @@ def rising_sums(forest, column):
 
     The `column` is that of the class, 0 of a value. A number rises with each column of its sums; it
     is the only one (None), the logarithm of the value ("log"), or they are the log-odds of the
-    class against each other one ("odds"). (None, None) where it is no function of such sums.
+    class against each other one ("odds"). Of other links, it is what the value never falls with
+    ("link"). (None, None) where it is no function of such sums.
     """
     sums = forest.number_sums
     if sums is not None:
         return sums.column(column), None
     if forest.classes is None:
-        return forest.log_sums, "log"
+        if forest.log_sums is not None:
+            return forest.log_sums, "log"
+        if forest.odds_sums is not None:
+            return forest.odds_sums, "odds"
+        return forest.sums_before_link, "link"
     return forest.lead_sums(column), "odds"
 
 
@@ -71,6 +76,11 @@ class Rise(Closeness):
     def __init__(self, forests, column, trees, axes, outside, answers, gap, boxes=None):
         sums, kinds = zip(*(rising_sums(forest, column) for forest in forests), strict=True)
         self.of_odds, self.of_logs = kinds[0] == "odds", kinds[0] == "log"
+        if kinds[0] == "link" and gap > 0:
+            raise TypeError(
+                "By how much a value changes is known of sums, exponentials and sigmoids of sums. "
+                "Ask with gap=0, or ask the model inside (regressor_)."
+            )
         n_columns = len(sums[0].start)
         twins = "all" if gap == 0 else "common"
         columns = [np.arange(n_columns)] * 2

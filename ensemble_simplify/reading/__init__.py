@@ -18,6 +18,7 @@ from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,
     probabilities_of,
+    values_of,
 )
 from ensemble_simplify.reading.families.additive import tree_of_steps
 from ensemble_simplify.reading.families.forests import (
@@ -29,9 +30,11 @@ from ensemble_simplify.reading.families.forests import (
 )
 from ensemble_simplify.reading.families.held import ImportedEnsemble, imported
 from ensemble_simplify.reading.families.onnx import OnnxModel
+from ensemble_simplify.reading.families.outputs import OneOutput
 from ensemble_simplify.reading.families.pipeline import transformers_of
 from ensemble_simplify.reading.families.treelite import TreeliteModel
 from ensemble_simplify.reading.family import (
+    Family,
     family_of,
     insides,
     is_booster,

@@ -153,7 +153,7 @@ def with_threshold(estimator, reading):
             "ensemble=False, or on a FrozenEstimator."
         )
     reading.on_numbers = around(estimator, [_standing_in(model, reading, estimator)])
-    reading.vote = replace(reading.vote, choice=_cut_of(estimator, reading))
+    reading.vote = replace(reading.vote, choice=cut_of(estimator, reading))
     return reading
 
 
@@ -203,7 +203,7 @@ def calibrated(estimator, readings):
     is_mean = reading.vote.is_mean
     reading.within_one |= is_mean and _is_temperature(pair)
     reading.on_numbers = on_numbers
-    reading.vote = replace(reading.vote, choice=_cut_of(estimator, reading), link=link)
+    reading.vote = replace(reading.vote, choice=cut_of(estimator, reading), link=link)
     return reading
 
 
@@ -240,7 +240,7 @@ def _scores(vote, numbers, column, other=0.0):
     return scores
 
 
-def _cut_of(estimator, reading):
+def cut_of(estimator, reading):
     """The `Cut` of a model whose copy on numbers is in the reading."""
     vote = reading.vote
     if vote.is_boosted_sum and vote.n_scores != 1:

@@ -149,10 +149,12 @@ def _(numbers: MemberCount, sums):
 
 
 def _member_scores(member, n_scores, sums):
-    """Probabilities of a member, in the classes of the whole; labels count as ones."""
+    """Probabilities of a member, in the classes of the whole, or its value; labels are ones."""
     if member.counts_labels:
         return one_hot(member.columns[labels_of(member, sums)], n_scores)
     scores = scores_of(member, sums)
+    if member.columns is None and member.link is not None:
+        scores = values_of(member, scores)[:, None]
     if member.calibrated is not None:
         scores = member.calibrated.predict_proba(scores)
     if member.columns is None or scores.shape[1] == n_scores:
@@ -258,9 +260,11 @@ def values_of(program, scores) -> np.ndarray:
     link, values = program.link, scores[:, 0]
     if link is None:
         return values
-    if link.kind != "exp":
+    if link.kind == "function":
+        return link.function(values)
+    if link.kind not in _VALUES:
         raise unknown_step(link, _VISITOR)
-    return _exp(values) if link.by_library else np.exp(values)
+    return _VALUES[link.kind](values, _exp if link.by_library else np.exp)
 
 
 # ------------------------------------------------------------------- probabilities
@@ -315,6 +319,16 @@ def _exp(x):
     powers = [math.exp(v) if v <= _MOST else math.inf for v in x.ravel().tolist()]
     with np.errstate(over="ignore"):
         return np.array(powers, dtype=x.dtype).reshape(x.shape)
+
+
+# What values are made of numbers, by kinds of links, each with the exponential that it uses.
+_VALUES = {
+    "exp": lambda x, exp: exp(x),
+    "expm1": lambda x, exp: np.expm1(x),
+    "sigmoid": lambda x, exp: _sigmoid(x, 1.0),
+    "softplus": lambda x, exp: np.array([math.log1p(v) for v in exp(x).tolist()], dtype=x.dtype),
+    "square": lambda x, exp: np.sign(x) * x * x,
+}
 
 
 def _sigmoid(scores, slope):

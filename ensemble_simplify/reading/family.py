@@ -114,9 +114,17 @@ class Family:
         """Number of columns that it takes."""
         return int(self.estimator.n_features_in_)
 
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        """What `trees` answers, of one of several outputs; None where it has no such."""
+        return None
+
     def own_levels(self) -> Table | None:
         """The table of a model with levels of its own; None: its columns are all numbers."""
         return None
+
+    def names_kept(self, names: np.ndarray) -> np.ndarray:
+        """What the model calls columns that a frame calls by these names."""
+        return family_of(self.inside[0]).names_kept(names) if self.inside else names
 
     @property
     def takes_numbers_alone(self) -> bool:

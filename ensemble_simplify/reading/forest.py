@@ -473,9 +473,18 @@ class Forest:
         return number_sums(self)
 
     @cached_property
+    def sums_before_link(self):
+        """The sums that a link makes the values of; None where there are none."""
+        return number_sums(replace(self, vote=replace(self.vote, link=None)))
+
+    @cached_property
     def log_sums(self):
         """The sums of which the values are the exponentials; None where there are none."""
         return log_sums(self)
+
+    def log_sums_less(self, less):
+        """The same of which the values are exponentials less a number; see `log_sums`."""
+        return log_sums(self, less) if less else self.log_sums
 
     @cached_property
     def odds_sums(self):

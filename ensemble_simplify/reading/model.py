@@ -143,10 +143,18 @@ class Model:
         return replace(forest, table=like) if like.hashed else forest
 
     def with_names_in(self, rows) -> Model:
-        """The model that knows levels, of which it keeps but hashes, by the names in some rows."""
-        if not self.table.hashed:
+        """The model under the names in some rows: of columns, and of levels it keeps hashes of."""
+        table = self.table
+        names = rows.names if isinstance(rows, Table) else getattr(rows, "columns", None)
+        if names is not None and table.names is not None and len(names) == len(table):
+            names = np.asarray(names, dtype=object)
+            same = np.array_equal(family_of(self.estimator).names_kept(names), table.names)
+            if same and not np.array_equal(names, table.names):
+                table = replace(table, names=names)
+        if table.hashed:
+            table = table.named_by(rows)
+        if table is self.table:
             return self
-        table = self.table.named_by(rows)
         forest = None if self.forest is None else replace(self.forest, table=table)
         return self._with(table, forest=forest)
 

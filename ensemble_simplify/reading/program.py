@@ -243,15 +243,18 @@ class Link:
 
     Attributes
     ----------
-    kind : {"sigmoid", "softmax", "exp", "unknown"}
+    kind : {"sigmoid", "softmax", "unknown", "exp", "expm1", "softplus", "square", "function"}
         Of means, what they say of the upper class goes into the sigmoid; of AdaBoost, its lead.
-        Values alone are exponentials.
+        Values are sigmoids, exponentials, these less one, logarithms of one more than these,
+        squares with the sign of the number, or what a function makes of it.
     slope, shift : float
         What a number is multiplied by before, and what is added then.
     by_library : bool
         Whether the exponential is the C library's, with the roundings of XGBoost and LightGBM.
     is_followed : bool
         Whether all its roundings are known. Else values can differ in their last bits.
+    function : callable or None
+        Of the kind "function": what it makes of an array of numbers, never falling.
     """
 
     kind: str | None
@@ -259,6 +262,7 @@ class Link:
     shift: float = 0.0
     by_library: bool = False
     is_followed: bool = True
+    function: Any = None
 
 
 # ------------------------------------------------------------------- programs

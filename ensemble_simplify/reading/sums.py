@@ -271,20 +271,22 @@ def number_sums(forest):
     return Sums(value, start, magnitude + one, rounding, is_exact=is_exact, terms=terms)
 
 
-def log_sums(forest):
-    """The sums of which the values of a regressor are the exponentials; None where there are none.
+def log_sums(forest, less=0.0):
+    """The sums of which the values of a regressor are the exponentials, or these less one.
 
-    Those of a single tree whose values are all above zero are their logarithms.
+    None where there are none. Those of a single tree are logarithms of its values, to which is
+    added what these are `less`, where all of them are above zero.
     """
     vote = forest.vote
-    if vote.link_kind == "exp":
-        return number_sums(replace(forest, vote=replace(vote, link=None)))
+    if vote.link_kind in ("exp", "expm1"):
+        return forest.sums_before_link
     if not vote.is_one_tree or forest.classes is not None:
         return None
     is_leaf = forest.left[:, None] < 0
-    if not (forest.value[is_leaf] > 0).all():
+    value = np.where(is_leaf, forest.value / vote.divisor + less, 1.0)
+    if not (value > 0).all():
         return None
-    value = np.log(np.where(is_leaf, forest.value / vote.divisor, 1.0))
+    value = np.log(value)
     magnitude = float(np.abs(value).max())
     rounding = 16.0 * _EPS * (1.0 + magnitude)
     terms = np.where(is_leaf, forest.value, 0.0)
@@ -294,10 +296,12 @@ def log_sums(forest):
 def odds_sums(forest):
     """The log-odds, in one column, of the upper of two classes: the probability is their sigmoid.
 
-    None where there is no such.
+    So is a value between 0 and 1 of a regressor. None where there is no such.
     """
     vote = forest.vote
-    if vote.link_kind != "sigmoid" or forest.n_classes != 2:
+    if vote.is_one_tree and forest.classes is None:
+        return _odds_of_tree(forest, vote)
+    if vote.link_kind != "sigmoid" or forest.n_classes not in (0, 2):
         return None
     if vote.is_mean:
         return _odds_of_means(forest, vote)
@@ -314,6 +318,18 @@ def odds_sums(forest):
     magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     return Sums(value, start, magnitude, rounding, terms=np.sign(vote.slope) * held)
+
+
+def _odds_of_tree(forest, vote):
+    """The same of a single tree whose values are all between 0 and 1; None of another one."""
+    is_leaf = forest.left[:, None] < 0
+    share = np.where(is_leaf, forest.value / vote.divisor, 0.5)
+    if not ((share > 0) & (share < 1)).all():
+        return None
+    value = np.log(share) - np.log1p(-share)
+    magnitude = float(np.abs(value).max())
+    rounding = 16.0 * _EPS * (2.0 + magnitude)
+    return Sums(value, np.zeros(1), magnitude, rounding, terms=np.where(is_leaf, forest.value, 0.0))
 
 
 def lead_sums(forest, column):
@@ -340,7 +356,7 @@ def lead_sums(forest, column):
 
 def _odds_of_means(forest, vote):
     """The same where they are a multiple of the mean probability of the upper class."""
-    sums = number_sums(replace(forest, vote=replace(vote, link=None)))
+    sums = forest.sums_before_link
     if sums is None:
         return None
     value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift

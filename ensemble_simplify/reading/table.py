@@ -594,6 +594,9 @@ def column_index(key, parameter, n_features, names=None) -> int:
             )
         places = np.flatnonzero(names == key)
         if not places.size:
+            # LightGBM keeps a name with underscores for spaces
+            places = np.flatnonzero(names == key.replace(" ", "_"))
+        if not places.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
                 f"are {some_of(names)}."

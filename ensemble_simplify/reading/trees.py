@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ensemble_simplify.reading.level_order import order_of_sides
-from ensemble_simplify.reading.program import Program
+from ensemble_simplify.reading.program import Above, Program
 from ensemble_simplify.reading.table import Table
 
 # Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
@@ -99,6 +99,20 @@ def constant_tree(estimator, value, dtype="float32"):
         n_features=int(estimator.n_features_in_),
         dtype=dtype,
     )
+
+
+def column_of(reading: Reading, output: int) -> Reading | None:
+    """The reading of one of several numbers; None where there are not so many."""
+    numbers = reading.vote.numbers
+    if output not in range(numbers.n_scores) or numbers.n_scores < 2:
+        return None
+    for tree in reading.trees:
+        tree.value = tree.value[:, [output]]
+    parts = {name: getattr(numbers, name) for name in ("init", "offset")}
+    parts = {name: part if part is None else part[[output]] for name, part in parts.items()}
+    numbers = replace(numbers, n_scores=1, **parts)
+    reading.vote = replace(reading.vote, numbers=numbers, choice=Above())
+    return reading
 
 
 def spread(value, columns, n_columns):

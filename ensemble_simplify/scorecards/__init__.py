@@ -3,7 +3,8 @@
 `_card` is what a scorecard computes: a sum of terms, each of which one column decides, or a pair.
 `_estimator` has the public estimators, which learn a card from a predictor. `_bins` finds cards of
 every size for labelled rows. `_points` makes whole numbers of its points, says what that changes,
-and makes short numbers of the ends of its bins. `_additive` writes additive models as cards.
+and makes short numbers of the ends of its bins. `_chances` says how often an event happens at each
+total. `_additive` writes additive models as cards.
 
 What people see of it is shown by `_shown`, for all that hold a card: in the words of `_text`, as a
 picture by `_display`, as a page by `_page`, and with the reasons for answers by `_reasons`.

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
 
-from ensemble_simplify.grid import code_columns, is_late, sums_of_bins
+from ensemble_simplify.grid import code_columns, is_late, sums_of_bins, sums_of_pairs
 from ensemble_simplify.scorecards._card import Card, Term
 
 # Candidate bins of a column.
@@ -132,11 +133,11 @@ class _Fit:
 
     cuts: tuple[int, ...]
     points: np.ndarray  # (n_steps + 1, n_scores): the base, then the steps, those of grids last
-    design: np.ndarray  # (n_patterns, n_steps + 1): which patterns of bins each step is added for
-    scores: np.ndarray  # (n_patterns, n_scores)
-    told: np.ndarray  # what is told of the rows of each pattern, added up
-    pattern: np.ndarray  # (n_rows,)
     loss: float  # with the shrinkage
+    curvature: list  # of each score, how strongly rows and the shrinkage hold the points
+    # None of values without grids, which are fitted by sums over pairs of cuts alone
+    scores: Any = None  # (n_patterns, n_scores)
+    pattern: Any = None  # (n_rows,)
     grids: tuple[tuple[int, int], ...] = ()  # pairs of cuts that make two by two bins
 
 
@@ -171,6 +172,10 @@ class _Search:
         self.real_rows = real
         self.real = self._above(real[:, None])[:, 0]
         self.mass = self._sums(self.weight[:, None])[:, 0]
+        self._paired = {}
+        if link == "identity":
+            # (n_bins, 2): weights and values above each cut; and of all rows, with the squares
+            self.moments, self.total = self._above(self.told[:, :2]), self.told.sum(axis=0)
         self.min_samples = min_samples_bin
         self.sign = np.zeros(self.column.size)
         if monotone is not None:
@@ -184,12 +189,14 @@ class _Search:
 
     def _sums(self, values):
         sums = np.zeros((self.column.size, values.shape[1]))
-        sums_of_bins(self.codes, self.start, values, sums)
+        sums_of_bins(self.codes, self.start, np.ascontiguousarray(values), sums)
         return sums
 
     def _above(self, values):
         """Sums over the rows above each cut, and over the gaps of each column."""
-        sums = self._sums(values)
+        return self._from_above(self._sums(values))
+
+    def _from_above(self, sums):
         for begin, gap in zip(self.start, self.gap, strict=True):
             sums[begin:gap] = np.cumsum(sums[begin:gap][::-1], axis=0)[::-1]
         return sums
@@ -221,6 +228,51 @@ class _Search:
             key = 2 * key + self._is_above(cut)
         return np.unique(key, return_index=True, return_inverse=True)[1:]
 
+    def _joints(self, cuts, held):
+        """Sums of `held` over rows above each cut, and over those above both it and one of `cuts`.
+
+        For each of its columns an array of shape (n_bins of all columns, n_cuts + 1).
+        """
+        if not cuts:
+            yield from self._above(held).T[:, :, None]
+            return
+        n_first = n_groups = 0
+        groups, ends = [], {}
+        for j in sorted({int(self.column[cut]) for cut in cuts}):
+            begin, gap = self.start[j], self.gap[j]
+            own = sorted(cut for cut in cuts if begin < cut < gap)
+            # rows between two cuts of a column are a group, and those that lack it
+            of_code = np.searchsorted(own, np.arange(begin, gap + 1), side="right")
+            of_code[-1] = len(own) + 1
+            groups.append((n_groups + of_code).astype(np.uint16)[self.codes[j]])
+            ends |= {cut: (n_groups + k + 1, n_groups + len(own) + 1) for k, cut in enumerate(own)}
+            ends[int(gap)] = (n_groups + len(own) + 1, n_groups + len(own) + 2)
+            n_groups += len(own) + 2
+            n_first = n_first or n_groups
+        groups = np.column_stack(groups)
+        # every row is in one group of each column
+        places = [(0, n_first), *(ends[cut] for cut in cuts)]
+        for own in held.T:
+            sums = np.zeros((self.column.size, n_groups))
+            sums_of_pairs(self.codes, self.start, groups, np.ascontiguousarray(own), sums)
+            sums = self._from_above(sums)
+            yield np.column_stack([sums[:, slice(*own)].sum(axis=1) for own in places])
+
+    def _joint_weights(self, cuts):
+        """The same of weights, which never change: a column's cuts are counted once."""
+        found = [self.moments[:, 0]]
+        for cut in cuts:
+            j = int(self.column[cut])
+            if j not in self._paired:
+                sums = np.zeros((self.column.size, self.gap[j] - self.start[j] + 1))
+                codes = np.ascontiguousarray(self.codes[j][:, None])
+                sums_of_pairs(self.codes, self.start, codes, self.weight, sums)
+                sums = self._from_above(sums)
+                sums[:, :-1] = np.cumsum(sums[:, -2::-1], axis=1)[:, ::-1]
+                self._paired[j] = sums
+            found.append(self._paired[j][:, cut - self.start[j]])
+        return np.column_stack(found)
+
     # -------------------------------------------------------------- the loss
 
     def _log_chances(self, scores):
@@ -237,13 +289,16 @@ class _Search:
             return 0.5 * (second - 2.0 * s * first + s**2 * weight).sum()
         return (told * -np.expm1(_BOUND * self._log_chances(scores))).sum() / _BOUND
 
-    def _slopes(self, scores, told):
-        """How rows pull at their scores, and how strongly they hold them."""
+    def _slopes(self, scores, told, of=slice(None)):
+        """How rows pull at their scores, and how strongly they hold them.
+
+        `of` says which of the scores are those of each row.
+        """
         if self.link == "identity":
-            return told[:, 1:2] - told[:, :1] * scores, told[:, :1]
+            return told[:, 1:2] - told[:, :1] * scores[of], told[:, :1]
         logs = self._log_chances(scores)
-        chance = np.exp(logs)
-        own = told * np.exp(_BOUND * logs)
+        chance = np.exp(logs)[of]
+        own = told * np.exp(_BOUND * logs)[of]
         total = own.sum(axis=1, keepdims=True)
         held = np.maximum(total * chance * (1.0 - chance), _LEAST_CURVATURE)
         first = 1 if self.link == "logistic" else 0
@@ -255,13 +310,29 @@ class _Search:
         """The best points of some cuts, from those given; steps of the wrong sign are left out."""
         cuts = tuple(cuts)
         while True:
-            fitted = self._newton(cuts, points, most, grids)
+            if self.link == "identity" and not grids:
+                fitted = self._solved(cuts)
+            else:
+                fitted = self._newton(cuts, points, most, grids)
             is_wrong = fitted.points[1 : len(cuts) + 1, 0] * self.sign[list(cuts)] < 0.0
             if not is_wrong.any():
                 return fitted
             # for good, so that this ends
             cuts = tuple(cut for cut, wrong in zip(cuts, is_wrong, strict=True) if not wrong)
             points = fitted.points[np.r_[True, ~is_wrong, np.full(3 * len(grids), True)]]
+
+    def _solved(self, cuts):
+        """The best points for values: of a square loss, one step."""
+        places = list(cuts)
+        joint = self._joint_weights(cuts)[places]
+        curvature = np.empty((len(cuts) + 1, len(cuts) + 1))
+        curvature[0, 0], curvature[0, 1:], curvature[1:] = self.total[0], joint[:, 0], joint
+        pull = np.r_[self.total[1], self.moments[places, 1]]
+        curvature = _held_by_ridge(curvature)
+        points = np.linalg.solve(curvature, pull)
+        # half of the squares that are left, with the shrinkage: points are where its slope is zero
+        loss = 0.5 * (self.total[2] - points @ pull)
+        return _Fit(cuts, points[:, None], float(loss), [curvature])
 
     def _newton(self, cuts, points, most, grids):
         some, pattern = self._alike(cuts, grids)
@@ -291,15 +362,13 @@ class _Search:
                 length /= 2.0
             if before - loss <= 0.1 * _ENOUGH * len(self.weight):
                 break
-        return _Fit(cuts, points, design, scores, told, pattern, float(loss), grids)
+        held = self._slopes(scores, told)[1]
+        curvature = [self._curvature(design, own) for own in held.T]
+        return _Fit(cuts, points, float(loss), curvature, scores, pattern, grids)
 
     def _curvature(self, design, held):
         """How strongly rows and the shrinkage hold the points."""
-        curvature = design.T @ (held[:, None] * design)
-        ridge = np.full(len(curvature), _RIDGE)
-        ridge[0] = _LEAST_CURVATURE
-        curvature.flat[:: len(curvature) + 1] += ridge
-        return curvature
+        return _held_by_ridge(design.T @ (held[:, None] * design))
 
     # -------------------------------------------------------------- choosing cuts
 
@@ -314,24 +383,24 @@ class _Search:
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
         cuts = list(fitted.cuts)
-        held_together = self._slopes(fitted.scores, fitted.told)[1]
-        pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
-        design = fitted.design[fitted.pattern]
         gain = np.zeros(self.column.size)
-        for c in range(self.n_scores):
-            curvature = self._curvature(fitted.design, held_together[:, c])
-            one = slice(c, c + 1)
-            sums = self._above(np.hstack([pull[:, one], held[:, one] * design]))
-            joint = sums[:, 1:]
+        if self.link == "identity":
+            joints = [self._joint_weights(cuts)]
+            pulls = self.moments[:, 1:] - joints[0] @ fitted.points
+        else:
+            pull, held = self._slopes(fitted.scores, self.told, fitted.pattern)
+            pulls = self._above(pull)
+            joints = self._joints(cuts, held)
+        for pull, joint, curvature in zip(pulls.T, joints, fitted.curvature, strict=True):
             # what of a cut's curvature the present steps explain (a Schur complement): the rest is
             # by how much it stands for something new
             known = np.einsum("ij,ji->i", joint, np.linalg.solve(curvature, joint.T))
             own = joint[:, 0] + _RIDGE
-            gain += 0.5 * sums[:, 0] ** 2 / np.maximum(own - known, _ROUNDING * own)
+            gain += 0.5 * pull**2 / np.maximum(own - known, _ROUNDING * own)
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
         # of one score alone, where a column must rise or fall
-        gain[sums[:, 0] * self.sign < 0.0] = -1.0
+        gain[pulls[:, 0] * self.sign < 0.0] = -1.0
         return gain
 
     def _costs(self, cuts, max_features):
@@ -396,10 +465,8 @@ class _Search:
 
     def _weakest(self, fitted):
         """Cuts by what the loss would rise without them, estimated, the least first."""
-        held = self._slopes(fitted.scores, fitted.told)[1]
-        curvature = np.array([self._curvature(fitted.design, own) for own in held.T])
         # as for Wald's test: a step that is small for how firmly rows hold it can go
-        variance = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2).T[1:]
+        variance = np.diagonal(np.linalg.inv(fitted.curvature), axis1=1, axis2=2).T[1:]
         rise = (0.5 * fitted.points[1:] ** 2 / variance).sum(axis=1)
         return _ascending(rise)
 
@@ -432,7 +499,9 @@ class _Search:
 
     def _with_grid(self, fitted, max_features):
         """The card with one more pair of columns, in two by two bins; None where none helps."""
-        pull, held = self._slopes(fitted.scores[fitted.pattern], self.told)
+        if fitted.pattern is None:
+            fitted = self._newton(fitted.cuts, fitted.points, 0, ())
+        pull, held = self._slopes(fitted.scores, self.told, fitted.pattern)
         values = [self.real_rows, held.mean(axis=1), *pull.T]
         used, known = (
             self._columns(fitted),
@@ -544,7 +613,9 @@ class _Search:
             base -= base.mean()
         card = Card(terms, base, self.link)
         features = sorted(self._columns(fitted))
-        loss = self._loss(fitted.scores, fitted.told) / len(self.weight) * self.scale**2
+        # without what the shrinkage adds
+        loss = fitted.loss - 0.5 * _RIDGE * np.square(fitted.points[1:]).sum()
+        loss *= self.scale**2 / len(self.weight)
         return Step(card, self.n_bins(fitted.cuts, fitted.grids), features, float(loss))
 
     def _grid_term(self, pair, steps):
@@ -593,6 +664,13 @@ class _Search:
             points -= points.mean(axis=1, keepdims=True)
         edges = self.edges[j][[cut - begin - 1 for cut in cuts]]
         return Term((j,), (edges,), points * self.scale), centre
+
+
+def _held_by_ridge(curvature):
+    """Curvature with that of the shrinkage; the base is held by next to nothing."""
+    curvature[0, 0] += _LEAST_CURVATURE
+    curvature.flat[len(curvature) + 1 :: len(curvature) + 1] += _RIDGE
+    return curvature
 
 
 # Rounding must not choose, so that the path is the same on every machine.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ensemble_simplify.reading import (
     Above,
+    Cut,
     Largest,
     Link,
     Program,
@@ -21,9 +22,10 @@ from ensemble_simplify.reading import (
     labels_of_scores,
     probabilities_of,
     tree_of_steps,
+    values_of,
 )
 
-LINKS = ("logistic", "softmax", "identity")
+LINKS = ("logistic", "softmax", "identity", "log")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +93,18 @@ class Card:
     terms : list of Term
     base : float64 array of shape (n_scores,)
         Where the sums start.
-    link : {"logistic", "softmax", "identity"}
-        What the sums are: one that is above zero in the second of two classes, one for each class,
-        of which the largest wins (the first of equals), or a number.
+    link : {"logistic", "softmax", "identity", "log"}
+        What the sums are: one that is above `at` in the `event`, one for each class, of which the
+        largest wins (the first of equals), a number, or its logarithm.
     slope, shift : float
-        What scores are multiplied by before the sigmoid or softmax makes probabilities of them,
-        and what is added then.
+        What scores are multiplied by before the sigmoid or softmax makes chances of them, and what
+        is added then.
     tie_upper : bool
-        Whether a score of zero is for the second of two classes.
+        Whether a score of `at` is for the event.
+    event : {0, 1}
+        Which of two classes the score speaks for.
+    at : float
+        The score that parts two classes.
     """
 
     terms: list[Term]
@@ -107,6 +113,8 @@ class Card:
     slope: float = 1.0
     shift: float = 0.0
     tie_upper: bool = False
+    event: int = 1
+    at: float = 0.0
 
     def __post_init__(self):
         if self.link not in LINKS:
@@ -154,10 +162,15 @@ class Card:
         return total
 
     def index_of(self, scores) -> np.ndarray:
-        """Place of the class for each row of scores; the numbers themselves without classes."""
-        if self.link == "identity":
-            return scores[:, 0]
+        """Place of the class for each row of scores; the values themselves without classes."""
+        if self.link in ("identity", "log"):
+            return values_of(self.vote, scores)
         return labels_of_scores(self.vote, scores)
+
+    def chances(self, totals) -> np.ndarray:
+        """The chance of the event at some totals of a card for two classes."""
+        totals = np.asarray(totals, dtype=np.float64)
+        return self.probabilities(totals[:, None])[:, self.event]
 
     def probabilities(self, scores) -> np.ndarray:
         """Probabilities of the classes for each row of scores: (n_rows, n_classes)."""
@@ -167,11 +180,15 @@ class Card:
     def vote(self) -> Program:
         """What makes classes and probabilities of the sums."""
         link, choice = None, Largest(last=self.tie_upper)
+        sign = 1.0 if self.event else -1.0
         if self.link != "identity":
-            kind = "sigmoid" if self.link == "logistic" else "softmax"
-            link = Link(kind, self.slope, self.shift)
+            kind = {"logistic": "sigmoid", "log": "exp"}.get(self.link, self.link)
+            link = Link(kind, sign * self.slope, sign * self.shift)
         if self.n_scores == 1:
-            choice = Above(inclusive=self.tie_upper)
+            choice = Above(self.at, inclusive=self.tie_upper)
+            if not self.event:
+                # from the number on that is the first of the event
+                choice = Cut((self.at if self.tie_upper else float(np.nextafter(self.at, 1e9)),), 1)
         n_trees = max(1, len(self.terms))
         return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 

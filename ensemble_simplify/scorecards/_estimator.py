@@ -24,6 +24,7 @@ from ensemble_simplify.base import (
     binomial_interval,
     fit_context,
     report,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.grid import is_late, limited, limits, time_left
@@ -31,8 +32,11 @@ from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
 from ensemble_simplify.scorecards._card import Card
-from ensemble_simplify.scorecards._points import rounded, score_table, with_short_edges
+from ensemble_simplify.scorecards._chances import against, refitted, score_table, with_chances
+from ensemble_simplify.scorecards._points import rounded, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._text import quoted
+from ensemble_simplify.writing import plain
 
 # With a time limit: the share of it for labelling rows.
 _LABELLING_SHARE = 0.4
@@ -43,12 +47,20 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     card_: Card
     n_features_in_: int
+    event_: Any
     _kind: ClassVar[str]
     _link: Callable
     _wanted: Callable
     _labels: Callable
-    _classes_known: Callable
 
+    max_bins: int
+    max_features: int | None
+    interactions: int
+    monotone: Any
+    points: str
+    max_changed: float
+    min_samples_bin: int
+    verbose: int
     # Of eight tables, cards agreed most with forests so, and no less than by a choice on folds.
     keep_rows = 0.5
 
@@ -68,39 +80,6 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        max_bins: int = 24,
-        max_features: int | None = None,
-        interactions: int = 0,
-        monotone: dict | ArrayLike | None = None,
-        points: str = "integer",
-        max_changed: float = 0.01,
-        min_samples_bin: int = 10,
-        sampler: str = "auto",
-        n_samples: int | None = None,
-        validation_fraction: float = 0.1,
-        time_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.estimator = estimator
-        self.max_bins = max_bins
-        self.max_features = max_features
-        self.interactions = interactions
-        self.monotone = monotone
-        self.points = points
-        self.max_changed = max_changed
-        self.min_samples_bin = min_samples_bin
-        self.sampler = sampler
-        self.n_samples = n_samples
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
 
     # ------------------------------------------------------------------ what it is
 
@@ -161,6 +140,8 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
         ]
         self._known = self._gather(found)
+        self._steps = [replace(step, card=self._told(step.card)) for step in self._steps]
+        self._warn_of_directions()
         self.path_ = [self._measured(step) for step in self._steps]
         self._set_card(self._steps[0])
         self.n_queries_ = self._predictor.n_queries
@@ -189,6 +170,33 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             raise ValueError(
                 f"monotone says how points change along the column {name!r}, but its levels have "
                 "no order. Leave it out, or make it an ordered categorical column."
+            )
+
+    def _warn_of_directions(self):
+        """Warn of columns along which the rows go against what is asked of the points."""
+        training = self._known.training
+        rates = self._rates(training)
+        wanted = training.decisions if rates is None else rates
+        what, source = "the mean of the model's answers", getattr(self, "chance_source_", None)
+        if rates is not None:
+            # only classifiers have rates
+            head = "rate" if source == "y" else "model's mean probability"
+            head = "share of the model's answers" if source == "answers" else head
+            what = f"the {head} of {quoted(plain(self.event_))}"
+        for j in np.flatnonzero(self._directions).tolist():
+            found = against(training.X[:, j], wanted, training.weight, self._directions[j])
+            if found is None:
+                continue
+            low, high = found
+            names = getattr(self, "feature_names_in_", None)
+            name = j if names is None else str(names[j])
+            rises, does = ("rise", "falls") if self._directions[j] > 0 else ("fall", "rises")
+            other = "" if rates is None else ", or name the other class in positive"
+            warn(
+                f"monotone[{name!r}]={self._directions[j]} lets points only {rises} with the "
+                f"column, but {what} {does} from {low:.3g} in its lowest fifth of the training "
+                f"rows to {high:.3g} in its highest. If that is no mistake of the data, give "
+                f"{-self._directions[j]}{other}."
             )
 
     def _learn(self, rows):
@@ -252,16 +260,15 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         """Make it the card of a step of the path, with the points that are asked for."""
         training, aside = self._known.training, self._known.aside
         card, self.rounded_ = step.card, None
+        rates = self._rates(training)
         if self.points == "integer":
             self.rounded_ = rounded(
-                card,
-                training.X,
-                training.weight,
-                max_changed=self.max_changed,
-                target=self._classes_known(training),
+                card, training.X, training.weight, max_changed=self.max_changed, rates=rates
             )
             card = self.rounded_.card
-        self.card_ = card
+        elif rates is not None:
+            card = with_chances(card, training.X, training.weight, rates)
+        self.card_ = card = self._finished(card)
         self._card_rows = counted(card, training.X, training.weight)
         self._reading = card.reading(getattr(self, "classes_", None), self._table)
         self.train_fidelity_, self.fidelity_ = (
@@ -270,6 +277,17 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             else np.nan
             for rows in (training, aside)
         )
+
+    def _told(self, card):
+        """A card of the path with the points that it is to have."""
+        return card
+
+    def _rates(self, training):
+        """What chances are fitted to; None where there are none."""
+
+    def _finished(self, card):
+        """The card as it is handed out."""
+        return card
 
     def _answers_to(self, X):
         return self._labels(self.card_, X)
@@ -361,8 +379,11 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         The most features that the card may use. None: as many as are worth their bins.
     monotone : dict, array-like of int, or None, default=None
         Features along which points may not fall (1) or not rise (-1): a dict from names (or places)
-        of columns, or one of -1, 0 and 1 for each column. For two classes only. Points are for the
-        second class.
+        of columns, or one of -1, 0 and 1 for each column. For two classes only: points are for
+        `positive`. A warning says where the training rows go the other way.
+    positive : label, default=None
+        Which of two classes is the event: the one that points, their rising, chances and reasons
+        are about. None: the second of `classes_`.
     time_limit : float or None, default=None
         Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
         is up, the best card so far is kept, with a ``ConvergenceWarning``.
@@ -397,10 +418,15 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen in `fit`; defined only if all are strings.
+    event_ : label or None
+        The class that points are for; None of more than two classes.
+    chance_source_ : {"y", "model", "answers"}
+        What chances were fitted to: the labels `y` of the training rows; without them, the model's
+        probabilities, or else how often it gives each answer.
     score_table_ : dict of ndarray or None
-        For two classes, what each total means: ``"total"``, ``"probability"`` of the second class,
-        ``"share"`` of the training rows that have it, and ``"observed"``, the share of the second
-        class among them, if there is a `y`. None for more classes.
+        For two classes, what each total means: ``"total"``, ``"probability"`` of the event,
+        ``"share"`` of the training rows that have it, and ``"observed"``, the share of these with
+        the event, if there is a `y`. None for more classes.
 
     Other Parameters
     ----------------
@@ -467,21 +493,98 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     _kind, target = "classifier", "label"
 
+    _parameter_constraints: ClassVar[dict] = {
+        **_Scorecard._parameter_constraints,
+        "positive": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        max_bins: int = 24,
+        max_features: int | None = None,
+        interactions: int = 0,
+        monotone: dict | ArrayLike | None = None,
+        points: str = "integer",
+        max_changed: float = 0.01,
+        min_samples_bin: int = 10,
+        sampler: str = "auto",
+        n_samples: int | None = None,
+        validation_fraction: float = 0.1,
+        positive: Any = None,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        _keep(self, locals())
+
     def _link(self, n_outputs):
         return "logistic" if n_outputs == 2 else "softmax"
 
+    def _check_rows(self, X, y, target):
+        checked = super()._check_rows(X, y, target)
+        known = getattr(self.estimator, "classes_", None if y is None else np.unique(checked[1]))
+        if known is not None:
+            self._place_of_event(known)
+        return checked
+
+    def _place_of_event(self, classes):
+        """Place of the class that points are for, among two."""
+        if self.positive is None:
+            return len(classes) - 1
+        found = np.flatnonzero(np.asarray(classes) == self.positive)
+        if found.size != 1 or len(classes) != 2:
+            raise ValueError(
+                f"positive={self.positive!r}, but the classes are {np.asarray(classes).tolist()}. "
+                "Name one of two classes; for more classes, leave it out."
+            )
+        return int(found[0])
+
+    def _material(self, *args, **kwargs):
+        found = super()._material(*args, **kwargs)
+        self._event = self._place_of_event(self.classes_)
+        self.event_ = self.classes_[self._event] if self.classes_.size == 2 else None
+        return found
+
     def _wanted(self, answers):
-        return answers[:, 1:] if answers.shape[1] == 2 else answers
+        return answers[:, [self._event]] if answers.shape[1] == 2 else answers
 
     def _labels(self, card, X):
+        # the path has cards before they are finished
+        if self.classes_.size == 2:
+            card = replace(card, event=self._event)
         return self.classes_[card.index_of(card.scores(X))]
 
-    def _classes_known(self, training):
-        """The class of each training row, by which probabilities are fitted."""
-        truth = training.truth
-        if truth is None:
-            truth = self._predictor.encode(training.decisions)
-        return truth.argmax(axis=1)
+    def _gather(self, found):
+        known, predictor = super()._gather(found), self._predictor
+        training, self.chance_source_ = known.training, "y"
+        rates = training.truth
+        if rates is None or not rates.any():
+            self.chance_source_, rates = "model", predictor.chances(training.X)
+        if rates is None:
+            self.chance_source_, rates = "answers", predictor.encode(training.decisions)
+        # of a label that the model does not know, nothing is known
+        training.rates = np.where(rates.any(axis=1, keepdims=True), rates, np.nan)
+        training.chances = None
+        if self.chance_source_ == "y" and rates.shape[1] == 2:
+            training.chances = predictor.chances(training.X)
+        return known
+
+    def _told(self, card):
+        training = self._known.training
+        if training.chances is None:
+            return card
+        both = (training.rates + training.chances)[:, self._event] / 2.0
+        is_event = training.decisions == self.event_
+        return refitted(card, training.X, training.weight, both, is_event, self._directions)
+
+    def _rates(self, training):
+        rates = training.rates
+        return rates[:, self._event] if rates.shape[1] == 2 else rates
+
+    def _finished(self, card):
+        return replace(card, event=self._event) if self.classes_.size == 2 else card
 
     def _refuse_directions(self, columns):
         if self._directions.any() and self.classes_.size > 2:
@@ -495,12 +598,11 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         training = self._known.training
         self.score_table_ = None
         if self.card_.link == "logistic":
-            self.score_table_ = score_table(
-                self.card_, training.X, training.weight, self._classes_known(training)
-            )
+            seen = self._rates(training) if self.chance_source_ == "y" else None
+            self.score_table_ = score_table(self.card_, training.X, training.weight, seen)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """The log-odds of the second class, or what the softmax makes probabilities of.
+        """How far totals speak for the second class, or what the softmax makes chances of.
 
         Parameters
         ----------
@@ -510,13 +612,24 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes above 0 for the second.
+            Of two classes above 0, or at 0 if the event is the second, for the second one: the
+            points by which a total is beyond the one that parts them, times the log-odds of a
+            point.
         """
-        totals = self.total_points(X)
-        return self.card_.slope * totals + self.card_.shift
+        card, totals = self.card_, self.total_points(X)
+        if card.link == "softmax":
+            return card.slope * totals
+        apart = totals - card.at + (0.5 if self.points == "integer" else 0.0)
+        return card.slope * apart * (1.0 if card.event else -1.0)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities for the totals of rows.
+        """Class probabilities for the totals of rows: how often `y` was each class.
+
+        Without `y`, they are the model's mean probabilities at a total; of a model without
+        probabilities, how often it gives each answer. They rise with the total, by a slope and a
+        shift that are fitted to the training rows. Where the model parts classes at another
+        chance than one half, as one with weights for classes does, the label need not be the more
+        probable class.
 
         Parameters
         ----------
@@ -649,6 +762,26 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     _kind, target = "regressor", "value"
     _default = RandomForestRegressor
 
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        max_bins: int = 24,
+        max_features: int | None = None,
+        interactions: int = 0,
+        monotone: dict | ArrayLike | None = None,
+        points: str = "integer",
+        max_changed: float = 0.01,
+        min_samples_bin: int = 10,
+        sampler: str = "auto",
+        n_samples: int | None = None,
+        validation_fraction: float = 0.1,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        _keep(self, locals())
+
     def _link(self, n_outputs):
         return "identity"
 
@@ -658,8 +791,11 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     def _labels(self, card, X):
         return card.scores(X)[:, 0]
 
-    def _classes_known(self, training):
-        return None
+
+def _keep(estimator, given):
+    """Store the parameters of an estimator, as its ``__init__`` was given them."""
+    hidden = ("self", "__class__")
+    vars(estimator).update({name: own for name, own in given.items() if name not in hidden})
 
 
 def _at(steps, n_bins):

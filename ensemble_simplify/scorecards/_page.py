@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.base import Html, element, fragment, in_html, page, style_sheet
-from ensemble_simplify.scorecards._text import chance_in_words, quoted
+from ensemble_simplify.scorecards._text import chance_in_words
 from ensemble_simplify.writing import one_line, percent
 
 CARD_STYLE = style_sheet(__package__, "card.css")
@@ -118,8 +118,8 @@ class _CardTable:
 
 def _chances(named, totals, texts):
     """What round totals mean, in two rows."""
-    chances = map(chance_in_words, named.chance(totals))
-    lines = [("total", map(_signed, texts)), (f"chance of {quoted(named.scored[0])}", chances)]
+    chances = map(chance_in_words, named.card.chances(totals))
+    lines = [("total", map(_signed, texts)), (named.chance_head, chances)]
     rows = [
         element("tr", element("th", head, scope="row"), (element("td", text) for text in cells))
         for head, cells in lines

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit, logsumexp
 
 from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._chances import with_chances
 
 # Largest differences of the points within a term that are tried, one after the other.
 RANGES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 50, 60, 80, 100)
@@ -83,7 +82,7 @@ class Rounded:
     everywhere: Everywhere | None = None
 
 
-def rounded(card, X, weight=None, *, max_changed=0.0, target=None) -> Rounded:
+def rounded(card, X, weight=None, *, max_changed=0.0, rates=None) -> Rounded:
     """Whole numbers for the points of a card, as small as a promise on some rows allows.
 
     Parameters
@@ -96,8 +95,8 @@ def rounded(card, X, weight=None, *, max_changed=0.0, target=None) -> Rounded:
         it can be counted, may be twice as large at most: a few rows let almost any points pass,
         and then those of new rows change more often than promised. For a regression, the root mean
         square change of its numbers, as a share of their standard deviation.
-    target : array of int, shape (n_rows,), or None
-        Classes to which probabilities are fitted; None: the probabilities of the card itself.
+    rates : float64 array of shape (n_rows,) or (n_rows, n_classes), default=None
+        What chances are fitted to: see `with_chances`. None: the probabilities of the card itself.
 
     Returns
     -------
@@ -106,7 +105,7 @@ def rounded(card, X, weight=None, *, max_changed=0.0, target=None) -> Rounded:
     """
     X = np.asarray(X, dtype=np.float64)
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if card.link == "identity":
+    if card.link in ("identity", "log"):
         return _rounded_numbers(card, X, weight, max_changed)
     kinds = _Kinds.of(card, X, weight)
     best, least = None, np.inf
@@ -120,7 +119,10 @@ def rounded(card, X, weight=None, *, max_changed=0.0, target=None) -> Rounded:
         if changed <= max_changed and _holds_everywhere(card, whole, X, weight, max_changed):
             break
     whole, unit = best
-    whole = with_slope(whole, unit, X, weight, card.scores(X), target)
+    if rates is None:
+        rates = card.probabilities(card.scores(X))
+        rates = rates if card.link == "softmax" else rates[:, 1]
+    whole = with_chances(whole, X, weight, rates)
     return _compared(card, whole, unit, X, weight)
 
 
@@ -273,83 +275,6 @@ def _at_scale(card, kinds, most, enough):
         columns = [own[place] for own, place in zip(found.points[t], kinds.places[t], strict=True)]
         points.append(np.column_stack(columns).reshape(term.points.shape).astype(np.float64))
     return found.changed, unit, points, found.base.astype(np.float64)
-
-
-# ------------------------------------------------------------------- probabilities
-
-
-def with_slope(card, unit, X, weight, scores, target=None) -> Card:
-    """A card whose probabilities are fitted to classes, or to those of some `scores`.
-
-    Its scores are multiplied by about `unit`. With one score, a shift within one point is fitted,
-    too: the class stays on its side of one half.
-    """
-    sums = card.scores(X)
-    if card.link == "softmax":
-        wanted = _one_hot(target, card.n_scores) if target is not None else _softmax(scores)
-
-        def loss(slope, shift=0.0):
-            logits = slope * sums
-            return -np.average(
-                (wanted * logits).sum(axis=1) - logsumexp(logits, axis=1), weights=weight
-            )
-
-        return replace(card, slope=_least(loss, unit)[0])
-    upper = expit(scores[:, 0]) if target is None else np.asarray(target, dtype=np.float64)
-    # all rows with one sum count as one
-    distinct, place = np.unique(sums[:, 0], return_inverse=True)
-    place = place.ravel()
-    yes = np.bincount(place, weights=weight * upper)
-    no = np.bincount(place, weights=weight * (1.0 - upper))
-    total = weight.sum()
-
-    def loss(slope, shift):
-        logits = slope * (distinct + shift)
-        return -float(yes @ log_expit(logits) + no @ log_expit(-logits)) / total
-
-    # totals are whole, so a shift by less than one point moves no class
-    shifts = np.arange(1, 20) / 20.0
-    tried = [(*_least(lambda slope, own=own: loss(slope, own), unit), own) for own in shifts]
-    slope, _, shift = min(tried, key=lambda own: own[1])
-    return replace(card, slope=slope, shift=slope * float(shift))
-
-
-def _least(loss, unit):
-    """The slope of the least loss, within a factor of 32 of `unit`, and the loss."""
-    found = minimize_scalar(
-        lambda power: loss(unit * 2.0**power), bounds=(-5.0, 5.0), method="bounded"
-    )
-    # fewer digits are the same on every machine
-    return float(f"{unit * 2.0**found.x:.6g}"), float(found.fun)
-
-
-def _softmax(scores):
-    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
-
-
-def _one_hot(target, n):
-    return (np.asarray(target)[:, None] == np.arange(n)).astype(np.float64)
-
-
-def score_table(card, X, weight=None, target=None) -> dict[str, np.ndarray]:
-    """What totals mean: a dict of arrays, one entry for each total among some rows, ascending.
-
-    Keys are ``"total"``, ``"probability"`` of the upper class, ``"share"`` of the rows that have
-    this total, and ``"observed"``, the share of the upper class among them, where `target` is
-    given. For cards of two classes.
-    """
-    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    total, place = np.unique(card.scores(X)[:, 0], return_inverse=True)
-    count = np.bincount(place.ravel(), weights=weight)
-    found = {
-        "total": total,
-        "probability": card.probabilities(total[:, None])[:, -1],
-        "share": count / count.sum(),
-    }
-    if target is not None:
-        upper = np.bincount(place.ravel(), weights=weight * (np.asarray(target) == 1))
-        found["observed"] = upper / count
-    return found
 
 
 # ------------------------------------------------------------------- what it changes

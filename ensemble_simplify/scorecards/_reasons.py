@@ -20,7 +20,7 @@ class Reason:
     text : str
         The bin: "30 < age <= 45".
     points : float
-        Its points for the answer: of two classes, minus the points where the answer is the first;
+        Its points for the answer: of two classes, minus the points where it is not the event;
         of several, what they are above those of the class that comes second.
     more : float
         How many more that is than what it is compared with.
@@ -85,7 +85,7 @@ def reasons(named, scores, bins, n, against) -> list[list[Reason]]:
                 names.append(least.text)
         points = np.array([each for _, each in own]).reshape(len(parts), len(rows))
         more = points - np.array(beside)[:, None]
-        signed = named.card.link == "identity" and against == "mean"
+        signed = named.classes is None and against == "mean"
         size = np.abs(more) if signed else more
         for at, row in enumerate(rows):
             for p in np.argsort(-size[:, at], kind="stable")[:n]:
@@ -102,14 +102,13 @@ def reasons(named, scores, bins, n, against) -> list[list[Reason]]:
 def _answers(named, scores):
     """For each row, what its points are multiplied by to speak for its answer, and for what."""
     n_rows, n_scores = scores.shape
-    if named.card.link == "identity":
+    if named.classes is None:
         return np.ones((n_rows, 1)), [""] * n_rows
     names = [quoted(label) for label in named.classes]
     if named.card.link == "logistic":
-        is_second = named.card.index_of(scores) > 0
-        return np.where(is_second, 1.0, -1.0)[:, None], [
-            f" for {names[k]}" for k in is_second.astype(int)
-        ]
+        place = named.card.index_of(scores)
+        is_event = place == named.card.event
+        return np.where(is_event, 1.0, -1.0)[:, None], [f" for {names[k]}" for k in place]
     order = np.argsort(-scores, axis=1, kind="stable")
     weights = np.zeros((n_rows, n_scores))
     rows = np.arange(n_rows)

@@ -52,6 +52,7 @@ class ShowsCard:
             told=can_lack if rows is None else told,
             can_lack=can_lack,
             rows=rows,
+            source=getattr(self, "chance_source_", "itself"),
         )
 
     def _numbers_of(self, X):

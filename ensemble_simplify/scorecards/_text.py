@@ -26,6 +26,13 @@ from ensemble_simplify.writing import (
 _LONGEST, _WIDTH = 60, 88
 # Totals of which the chance is told, at most.
 _MOST_TOTALS = 11
+# A chance is what happened; what a model says of it has another name.
+_CHANCES = {
+    "itself": "model's probability of",
+    "y": "chance of",
+    "model": "model's mean probability of",
+    "answers": "how often the model says",
+}
 _ADD = "Take the points of the start. In each block, add the points of the line that fits."
 # Bins without a row that are named, at most.
 _MOST_UNSEEN = 12
@@ -114,6 +121,9 @@ class NamedCard(NamedColumns):
         Columns in which new rows can lack something, or have a level that nobody knows.
     rows : list of ndarray or None
         The weight of the rows in each bin of each term; None: nobody counted.
+    source : {"y", "model", "answers", "itself"}
+        What chances were fitted to: labels, the model's probabilities, or how often it answered;
+        "itself": they are those of an additive model.
     """
 
     card: Card
@@ -121,6 +131,7 @@ class NamedCard(NamedColumns):
     told: np.ndarray
     can_lack: np.ndarray
     rows: list | None = None
+    source: str = "itself"
 
     # --------------------------------------------------------------- parts
 
@@ -221,9 +232,10 @@ class NamedCard(NamedColumns):
     @property
     def scored(self) -> list:
         """What each score is for: a label; none for values."""
-        if self.card.link == "identity":
+        if self.classes is None:
             return []
-        return self.classes[1:] if self.card.link == "logistic" else self.classes
+        event = self.card.event
+        return [self.classes[event]] if self.card.link == "logistic" else self.classes
 
     @property
     def heads(self) -> list[str]:
@@ -266,10 +278,13 @@ class NamedCard(NamedColumns):
             return f"{_ADD} The total is the answer."
         if self.card.link == "softmax":
             return f"{_ADD} Do this for each class. The class with the largest total is the answer."
-        no, yes = map(quoted, self.classes)
-        least = "0 or more" if self.card.tie_upper else "more than 0"
+        yes, no = map(quoted, self.classes[:: 1 - 2 * self.card.event])
+        at = self.card.at
         if self.is_whole and not self.card.tie_upper:
-            least = "1 or more"
+            least = f"{self.in_points(at + 1)} or more"
+        else:
+            text = self.in_points(at) if self.is_whole else number(at)
+            least = f"{text} or more" if self.card.tie_upper else f"more than {text}"
         return f"{_ADD} The answer is {yes} if the total is {least}, otherwise {no}."
 
     def unseen(self) -> str:
@@ -298,10 +313,10 @@ class NamedCard(NamedColumns):
             low, high = low + min(points), high + max(points)
         return low, high
 
-    def chance(self, totals) -> np.ndarray:
-        """The probability of the second class at some totals."""
-        totals = np.asarray(totals, dtype=np.float64)
-        return self.card.probabilities(totals[:, None])[:, 1]
+    @property
+    def chance_head(self) -> str:
+        """What the chances of totals are, in words."""
+        return f"{_CHANCES[self.source]} {quoted(self.scored[0])}"
 
     def totals(self) -> tuple[np.ndarray, list[str]]:
         """Round totals over the range of a card for two classes, as numbers and as text."""
@@ -341,8 +356,8 @@ class NamedCard(NamedColumns):
         lines += textwrap.wrap(self.decision(), _WIDTH, break_on_hyphens=False)
         totals, texts = self.totals()
         if len(totals):
-            chances = map(chance_in_words, self.chance(totals))
-            rows = [["total", *texts], [f"chance of {quoted(self.scored[0])}", *chances]]
+            chances = map(chance_in_words, self.card.chances(totals))
+            rows = [["total", *texts], [self.chance_head, *chances]]
             lines += ["", *_aligned(rows)]
         if unseen := self.unseen():
             lines += ["", *textwrap.wrap(unseen, _WIDTH, break_on_hyphens=False)]

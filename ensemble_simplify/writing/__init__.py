@@ -8,7 +8,8 @@ weights, as its family in `reading` says. `named_columns` says columns in their 
 `code` lists what an ensemble computes as operations on single numbers, which all languages but JSON
 write, also of one rounded to `int16`; `caveats` counts the rows to which the code may answer
 otherwise than the model, and `given_rows` finds shorter thresholds. `words` shows names and
-numbers, and has the literals that languages share. The kernel `_cost_complexity` prunes a tree at its weakest links.
+numbers, and has the literals that languages share. The kernel
+`_cost_complexity` prunes a tree at its weakest links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links

@@ -227,9 +227,17 @@ class _Lowering:
         (score,) = self.scores(vote)
         if vote.link is None:
             return score
-        if vote.link.kind != "exp":
-            raise unknown_step(vote.link, _VISITOR)
-        return Exponential(score, vote.dtype == "float32")
+        single, one = vote.dtype == "float32", Constant(1.0)
+        if vote.link.kind == "sigmoid":
+            below = Exponential(Operation("*", Constant(-1.0), score, single), single)
+            return Operation("/", one, Operation("+", below, one, single), single)
+        if vote.link.kind not in ("exp", "expm1"):
+            self.refuse(
+                "changes its sums by a function of its own",
+                "Write the model inside (regressor_), and change its values where they are used.",
+            )
+        value = Exponential(score, single)
+        return value if vote.link.kind == "exp" else Operation("+", value, Constant(-1.0), single)
 
     def probabilities(self, vote):
         """What `decision.probabilities_of` answers, but for the roundings of the exponential."""

@@ -289,6 +289,11 @@ def _vote_in_json(vote):
         raise unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
     divisor = "divisor_of_boosting" if rule == "additive" else "divisor"
     link = vote.link or Link(None)
+    if link.function is not None:
+        raise TypeError(
+            f"{_VISITOR} does not know a function of the user's, such as the inverse in a "
+            "TransformedTargetRegressor. Write the model inside, regressor_."
+        )
     entries = {
         "rule": rule,
         "first_tree": vote.start,

@@ -8,6 +8,7 @@ it wherever it is used otherwise, and compute it again at each place.
 
 from __future__ import annotations
 
+import csv
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,7 @@ from ensemble_simplify.writing.code import (
     StepWriter,
 )
 from ensemble_simplify.writing.named_columns import ALL, Span
-from ensemble_simplify.writing.words import one_line, used_features
+from ensemble_simplify.writing.words import number_up, one_line, used_features
 
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
@@ -176,18 +177,22 @@ _LEAST = -700.0
 _PASSED = 3
 # Rows in one list: of more, SQLite misjudges the number, and makes no index of some tables.
 _LISTED = 10_000
+# Rows of one INSERT.
+_INSERTED = 500
 # Sums that a row can carry through the recursion.
 _CARRIED = 200
 
 
-def ensemble_in_sql(ensemble, probabilities, name, table, keys, *, dialect, nested, told=()) -> str:
+def ensemble_in_sql(
+    ensemble, probabilities, name, table, keys, *, dialect, nested, nodes=None, told=()
+) -> str:
     """A SELECT of the answers to the rows of a table; see `export_model`.
 
-    `told` are lines for a comment.
+    `nodes` is the file into which they are written, `told` are lines for a comment.
     """
-    comment = "".join(f"-- {one_line(line)}\n" for line in told)
-    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys, dialect)
-    return comment + writer.text(probabilities)
+    writer = (_Query if nested else _WalkQuery)(ensemble, name, table, keys, dialect, nodes)
+    text = writer.text(probabilities)
+    return "".join(f"-- {one_line(line)}\n" for line in [*told, *writer.told]) + text
 
 
 class _Query(StepWriter):
@@ -195,10 +200,12 @@ class _Query(StepWriter):
 
     opening, numbering = "WITH", ()
 
-    def __init__(self, ensemble, name, table, keys, dialect):
+    def __init__(self, ensemble, name, table, keys, dialect, nodes):
         self.ensemble, self.name, self.table, self.keys = ensemble, name, table, keys
         self.dialect, self.number_in = dialect, dialect.number
         self.steps, self.sums, self.source = [], {}, dialect.name(table)
+        # the file into which nodes are written, and what is told of it
+        self.nodes, self.told = nodes, []
 
     # --------------------------------------------------------------- trees
 
@@ -514,16 +521,17 @@ class _WalkQuery(_Query):
             )
         columns = sorted({own.column for own in needed})
         self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
-        rows = [f"({', '.join(row)})" for row in self._nodes(columns)]
-        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
-        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
         names = ["node", "tree", "feature", "gaps", "low", "high", *self._sets]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
-        typed = [*names, *(f"{self.dialect.cast(own)} AS {own}" for own in doubles)]
+        rows = self._nodes(columns)
+        if self.nodes is None:
+            self.stored = "step_nodes"
+            self.steps += self._listed(rows, names, doubles)
+        else:
+            self.stored = self.dialect.name(self.nodes.stem)
+            self.told = write_nodes(self.nodes, self.dialect, names, doubles, rows)
         source = self.source
         self.steps += [
-            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
-            f"step_nodes AS MATERIALIZED (\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
             self._walk(),
         ]
         end = self.ensemble.forest.n_nodes
@@ -531,36 +539,44 @@ class _WalkQuery(_Query):
         self.kept += self.sums.values()
         self.step([], ["place", *(f"x{j}" for j in self.ensemble.used)])
 
+    def _listed(self, rows, names, doubles):
+        """The table of nodes as two steps."""
+        known, rows = self.dialect, [_row(self.dialect, row) for row in rows]
+        parts = [",\n  ".join(rows[i : i + _LISTED]) for i in range(0, len(rows), _LISTED)]
+        listed = " UNION ALL ".join(f"SELECT * FROM (VALUES\n  {part}\n) AS part" for part in parts)
+        typed = [*names, *(f"{known.cast(own)} AS {own}" for own in doubles)]
+        return [
+            f"step_listed({', '.join([*names, *doubles])}) AS ({listed})",
+            f"step_nodes {known.opens}\n  SELECT {', '.join(typed)}\n  FROM step_listed\n)",
+        ]
+
     def _nodes(self, columns):
         """Rows of the table of nodes, with what leaves say in some columns."""
         ensemble, forest = self.ensemble, self.ensemble.forest
-        nothing, no_set = ["0E0"] * len(columns), ["''"] * len(self._sets)
+        nothing, no_set = [0.0] * len(columns), [""] * len(self._sets)
         for t, (root, next_root) in enumerate(pairwise(forest.offsets.tolist())):
             for node in range(root, next_root):
                 if ensemble.leaf[node] >= 0:
-                    said = [self.number_in(forest.value[node, k]) for k in columns]
-                    to = str(next_root)
-                    yield [str(node), str(t), "0", "0", to, to, *no_set, "0E0", *said]
+                    said = [float(forest.value[node, k]) for k in columns]
+                    yield [node, t, 0, 0, next_root, next_root, *no_set, 0.0, *said]
                     continue
                 cut, gaps = float(ensemble.end[node]), bool(ensemble.missing_left[node])
                 low, high = int(forest.left[node]), int(forest.right[node])
-                written = self.number_in(cut) if np.isfinite(cut) else "NULL"
                 if np.isinf(cut):
                     # no number is at most NULL: all numbers go to `high`, gaps to `low`
                     numbers, missing = low if cut > 0 else high, low if gaps else high
                     low, high, gaps = missing, numbers, True
-                whole = node, t, int(forest.feature[node]), int(gaps), low, high
                 chosen = no_set
                 if ensemble.has_set(node):
-                    sides = forest.sets.sides(node)
-                    chosen = [f"'{''.join(map(str, sides.astype(int)))}'"]
-                yield [*map(str, whole), *chosen, written, *nothing]
-        end = str(forest.n_nodes)
-        yield [end, "-1", "0", "0", end, end, *no_set, "0E0", *nothing]
+                    chosen = ["".join("rl"[own] for own in forest.sets.sides(node).astype(int))]
+                whole = [node, t, int(forest.feature[node]), int(gaps), low, high]
+                yield [*whole, *chosen, cut if np.isfinite(cut) else None, *nothing]
+        end = forest.n_nodes
+        yield [end, -1, 0, 0, end, end, *no_set, 0.0, *nothing]
 
     @property
     def _sets(self):
-        """The column of the nodes' sets, if there are any: for each code, 1 or 0: it goes left."""
+        """The column of the nodes' sets, if there are any: for each code, l or r, where it goes."""
         return [] if self.ensemble.forest.sets is None else ["codes"]
 
     def _walk(self):
@@ -568,7 +584,7 @@ class _WalkQuery(_Query):
         total = dict(self.sums)
         joins, at, n_trees = [], "at_node", self.ensemble.n_trees
         for node in (f"n{i}" for i in range(_PASSED)):
-            joins.append(f"\n  LEFT JOIN step_nodes AS {node} ON {node}.node = {at}")
+            joins.append(f"\n  LEFT JOIN {self.stored} AS {node} ON {node}.node = {at}")
             at = self._next(node)
             for leaf_sum, column in total.items():
                 said = f"{node}.value_{leaf_sum.column}"
@@ -598,7 +614,7 @@ class _WalkQuery(_Query):
             # codes beyond the last one go where it goes; of a gap, the place is NULL
             size = f"LENGTH({node}.codes)"
             place = f"CAST(CASE WHEN {value} >= {size} THEN {size} ELSE {value} + 1 END AS INTEGER)"
-            in_set = f" WHEN SUBSTR({node}.codes, {place}, 1) = '1' THEN {node}.low"
+            in_set = f" WHEN SUBSTR({node}.codes, {place}, 1) = 'l' THEN {node}.low"
         tests = f"WHEN {value} <= {node}.cut THEN {node}.low{gaps}{in_set}"
         return f"CASE {tests} ELSE {node}.high END"
 
@@ -607,6 +623,37 @@ class _WalkQuery(_Query):
         ensemble = self.ensemble
         splits = ensemble.leaf < 0
         return bool((ensemble.missing_left | np.isinf(ensemble.end))[splits].any())
+
+
+def _row(dialect, row) -> str:
+    """A row of a list of values."""
+    literals = ["NULL" if own is None else dialect.value(own, "number") for own in row]
+    return f"({', '.join(literals)})"
+
+
+def write_nodes(path, dialect, names, doubles, rows) -> list[str]:
+    """Write the nodes into a file of SQL, CSV or Parquet; answers lines that tell of it."""
+    rows, columns = list(rows), [*names, *doubles]
+    if path.suffix == ".parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        named = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+        parquet.write_table(pyarrow.table(named), path)
+    elif path.suffix == ".csv":
+        with path.open("w", encoding="ascii", newline="") as file:
+            csv.writer(file).writerows([columns, *rows])
+    else:
+        types = dict.fromkeys(names, "INTEGER") | dict.fromkeys(doubles, dialect.double)
+        types |= {"node": "INTEGER PRIMARY KEY"} | ({"codes": "TEXT"} if "codes" in names else {})
+        table = dialect.name(path.stem)
+        with path.open("w", encoding="ascii") as file:
+            file.write(f"CREATE TABLE {table} ({', '.join(f'{c} {types[c]}' for c in columns)});\n")
+            for i in range(0, len(rows), _INSERTED):
+                listed = ",\n  ".join(_row(dialect, row) for row in rows[i : i + _INSERTED])
+                file.write(f"INSERT INTO {table} VALUES\n  {listed};\n")
+    size = number_up(path.stat().st_size / 2**20)
+    return [f"Load {path.name} first, as the table {path.stem}: {len(rows):,} nodes, {size} MiB."]
 
 
 def _parts_of(step) -> tuple:

@@ -6,8 +6,11 @@ compares with the boundary between doubles that are rounded down and up, a numbe
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -28,6 +31,8 @@ from ensemble_simplify.writing.words import checked_function
 LANGUAGES = ("rules", "sql", "c", "python", "json", *BRACES)
 _OF_ENSEMBLES = LANGUAGES[1:]
 _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
+# A query that holds more of them takes databases gigabytes.
+_MANY_NODES = 50_000
 _OUTPUTS = ("label", "probabilities")
 
 
@@ -215,6 +220,7 @@ def export_model(
     X: ArrayLike | None = None,
     readable: bool = False,
     form: str | None = None,
+    nodes: str | PathLike | None = None,
     precision: str = "exact",
 ) -> str:
     """Write a fitted tree ensemble as SQL, C, Python or JSON that gives its own labels.
@@ -288,6 +294,10 @@ def export_model(
           row. DuckDB plans "tables" in a fraction of the time for large ensembles. SQLite and
           PostgreSQL run "nested" faster on many rows. A vote of many members, which takes more than
           200 sums, has to be "nested".
+    nodes : str or path, default=None
+        Only for "sql" with ``form="tables"``: a file that is written, and holds the nodes; it ends
+        in ".sql", ".csv" or ".parquet" (which needs pyarrow). The query, of a few kB, reads them
+        from a table of the file's name without its ending, into which you load the file.
     precision : {"exact", "int16"}, default="exact"
         "int16", for "c" and "json" alone, rounds thresholds and leaves to 16 bits, for devices with
         little memory (:ref:`export_int16`). A function ``predict_codes`` turns a row of numbers
@@ -380,6 +390,12 @@ def export_model(
             f"precision='int16' goes with language='c', or 'json' to read it back, but language="
             f"{language!r}. Leave it out."
         )
+    if nodes is not None:
+        nodes = Path(nodes)
+        if language != "sql" or form != "tables":
+            raise ValueError(f"nodes={str(nodes)!r} goes with SQL in form='tables'. Leave it out.")
+        if nodes.suffix not in (".sql", ".csv", ".parquet"):
+            raise ValueError(f"nodes={str(nodes)!r}. End it in .sql, .csv or .parquet.")
     if isinstance(keys, str):
         raise ValueError(f"keys={keys!r} is one name. Give a list: keys=[{keys!r}].")
     written_for = dialect_of(dialect, language)
@@ -416,6 +432,15 @@ def export_model(
         )
     if language == "sql":
         column = "prediction" if name is None else name
+        n_nodes = ensemble.forest.n_nodes
+        if form == "tables" and nodes is None and n_nodes > _MANY_NODES:
+            warnings.warn(
+                f"The query will hold {n_nodes:,} nodes in about {n_nodes * 60 / 2**20:.0f} MiB of "
+                "text, for which DuckDB can take gigabytes. With nodes='nodes.csv', they are "
+                "written beside a short query.",
+                UserWarning,
+                stacklevel=2,
+            )
         return ensemble_in_sql(
             ensemble,
             probabilities,
@@ -424,6 +449,7 @@ def export_model(
             list(keys),
             dialect=written_for,
             nested=form != "tables",
+            nodes=nodes,
             told=told,
         )
     function = checked_function(name, language)

@@ -515,14 +515,16 @@ class NamedEnsemble(NamedColumns):
     def of(cls, fitted, *, feature_names=None, class_names=None, rows=None):
         """A fitted ensemble that can be read (else TypeError), under names as for `NamedTree`.
 
-        Some `rows`, as it takes them, name the levels that it keeps but hashes of.
+        Some `rows`, as it takes them, name its columns, and the levels that it keeps but hashes of.
         """
         model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
         classes = None if forest.classes is None else [plain(c) for c in forest.classes]
         if class_names is not None:
             classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
-        names = names_of(model.estimator, model.estimator, None if table.is_plain else table)
+        # models of arrays have no names: then the rows have, if they are a frame
+        names = getattr(rows, "columns", None) if table.names is None else table.names
+        names = None if names is None else [str(name) for name in names]
         if feature_names is not None:
             given = checked_names("feature_names", feature_names, range(forest.n_features))
             names = [str(name) for name in given]

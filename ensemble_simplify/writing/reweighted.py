@@ -14,7 +14,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import Model, family_of, tree_estimators, tree_shares
+from ensemble_simplify.reading import Family, Model, family_of, tree_estimators, tree_shares
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
 
@@ -27,8 +27,18 @@ def weights_can_be_written(estimator: Any) -> None:
             f"estimator={family.name}(...) does not add up votes of trees: its members, ensembles "
             "themselves, vote by their labels. Give trees as members, or voting='soft'."
         )
-    if not family.core.writes_nodes:
-        tree_estimators(family.core.estimator)
+    core, vote = family.core, forest.vote
+    if core.writes_nodes:
+        return
+    trees = tree_estimators(core.estimator)
+    # a tree of values has its place in families that write such, but not among members of others
+    mixed = any(member.is_boosted_sum for member in vote.members)
+    placed = type(core).reweighted is not Family.reweighted and not mixed
+    if len(trees) > 1 and not placed and not hasattr(trees[0][0], "classes_"):
+        raise TypeError(
+            f"estimator={family.name}(...) has no place for weights of single trees: it averages "
+            "or judges sums of several models. Prune its members one by one, and make it of these."
+        )
 
 
 def reweighted(estimator: Any, weights: np.ndarray, offset: float = 0.0) -> Any:

@@ -215,8 +215,9 @@ def _holds_at(document, claim, point, known):
     labels = [m["classes"][own[m["result"]]] if m["classes"] else None for m, own in said]
     if claim["kind"] == "same_class":
         return json.dumps(labels[0]) == json.dumps(labels[1])
-    if claim["kind"] == "class_is":
-        return said[0][1][said[0][0]["result"]] == claim["class"]
+    if claim["kind"] in ("class_is", "class_is_not"):
+        answer = said[0][1][said[0][0]["result"]]
+        return answer is not None and (answer == claim["class"]) == (claim["kind"] == "class_is")
     if claim["kind"] == "within":
         if said[0][0]["classes"] is None:
             pairs = [[own[m["result"]] for m, own in said]]
@@ -240,7 +241,8 @@ def _holds_at(document, claim, point, known):
     if claim["kind"] == "rises":
         return one <= two
     low, high = claim["low"], claim["high"]
-    return (low is None or low <= one) and (high is None or one <= high)
+    is_in = (low is None or low <= one) and (high is None or one <= high)
+    return is_in == (claim["kind"] == "in_range")
 
 
 def _values(document):
@@ -398,6 +400,7 @@ RISES_PROBA = {"kind": "rises", "uses": [0, 1], "of": {"output": 1}, "order": No
 ORDERED = {"uses": _twice([2, 1]), "n": 3, "region": {"order": [[0, 2]]}}
 GAPS = {"missing": [1, 0]}
 HIGH = {"low": [1.5, 0.75], "missing": [0, 1]}
+LOW = {"high": [-1.5, None]}
 
 DOCUMENTS = {
     "same": _same(),
@@ -420,6 +423,10 @@ DOCUMENTS = {
     "one class": _document([_three()], CLASS_C, region=HIGH),
     "one class in one box": _document([_three()], CLASS_C, region=HIGH, proof=_one_box(answer=2)),
     "in a range": _document([_model(PAIR, SUM, 0)], IN_RANGE),
+    "another class": _document([_three()], CLASS_C | {"kind": "class_is_not"}, region=LOW),
+    "out of a range": _document(
+        [_model(PAIR, SUM, 0)], IN_RANGE | {"kind": "out_of_range", "low": 2.5, "high": 3.0}
+    ),
     "rises": _rises(),
     "rises from cell to cell": _signed(
         _rises() | {"proof": _cells(_rises()) | {"steps": [[0, 2]], "mix": [1.0]}}

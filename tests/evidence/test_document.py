@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from second_checker import is_for_both, second_opinion
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -15,12 +16,14 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from written_code import GCC
 
 from ensemble_simplify import (
     BornAgainClassifier,
@@ -47,7 +50,11 @@ def saved(outcome, tmp_path, name="evidence.json"):
     path = tmp_path / name
     outcome.save(path)
     checker.check(path)
-    return json.loads(path.read_text())
+    text = path.read_text()
+    document = json.loads(text)
+    if GCC and is_for_both(document):
+        assert second_opinion(text)[0] == 0
+    return document
 
 
 def rounded(model, digits=2):
@@ -251,6 +258,66 @@ def test_boxes_and_flips(tmp_path):
     values = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(FRAME, VALUE)
     document = saved(sufficient_box(values, FRAME.iloc[0], within=30), tmp_path)
     assert document["claim"]["kind"] == "in_range"
+
+
+TREE = {"max_depth": 2, "random_state": 0}
+ASKED = [
+    (RandomForestClassifier(4, **TREE), {}),
+    (GradientBoostingClassifier(n_estimators=3, **TREE), {"target": 2}),
+    (RandomForestClassifier(3, **TREE), {"target": 1, "min_proba": 0.5}),
+    (RandomForestClassifier(4, **TREE), {"direction": {2: "up", 3: "down"}, "metric": "l2"}),
+    (RandomForestRegressor(3, **TREE), {"target": (1.2, None), "frozen": [2]}),
+    (HistGradientBoostingRegressor(max_iter=4, max_leaf_nodes=4), {"target": (0.7, 1.1)}),
+]
+
+
+@pytest.mark.parametrize("place", range(len(ASKED)))
+def test_that_a_flip_is_the_nearest_one(place, tmp_path):
+    model, asked = ASKED[place]
+    model = copy.deepcopy(model).fit(X, Y)
+    rng, n_nearest = np.random.default_rng(0), 0
+    for flip in nearest_flip(model, X[::25] + 0.01, **asked):
+        if flip and not flip.changes:
+            continue
+        kind = saved(flip, tmp_path)["claim"]["kind"]
+        assert (kind == "not") == bool(flip)
+        if not flip:
+            with pytest.raises(NoEvidence, match="max_changes lowered by one"):
+                flip.save(tmp_path / "evidence.json", nearest=True)
+            continue
+        flip.save(tmp_path / "nearest.json", nearest=True)
+        document, n_nearest = json.loads((tmp_path / "nearest.json").read_text()), n_nearest + 1
+        assert checker.check(tmp_path / "nearest.json").startswith("For every input")
+        # the limits of each feature are as far away as the flip, which is on the way to one
+        ((j, (before, after)),) = flip.changes.items()
+        row = np.array(document["proof"]["rows"][0])
+        region = document["region"]
+        side = "high" if after > before else "low"
+        assert abs(region[side][j] - after) < 1e-6 * max(1.0, abs(after))
+        point = np.where(np.arange(4) == j, after, row)
+        for _ in range(50):
+            # nearer rows are not flipped; one with the flip among them cannot be proven
+            other, k = row.copy(), rng.integers(4)
+            low, high = (region[end][k] for end in ("low", "high"))
+            if [k] not in document["proof"]["vary"]:
+                continue
+            other[k] = rng.uniform(row[k] - 9 if low is None else low, 9 if high is None else high)
+            both = model.predict([other, row])
+            if "min_proba" in asked:
+                both = model.predict_proba([other, row])[:, asked["target"]] >= asked["min_proba"]
+            elif isinstance(asked.get("target"), tuple):
+                least, most = (end or np.inf for end in asked["target"])
+                both = (least <= both) & (both <= most)
+            elif "target" in asked:
+                both = both == asked["target"]
+            assert both[0] == both[1]
+        region[side][j] = float(point[j])
+        region["point"] = row.tolist()
+        document["words"] = checker.words(document)
+        document["digest"] = checker.digest(document, "digest")
+        with pytest.raises(checker.Unproven):
+            checker.check_text(json.dumps(document))
+    assert n_nearest
 
 
 def test_nothing_is_written_without_a_proof(tmp_path):

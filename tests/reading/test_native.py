@@ -326,19 +326,10 @@ class TestRefused:
         with pytest.raises(ValueError, match="a function as its objective"):
             verify(booster, booster)
 
-    @pytest.mark.parametrize(
-        ("train", "objective"),
-        [
-            (train_lightgbm, "cross_entropy"),
-            (train_lightgbm, "multiclassova"),
-            (train_xgboost, "reg:logistic"),
-        ],
-    )
-    def test_objectives(self, train, objective):
-        X, y = table(3 if "class" in objective else 2)
-        options = {"num_class": 3} if "class" in objective else {}
-        booster = train(X, y, objective, **options)
-        with pytest.raises(ValueError, match=f"{objective}.*not supported"):
+    def test_objectives(self):
+        X, y = table(3)
+        booster = train_lightgbm(X, y, "multiclassova", num_class=3)
+        with pytest.raises(ValueError, match=r"multiclassova.*not supported"):
             verify(booster, booster)
 
     def test_linear_boosters(self):

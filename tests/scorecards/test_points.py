@@ -11,12 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from ensemble_simplify import Domain, verify
 from ensemble_simplify.reading import Model
 from ensemble_simplify.scorecards import Card, Term
-from ensemble_simplify.scorecards._points import (
-    RANGES,
-    changed_everywhere,
-    rounded,
-    score_table,
-)
+from ensemble_simplify.scorecards._chances import score_table
+from ensemble_simplify.scorecards._points import RANGES, changed_everywhere, rounded
 
 
 def rows_of(seed, n=3000, n_columns=4):
@@ -141,18 +137,20 @@ def test_probabilities_are_fitted_and_rise():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 4))
     card = a_card(6)
-    target = (rng.random(len(X)) < expit(2.0 * card.scores(X)[:, 0])).astype(int)
-    found = rounded(card, X, max_changed=0.01, target=target)
+    # the model parts classes elsewhere than at an even chance
+    target = (rng.random(len(X)) < expit(2.0 * card.scores(X)[:, 0] - 1.5)).astype(float)
+    found = rounded(card, X, max_changed=0.01, rates=target)
     own = LogisticRegression(C=np.inf).fit(found.card.scores(X), target)
-    assert found.card.slope == pytest.approx(own.coef_[0, 0], rel=0.05)
-    table = score_table(found.card, X, target=target)
+    assert found.card.slope == pytest.approx(own.coef_[0, 0], rel=0.01)
+    assert found.card.shift == pytest.approx(own.intercept_[0], abs=0.02)
+    target[:100] = np.nan
+    table = score_table(found.card, X, is_event=target)
     assert (np.diff(table["probability"]) > 0).all()
     assert (np.diff(table["total"]) > 0).all()
     assert table["share"].sum() == pytest.approx(1.0)
-    assert table["share"] @ table["observed"] == pytest.approx(target.mean())
-    # the class is the more probable one
-    scores = table["total"][:, None]
-    assert np.array_equal(found.card.index_of(scores) == 1, table["probability"] > 0.5)
+    totals = found.card.scores(X)[100:, 0]
+    for total, rate in zip(table["total"], table["observed"], strict=True):
+        assert rate == pytest.approx(target[100:][totals == total].mean(), nan_ok=True)
 
 
 @pytest.mark.parametrize("seed", range(3))

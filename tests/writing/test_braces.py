@@ -6,14 +6,18 @@ All models are written for one run of each language. A row is a line of entries,
 import re
 import shutil
 import subprocess
+import warnings
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from written_code import by_python
 from written_models import hard_rows, made
 
 from ensemble_simplify import export_model, export_tree
@@ -347,3 +351,54 @@ def test_columns_that_are_not_there_are_errors(tmp_path):
         ["node", "m.js"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "The row has no column petal width (cm)" in done.stderr
+
+
+def test_readable_thresholds_part_rows_and_float32_numbers_alike():
+    X, y = load_wine(return_X_y=True)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    # a column of integers, in which a threshold is one
+    frame["x12"] = frame["x12"].astype(int)
+    y = y * (1 + (frame["x12"] > 700))
+    tree = DecisionTreeClassifier(random_state=0).fit(frame, y)
+    forest = RandomForestClassifier(5, random_state=0).fit(frame, y)
+    for model, write in ((tree, export_tree), (forest, export_model)):
+        text = write(model, "python", X=frame, readable=True)
+        exact = write(model, "python")
+        assert len(text) < len(exact)
+        rows = hard_rows(model, list(frame), gaps=False).astype(np.float32).astype(float)
+        rows["x12"] = rows["x12"].round()
+        for own in (frame, rows):
+            given = own.to_numpy(float)
+            found = by_python(text, [dict(zip(own, row, strict=True)) for row in given.tolist()])
+            np.testing.assert_array_equal(found, model.predict(own))
+    with pytest.raises(ValueError, match="needs rows"):
+        export_tree(tree, "c", readable=True)
+
+
+def test_rows_that_a_pipeline_answers_otherwise_are_counted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)) * 1e3, rng.integers(0, 2, 300)
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state=0)).fit(X, y)
+    rows = hard_rows(model, ["x0", "x1", "x2"], gaps=False).to_numpy(float)
+    expected = model.predict(rows)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        text = export_model(model, "python", X=rows)
+    found = by_python(text, rows.tolist())
+    n = int((found != expected).sum())
+    assert n > 0
+    assert f"{n} of 500 rows of X get another class" in str(told[0].message)
+    assert f"Of 500 rows that were tried, {n} got another class" in text
+
+
+class Overridden(DecisionTreeClassifier):
+    """A tree that answers otherwise than its nodes."""
+
+    def predict(self, X, check_input=True):
+        return 1 - super().predict(X, check_input)
+
+
+def test_a_tree_that_answers_otherwise_is_refused():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    with pytest.raises(TypeError):
+        export_tree(Overridden(random_state=0).fit(X, y), "sql")

@@ -124,3 +124,25 @@ def test_names_that_a_database_cannot_hold():
         export_tree(tree, "sql", dialect="sybase")
     with pytest.raises(ValueError, match="goes with language='sql' alone"):
         export_tree(tree, "c", dialect="spark")
+
+
+@pytest.mark.parametrize("case", ["forest_of_three", "histogram_of_levels"])
+@pytest.mark.parametrize("end", ["sql", "csv", "parquet"])
+def test_nodes_in_a_table_of_their_own(case, end, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    if end == "parquet":
+        pytest.importorskip("pyarrow")
+    model, rows, expected, options = made(case, None)
+    path = tmp_path / f"own nodes.{end}"
+    options = dict(options, table="rows", keys=["id"], form="tables", nodes=path)
+    query = export_model(model, "sql", dialect="duckdb", **options)
+    assert len(query) < 5000
+    with duckdb.connect() as connection:
+        frame = rows.assign(id=range(len(rows))).astype(object).where(rows.notna(), None)
+        connection.register("rows", frame.assign(id=range(len(rows))))
+        load = path.read_text() if end == "sql" else f"CREATE TABLE \"own nodes\" AS FROM '{path}'"
+        connection.execute(load)
+        found = connection.execute(query).fetchall()
+    assert [label for _, label in sorted(found)] == expected.tolist()
+    with pytest.raises(ValueError, match="goes with SQL in form='tables'"):
+        export_model(model, "c", nodes=path)

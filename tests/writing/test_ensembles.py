@@ -352,7 +352,7 @@ def test_tables_in_json(kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"language": "java"}, "language='java'. Choose one of sql, c, python, json"),
+        ({"language": "cobol"}, "language='cobol'. Choose one of sql, c, python, json"),
         ({"language": "sql"}, "Name the table to select from"),
         ({"language": "c", "table": "rows"}, "table='rows' goes with language='sql' alone"),
         ({"language": "c", "keys": ["id"]}, "goes with language='sql' alone"),

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from what_is_said import condition_holds
 
-from ensemble_simplify import RepresenterTree
+from ensemble_simplify import RepresenterTree, export_tree
 from ensemble_simplify.front._rules import tree_lines
 from ensemble_simplify.writing import NamedTree, end_of_interval
 
@@ -42,6 +42,77 @@ def read(lines, row, levels):
         if found[3] is not None:
             return found[3]
         at += 1
+
+
+ORDER = ["S", "M", "L", "XL"]
+
+
+def is_so(told, row, levels):
+    """Whether a condition of an indented text is true of a row, by its words alone."""
+    found = re.fullmatch(r"(.*?)((?: or missing)?(?: or unknown)?)", told)
+    base, besides = found[1], found[2]
+    if base.endswith((" is missing", " is unknown")):
+        base, besides = base.rpartition(" is ")[0], base.rpartition(" is ")[2] + besides
+        (name,) = [n for n in row.index if n == base]
+        sign, rest = "none", ""
+    else:
+        if between := re.fullmatch(r"(\S+) < (.+) <= (\S+)", base):
+            low, middle, high = between.groups()
+            return is_so(f"{middle} > {low}{besides}", row, levels) and is_so(
+                f"{middle} <= {high}{besides}", row, levels
+            )
+        name = max((n for n in row.index if base.startswith(f"{n} ")), key=len)
+        sign, _, rest = base.removeprefix(f"{name} ").partition(" ")
+    value = row[name]
+    if base == f"{name} is anything":
+        return True
+    state = "missing" if pd.isna(value) else "known"
+    if name in levels and state == "known" and value not in levels[name]:
+        state = "unknown"
+    if sign == "in":
+        members = re.findall(r'"(?:[^"\\]|\\.)*"|[^,{} ][^,{}]*', rest)
+        if state != "known":
+            return state in members
+        return f'"{value}"' in members
+    if state != "known":
+        return state in besides
+    if rest == "not missing" or sign == "none":
+        return sign == "is"
+    if name in levels:
+        end = rest.strip('"')
+        if sign == "=":
+            return value == end
+        value, rest = ORDER.index(value), ORDER.index(end)
+    up_to = np.float32(value) <= np.float32(rest)
+    return bool(up_to) if sign == "<=" else not up_to
+
+
+def read_indented(text, row, levels):
+    """The answer of a text of bars: of two conditions below each other, just one is true."""
+    lines = [(line.count("|"), line.split("|--- ", 1)[1]) for line in text.strip().splitlines()]
+    at, depth = 0, 1
+    while not (found := re.match(r"class: (\S+) \(", lines[at][1])):
+        sides = [at]
+        for k in range(at + 1, len(lines)):
+            if lines[k][0] < depth:
+                break
+            if lines[k][0] == depth:
+                sides.append(k)
+        (at,) = [k for k in sides if is_so(lines[k][1], row, levels)]
+        at, depth = at + 1, depth + 1
+    return found[1]
+
+
+def read_rules(text, row, levels):
+    """The answer of the one rule that is true."""
+    said = []
+    for line in text.strip().splitlines():
+        told, answer = re.fullmatch(r"(?:if (.*) then|always) (\S+) \(.*\)", line).groups()
+        parts = [part.removeprefix("(").removesuffix(")") for part in (told or "").split(" and ")]
+        if all(is_so(part, row, levels) for part in parts if part):
+            said.append(answer)
+    (answer,) = said
+    return answer
 
 
 def table(seed, n_rows=500):
@@ -89,6 +160,10 @@ def test_a_reader_of_the_text_answers_as_the_tree(seed):
     levels = {name: list(X[name].dropna().unique()) for name in texts}
     said = [read(lines, row, levels) for _, row in rows.iterrows()]
     assert said == tree.predict(rows).tolist()
+    text, rules = tree.export_text(), export_tree(tree)
+    for (_, row), answer in zip(rows[:200].iterrows(), said[:200], strict=True):
+        assert read_indented(text, row, levels) == answer
+        assert read_rules(rules, row, levels) == answer
 
 
 @pytest.mark.parametrize("decimals", range(6))

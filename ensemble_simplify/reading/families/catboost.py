@@ -21,7 +21,15 @@ from ensemble_simplify.reading.family import N_ASKED, Family
 from ensemble_simplify.reading.level_hash import stand_in
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    Trees,
+    classes_of,
+    column_of,
+    name_of,
+    set_of,
+)
 
 # Losses whose predictions are sums of leaves.
 _IDENTITY = (
@@ -36,17 +44,21 @@ _IDENTITY = (
     "LogCosh",
     "Cox",
     "SurvivalAft",
+    *("YetiRank", "YetiRankPairwise", "PairLogit", "PairLogitPairwise", "QueryRMSE"),
+    *("QuerySoftMax", "QueryCrossEntropy", "StochasticRank", "LambdaMart"),
 )
 # Losses whose predictions are exponentials of such sums.
 _LOGARITHMIC = ("Poisson", "Tweedie")
+# Losses of several outputs, which are sums each.
+_OF_SEVERAL = ("MultiRMSE", "MultiRMSEWithMissingValues", "MultiQuantile")
 _OF_CLASSES = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneVsAll")
 
 
 class CatBoost(Family):
     """CatBoost: raw sums in float64, a tie goes to the first class."""
 
-    kinds = ("catboost.CatBoostClassifier", "catboost.CatBoostRegressor", "catboost.CatBoost")
-    title = "CatBoost* classifiers and regressors"
+    kinds = tuple(f"catboost.CatBoost{end}" for end in ("Classifier", "Regressor", "Ranker", ""))
+    title = "CatBoost* classifiers, regressors and rankers"
     library = "catboost"
     writes_nodes = True
     names_classes = True
@@ -61,6 +73,14 @@ class CatBoost(Family):
         # which of its columns are none of numbers is told before it is fitted
         given = self.estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
+
+    # whether several outputs are read, for `outputs`
+    _takes_several = False
+
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        self._takes_several = True
+        reading = self.trees(rows)
+        return None if reading.classes is not None else column_of(reading, output)
 
     def check_fitted(self) -> None:
         """It says itself whether it is, when it is saved."""
@@ -175,6 +195,13 @@ class CatBoost(Family):
                 "Make a classifier of it with catboost.to_classifier(model)."
             )
         supported = (*_IDENTITY, *_LOGARITHMIC) if classes is None else _OF_CLASSES
+        if loss in _OF_SEVERAL:
+            if not self._takes_several:
+                raise ValueError(
+                    f"{name} was fitted with loss_function={loss!r} on several outputs; only one "
+                    "is supported at a time. Give OneOutput(model, 0) and so on."
+                )
+            supported += _OF_SEVERAL
         if loss is not None and loss not in supported:
             raise ValueError(
                 f"{name} was fitted with loss_function={loss!r}, which is not supported. Use one "

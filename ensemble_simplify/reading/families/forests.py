@@ -82,7 +82,21 @@ if is_untested():
 # ------------------------------------------------------------------- the families
 
 
-class SingleTree(Family):
+class WithOutputs(Family):
+    """What single trees and forests share: leaves can hold values of several outputs."""
+
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        estimator = self.estimator
+        if output not in range(getattr(estimator, "n_outputs_", 1)):
+            return None
+        members = getattr(estimator, "estimators_", [estimator])
+        trees = [sklearn_tree(member, self.n_features, output) for member in members]
+        classes = estimator.classes_[output] if hasattr(estimator, "classes_") else None
+        n_scores = trees[0].value.shape[1]
+        return Reading(trees, mean_of_trees(len(trees), n_scores, divisor=len(trees)), classes)
+
+
+class SingleTree(WithOutputs):
     """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
 
     kinds = ("sklearn.DecisionTreeClassifier", "sklearn.DecisionTreeRegressor")
@@ -148,7 +162,7 @@ class OfMembers(Family):
         self.estimator.set_params(n_estimators=len(kept))
 
 
-class RandomForest(OfMembers):
+class RandomForest(WithOutputs, OfMembers):
     """RandomForest and ExtraTrees: the mean of the trees."""
 
     kinds = (
@@ -202,8 +216,8 @@ def scaled_members(family: Family, weights: np.ndarray, offset: float, scaled: A
     return members, [reading.trees[t].columns for t in kept]
 
 
-def tree_of(estimator, nodes):
-    """A scikit-learn tree with one output, from the fields of its nodes."""
+def tree_of(estimator, nodes, output=0):
+    """One output of a scikit-learn tree, from the fields of its nodes."""
     if unknown := unknown_fields(nodes, TREE_FIELDS):
         found = f"{name_of(estimator)} has nodes with fields that are not known"
         raise ValueError(not_known(f"{found}: {', '.join(unknown)}"))
@@ -213,11 +227,18 @@ def tree_of(estimator, nodes):
         right=nodes["right_child"],
         feature=nodes["feature"],
         threshold=nodes["threshold"],
-        value=np.array(estimator.tree_.value[:, 0, :], dtype=np.float64, order="C"),
+        value=np.array(_values_of(estimator, output), dtype=np.float64, order="C"),
         n_features=estimator.n_features_in_,
         estimator=estimator,
         missing_left=nodes["missing_go_to_left"].astype(bool),
     )
+
+
+def _values_of(estimator, output):
+    """Values of the nodes for one output: of classes, which can be fewer than those of others."""
+    values = estimator.tree_.value[:, output, :]
+    several = isinstance(getattr(estimator, "classes_", None), list)
+    return values[:, : len(estimator.classes_[output])] if several else values
 
 
 def is_categorical(estimator):
@@ -314,18 +335,22 @@ def bits_of(words):
     ).astype(bool)
 
 
-def sklearn_tree(estimator: Any, within: int | None = None) -> Tree:
-    """One scikit-learn tree, all of whose splits are thresholds, in an ensemble or alone."""
+def sklearn_tree(estimator: Any, within: int | None = None, output: int | None = None) -> Tree:
+    """One scikit-learn tree, all of whose splits are thresholds, in an ensemble or alone.
+
+    Of several outputs, it is that for one; None: it has but one.
+    """
     check_is_fitted(estimator)
     family = family_of(estimator)
     family.check_width(within)
-    check_one_output(family)
+    if output is None:
+        check_one_output(family)
     if is_categorical(estimator).any():
         raise ValueError(
             f"{name_of(estimator)} has categorical splits, which are not supported. Encode the "
             "categories as numbers or one-hot columns."
         )
-    return tree_of(estimator, estimator.tree_.__getstate__()["nodes"])
+    return tree_of(estimator, estimator.tree_.__getstate__()["nodes"], output or 0)
 
 
 def check_one_output(family: Family) -> None:
@@ -334,5 +359,5 @@ def check_one_output(family: Family) -> None:
     if n_outputs != 1:
         raise ValueError(
             f"{family.name} was fitted on y with {n_outputs} outputs; only one output is "
-            "supported. Fit one ensemble for each column of y."
+            "supported at a time. Give OneOutput(model, 0) and so on."
         )

@@ -15,7 +15,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.reading.decision import has_probabilities
-from ensemble_simplify.reading.family import PACKAGE, Family
+from ensemble_simplify.reading.family import PACKAGE, Family, family_of
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -53,6 +53,41 @@ class ComesFitted(BaseEstimator):
             Itself.
         """
         return self
+
+
+class StandsFor(ComesFitted):
+    """What answers in the place of a model that is neither a classifier nor a regressor.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that the model takes."""
+        return family_of(self.model).n_features
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Their names, where the model was fitted on names."""
+        return self.model.feature_names_in_
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict what the model does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.asarray(self.model.predict(X))
 
 
 def _knows_probabilities(self):

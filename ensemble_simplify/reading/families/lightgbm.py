@@ -17,9 +17,16 @@ from ensemble_simplify.reading.trees import Reading, Tree, set_of
 
 # LightGBM takes numbers up to this for zero.
 _ZERO = float(np.float32(1e-35))
-_IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
-# Objectives whose predictions are exponentials of such sums.
-_LOGARITHMIC = ("poisson", "gamma", "tweedie")
+_IDENTITY = (
+    *("regression", "regression_l1", "huber", "fair", "quantile", "mape"),
+    *("lambdarank", "rank_xendcg"),
+)
+# What other objectives make of such sums.
+_VALUES = {
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), "exp"),
+    "cross_entropy": "sigmoid",
+    "cross_entropy_lambda": "softplus",
+}
 _SCALED = ("leaf_value", "internal_value", "shrinkage")
 # A tree of one leaf that adds nothing, as LightGBM writes it.
 _NOTHING = (
@@ -73,10 +80,19 @@ class LightGBM(Boosted):
     Codes in the set of a split go left; others, also unknown and missing ones, right.
     """
 
-    kinds = ("lightgbm.LGBMClassifier", "lightgbm.LGBMRegressor", f"{PACKAGE}.LightGBMBooster")
+    kinds = (
+        "lightgbm.LGBMClassifier",
+        "lightgbm.LGBMRegressor",
+        "lightgbm.LGBMRanker",
+        f"{PACKAGE}.LightGBMBooster",
+    )
     stand_ins = (("lightgbm.Booster", LightGBMBooster),)
-    title = "LGBM* classifiers and regressors, lightgbm.Booster"
+    title = "LGBM* classifiers, regressors and rankers, lightgbm.Booster"
     library = "lightgbm"
+
+    def names_kept(self, names: np.ndarray) -> np.ndarray:
+        # the text that it saves has spaces between names
+        return np.array([str(name).replace(" ", "_") for name in names], dtype=object)
 
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
@@ -199,9 +215,11 @@ class LightGBM(Boosted):
                 "objective='binary'."
             )
         if classes is None:
-            if kind in _LOGARITHMIC:
-                return "exp", slope
-            if kind not in _IDENTITY or "sqrt" in options:
+            if kind in _VALUES:
+                return _VALUES[kind], slope
+            if kind == "regression" and "sqrt" in options:
+                return "square", slope
+            if kind not in _IDENTITY:
                 raise ValueError(
                     f"{self.name} has the objective {' '.join(objective)!r}, which is not "
                     "supported. Use objective='regression', 'poisson' or another whose predictions "

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 
 from ensemble_simplify.reading.decision import samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, RandomForest, scaled_members
-from ensemble_simplify.reading.family import family_of, kept_table
+from ensemble_simplify.reading.family import Family, family_of, kept_table
 from ensemble_simplify.reading.program import adaboost, mean_of_members, mean_of_trees, voting
 from ensemble_simplify.reading.trees import Reading, name_of, spread
 
@@ -41,7 +41,9 @@ class Bagging(OfMembers):
             seen = None if rows is None else _as_array(rows)[:, subset]
             reading = family_of(member).read(seen, within=len(subset))
             self._check_averaged(member, reading)
-            if classes is not None:
+            if classes is None:
+                check_sum(self, member, reading)
+            else:
                 index = _index_of(reading.classes, np.arange(n_scores), self)
                 reading.vote = replace(reading.vote, columns=index).chosen_by(None)
             for tree in reading.trees:
@@ -88,7 +90,7 @@ class Bagging(OfMembers):
             raise TypeError(
                 f"{self.name} of {name_of(member)} is not supported: use a {kind} as its estimator."
             )
-        if reading.vote.is_boosted:
+        if reading.vote.is_boosted and not regression:
             raise TypeError(
                 f"{self.name} of {name_of(member)} is not supported: it averages probabilities "
                 "that are no sums of leaf values. Use trees or forests."
@@ -222,22 +224,23 @@ class Voting(OfMembers):
                 f"{self.name}(voting='soft') holds members with fewer classes than its "
                 f"{len(classes)}. Fit the ensemble instead of assembling it from fitted parts."
             )
-        if weights is not None and len(weights) != len(votes):
-            raise ValueError(
-                f"{self.name} has {len(weights)} weights for {len(votes)} fitted estimators. Fit "
-                "it again."
-            )
         vote = voting(votes, len(classes), soft=soft, weights=weights)
         return Reading(trees, vote, classes, filled=filled)
 
     def _weights(self):
         """Weights of the members that were not dropped, or None."""
-        estimator, soft = self.estimator, self.estimator.voting == "soft"
+        estimator = self.estimator
+        soft = getattr(estimator, "voting", "soft") == "soft"
         if estimator.weights is None:
             return None
         pairs = zip(estimator.estimators, estimator.weights, strict=True)
         weights = [w for (_, member), w in pairs if not isinstance(member, str)]
         weights = np.array(weights, dtype=np.float64)
+        if len(weights) != len(self.members):
+            raise ValueError(
+                f"{self.name} has {len(weights)} weights for {len(self.members)} fitted "
+                "estimators. Fit it again."
+            )
         if not np.isfinite(weights).all() or (soft and weights.sum() == 0):
             raise ValueError(
                 f"{self.name} has weights={estimator.weights}. They must be finite"
@@ -245,11 +248,38 @@ class Voting(OfMembers):
             )
         if soft and (weights < 0).any():
             raise ValueError(
-                f"{self.name}(voting='soft') has weights={estimator.weights}: with a negative "
-                "weight, its means of probabilities can be negative. Use weights of 0 or more, or "
-                "voting='hard'."
+                f"{self.name} has weights={estimator.weights}: with a negative weight, a mean of "
+                "probabilities can be negative, and one of values falls where a tree rises. Use "
+                "weights of 0 or more, or of classes voting='hard'."
             )
         return weights
+
+
+class Averaging(Voting):
+    """VotingRegressor: the average of what members answer, which are sums over their trees."""
+
+    kinds = ("sklearn.VotingRegressor",)
+    title = "VotingRegressor of these"
+    methods = ("predict",)
+
+    def trees(self, rows: Any = None) -> Reading:
+        readings = []
+        for member in self.members:
+            readings.append(family_of(member).read(rows, within=self.n_features))
+            check_sum(self, member, readings[-1])
+        trees, votes, filled = self.joined(readings)
+        vote = voting(votes, 1, soft=True, weights=self._weights())
+        return Reading(trees, vote, None, filled=filled)
+
+
+def check_sum(family: Family, member: Any, reading: Reading) -> None:
+    """Refuse (TypeError) a member whose values are no sums over its trees."""
+    if reading.classes is not None or reading.vote.link is not None:
+        raise TypeError(
+            f"{family.name} over {name_of(member)} is not supported: the answers of that are no "
+            "sums of leaf values, and a mean of such is none. Use regressors without a link, such "
+            "as with a squared error."
+        )
 
 
 def _as_array(rows):

@@ -6,6 +6,8 @@ Each holds another model, is read as that model is, and changes what was read.
 from __future__ import annotations
 
 import copy
+import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +17,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading import cut_offs
+from ensemble_simplify.reading.decision import values_of
 from ensemble_simplify.reading.family import Family, family_of, has_categories
 from ensemble_simplify.reading.pipelines import Transformers
+from ensemble_simplify.reading.program import Link
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Trees
+
+# Numbers at which a function of values is looked at, for whether it rises.
+_LOOKED_AT = 4001
 
 
 class Threshold(Family):
@@ -161,6 +168,119 @@ class Steps(Family):
         reading.table = transformers.table
         reading.filled = transformers.filled if transformers.filled.any() else None
         return reading
+
+
+class Resampled(Steps):
+    """Pipeline of imblearn: samplers change the rows of fit alone, and are left out."""
+
+    kinds = ("imblearn.Pipeline",)
+    title = "a Pipeline of imblearn with such steps"
+
+    def __init__(self, estimator: Any, outer: Any = None):
+        kept = [step for step in estimator.steps[:-1] if not hasattr(step[1], "fit_resample")]
+        plain = Pipeline([*kept, estimator.steps[-1]])
+        if hasattr(estimator, "feature_names_in_"):
+            plain.feature_names_in_ = estimator.feature_names_in_
+        super().__init__(plain, estimator if outer is None else outer)
+        self.name = type(estimator).__name__
+
+    def check_supported(self) -> None:
+        """The steps that are left are looked at one by one."""
+
+    def trees(self, rows: Any = None) -> Reading:
+        if self._is_bare:
+            return family_of(self.last).read(rows)
+        return super().trees(rows)
+
+    @property
+    def n_features(self) -> int:
+        return family_of(self.last).n_features if self._is_bare else super().n_features
+
+    def own_levels(self) -> Table | None:
+        return family_of(self.last).table() if self._is_bare else super().own_levels()
+
+    @property
+    def _is_bare(self):
+        """Whether nothing is left but its last step."""
+        return len(self.estimator.steps) == 1
+
+
+class Transformed(Family):
+    """TransformedTargetRegressor: the inverse of its transformer, a function that never falls.
+
+    An exponential is a link that proofs and code know. Of others, values are compared with ranges,
+    for which bisection finds the sums at which they change; see `cut_offs`.
+    """
+
+    kinds = ("sklearn.TransformedTargetRegressor",)
+    title = "TransformedTargetRegressor over these"
+    methods = ("predict",)
+
+    @property
+    def inside(self) -> list:
+        return [self.estimator.regressor_] if hasattr(self.estimator, "regressor_") else []
+
+    @property
+    def n_features(self) -> int:
+        return family_of(self.last).n_features
+
+    def check_fitted(self) -> None:
+        check_is_fitted(self.estimator)
+
+    def around(self, model: Any) -> Any:
+        return self.copy_with(regressor_=model)
+
+    def trees(self, rows: Any = None) -> Reading:
+        reading = family_of(self.last).read(rows, within=self.n_features)
+        if reading.classes is not None or self.estimator._training_dim != 1:
+            raise ValueError(
+                f"{self.name} was fitted on y of {self.estimator._training_dim} dimensions; only "
+                "one output is supported. Fit it on a single column, y.ravel()."
+            )
+        inner, inverse = reading.vote, self.estimator.transformer_
+        kinds = {np.exp: "exp", np.expm1: "expm1"}
+        kind = kinds.get(getattr(inverse, "inverse_func", None))
+        if inner.link is None and kind is not None and not getattr(inverse, "inv_kw_args", None):
+            link = Link(kind)
+        else:
+            link = Link("function", function=Inverse(inverse, inner))
+            self._check_rises(link, reading)
+        reading.vote = replace(inner, link=link)
+        return reading
+
+    def _check_rises(self, link, reading):
+        """Refuse an inverse that falls, as far as numbers that the model can reach tell."""
+        vote, leaves = reading.vote, [tree.value[tree.left < 0, 0] for tree in reading.trees]
+        if vote.is_mean:
+            low, high = min(map(np.min, leaves)), max(map(np.max, leaves))
+        else:
+            low, high = (sum(map(end, leaves)) / vote.divisor for end in (np.min, np.max))
+        numbers = np.linspace(low - vote.largest_start, high + vote.largest_start, _LOOKED_AT)
+        numbers = numbers.astype(vote.dtype)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            values = link.function(numbers)
+        if (np.diff(values) < 0).any():
+            raise TypeError(
+                f"{self.name} is not supported with a transformer whose inverse falls somewhere. "
+                "Use a function that rises, such as log1p."
+            )
+
+
+class Inverse:
+    """What a transformer of targets makes of the sums of a regressor; it can be pickled."""
+
+    def __init__(self, transformer, program):
+        self.transformer, self.program = transformer, program
+
+    def __call__(self, sums):
+        values = values_of(self.program, sums[:, None])
+        return self.transformer.inverse_transform(values[:, None])[:, 0]
+
+    def __eq__(self, other):
+        return isinstance(other, Inverse) and self.transformer is other.transformer
+
+    __hash__ = object.__hash__
 
 
 def transformers_of(pipeline: Pipeline, rows: Any = None) -> tuple[Transformers, Any]:

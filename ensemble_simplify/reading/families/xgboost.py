@@ -15,7 +15,14 @@ from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
 from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
-from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of, side_of_codes
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    column_of,
+    constant_tree,
+    set_of,
+    side_of_codes,
+)
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
 _LINKS = {
@@ -39,8 +46,11 @@ _IDENTITY = (
     "reg:absoluteerror",
     "reg:pseudohubererror",
     "reg:squaredlogerror",
+    "reg:quantileerror",
+    "rank:ndcg",
+    "rank:pairwise",
+    "rank:map",
 )
-
 
 # Objectives whose predictions are exponentials of such sums.
 _LOGARITHMIC = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
@@ -118,10 +128,23 @@ class XGBoost(Boosted):
     Codes in the set of a split go right; others, also unknown ones, left.
     """
 
-    kinds = ("xgboost.XGBClassifier", "xgboost.XGBRegressor", f"{PACKAGE}.XGBoostBooster")
+    kinds = (
+        "xgboost.XGBClassifier",
+        "xgboost.XGBRegressor",
+        "xgboost.XGBRanker",
+        f"{PACKAGE}.XGBoostBooster",
+    )
     stand_ins = (("xgboost.Booster", XGBoostBooster),)
-    title = "XGB* classifiers and regressors, xgboost.Booster"
+    title = "XGB* classifiers, regressors and rankers, xgboost.Booster"
     library = "xgboost"
+
+    # whether several outputs are read, for `outputs`
+    _takes_several = False
+
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        self._takes_several = True
+        reading = self.trees(rows)
+        return None if reading.classes is not None else column_of(reading, output)
 
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
@@ -149,7 +172,7 @@ class XGBoost(Boosted):
         categorical[[j for j, kind in enumerate(kinds) if kind == "c"]] = True
         init = np.resize(self._base(learner), n_scores).astype(np.float32)
         # it is kept as a probability, where a sigmoid makes one of the sum
-        if n_scores == 1 and link == "sigmoid":
+        if link == "sigmoid":
             init = _logit32(init)
         elif link == "exp":
             # it is kept as a value
@@ -260,6 +283,8 @@ class XGBoost(Boosted):
         if classes is None:
             if objective in _LOGARITHMIC:
                 link, by_probability = "exp", True
+            elif objective in ("reg:logistic", "binary:logistic"):
+                link, by_probability = "sigmoid", True
             elif objective not in _IDENTITY:
                 raise ValueError(
                     f"{self.name} has objective={objective!r}, which is not supported. Use "
@@ -279,30 +304,33 @@ class XGBoost(Boosted):
                     "which is not supported. Fit it on at least two classes with its default "
                     "objective."
                 )
-        if classes is None and n_scores != 1:
+        if classes is None and n_scores != 1 and not self._takes_several:
             raise ValueError(
-                f"{self.name} was fitted on y with {n_scores} outputs; only one output is "
-                "supported. Fit one ensemble for each column of y."
+                f"{self.name} was fitted on y with {n_scores} outputs, or for several quantiles; "
+                "only one is supported at a time. Give OneOutput(model, 0) and so on."
             )
         return link, n_scores, by_probability
 
     def _tree(self, saved):
         """One tree from its JSON, and the tests of its splits of categories."""
-        if int(saved["tree_param"].get("size_leaf_vector", 1)) > 1:
-            raise ValueError(
-                f"{self.name} has trees with vectors in their leaves, which are not "
-                "supported. Fit it with multi_strategy='one_output_per_tree'."
-            )
         left = np.array(saved["left_children"], dtype=np.int64)
         # a float32 number of a test, or the value of a leaf
         number = np.array(saved["split_conditions"], dtype=np.float32).astype(np.float64)
+        right = np.array(saved["right_children"], dtype=np.int64)
+        size, vectors = int(saved["tree_param"].get("size_leaf_vector", 1)), None
+        if size > 1:
+            # the right child of a leaf is the number of its vector
+            vectors = np.zeros((len(left), size))
+            weights = np.array(saved["leaf_weights"], dtype=np.float32).reshape(-1, size)
+            vectors[left == -1] = weights[right[left == -1]]
+            right = np.where(left == -1, -1, right)
         tree = Tree(
             name=f"a tree of {self.name}",
             left=left,
-            right=np.array(saved["right_children"], dtype=np.int64),
+            right=right,
             feature=np.array(saved["split_indices"], dtype=np.int64),
             threshold=np.where(left == -1, 0.0, float32_below(number)),  # left iff x < number
-            value=number[:, None],
+            value=number[:, None] if vectors is None else vectors,
             n_features=self.n_features,
             missing_left=np.array(saved["default_left"]).astype(bool),
         )

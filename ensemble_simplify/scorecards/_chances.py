@@ -1,0 +1,226 @@
+"""What the totals of a card say of how often an event happens, and points that tell it well.
+
+`refitted` gives the bins of a card other points, `with_chances` fits the link of its totals,
+`score_table` lists what was observed, and `against` finds columns along which rows go another way
+than they are asked to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_expit, logsumexp
+
+from ensemble_simplify.scorecards._card import Card
+
+# Steps between bins are shrunk as by so many rows.
+_RIDGE = 1.0
+
+
+def refitted(card, X, weight, rates, is_event, directions) -> Card:
+    """The bins of a card for two classes with points that tell rates, and the same classes.
+
+    Points learned from labels alone tell little of rows that the model is sure of. These are of
+    the largest likelihood for the rates; the base is such that the fewest rows change their class.
+
+    Parameters
+    ----------
+    card : Card
+    X : float64 array of shape (n_rows, n_columns)
+    weight : float64 array of shape (n_rows,)
+    rates : float64 array of shape (n_rows,)
+        How often each row has the event; NaN: not known.
+    is_event : bool array of shape (n_rows,)
+        Whether the model answers the event.
+    directions : int array of shape (n_columns,)
+        1 where points may only rise with the column, -1 where they may only fall.
+    """
+    if not card.terms:
+        return card
+    known = ~np.isnan(rates)
+    bins = [np.ravel_multi_index(term.bins(X), term.points.shape[:-1]) for term in card.terms]
+    patterns, pattern = np.unique(np.column_stack(bins), axis=0, return_inverse=True)
+    unit = weight * (len(weight) / weight.sum())
+    yes, no = (
+        np.bincount(pattern.ravel()[known], (unit * own)[known], len(patterns))
+        for own in (rates, 1.0 - rates)
+    )
+    # what each parameter adds to the points of the bins of its term: steps along one column
+    blocks, bounds = [], []
+    for term in card.terms:
+        n = term.points[..., 0].size
+        block = np.eye(n)
+        sign = directions[term.columns[0]] if len(term.columns) == 1 else 0
+        if len(term.columns) == 1:
+            block[:-1, :-1] = np.tri(n - 1)
+        bounds += [(None, None)]
+        bounds += [{1: (0.0, None), -1: (None, 0.0)}.get(sign, (None, None))] * (n - 2)
+        bounds += [(None, None)] * min(n - 1, 1)
+        blocks.append(block)
+    design = np.hstack(
+        [block[own] for block, own in zip(blocks, patterns.T, strict=True)]
+        + [np.ones((len(patterns), 1))]
+    )
+    found = minimize(
+        _points_loss,
+        np.zeros(design.shape[1]),
+        args=(design, yes, no),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[*bounds, (None, None)],
+        options={"ftol": 1e-13, "gtol": 1e-8, "maxiter": 500},
+    ).x
+    # fewer digits are the same on every machine
+    found = np.round(found, 6)
+    points, at = [], 0
+    for term, block in zip(card.terms, blocks, strict=True):
+        own = (block @ found[at : at + len(block)]).reshape(term.points.shape)
+        at += len(block)
+        points.append(own)
+    base = found[-1:].copy()
+    for i, (term, own) in enumerate(zip(card.terms, points, strict=True)):
+        # bins that no training row is in are those that the card held to be alike
+        mass = np.bincount(bins[i], unit, own.size).reshape(own.shape)
+        for place in np.argwhere(mass[..., 0] == 0.0):
+            near = np.abs(term.points[..., 0] - term.points[(*place, 0)])
+            near[mass[..., 0] == 0.0] = np.inf
+            own[(*place, 0)] = own[(*np.unravel_index(near.argmin(), near.shape), 0)]
+        centre = (mass * own).sum() / mass.sum()
+        points[i], base = own - centre, base + centre
+    other = card.with_points(points, base)
+    return replace(other, base=base - _cut_of(other.scores(X)[:, 0], is_event, weight))
+
+
+def _points_loss(found, design, yes, no):
+    """The loss of some points, shrunk, and its derivatives."""
+    logits = design @ found
+    pull = (yes + no) * expit(logits) - yes
+    shrunk = np.append(found[:-1], 0.0)
+    value = -(yes @ log_expit(logits) + no @ log_expit(-logits))
+    total = yes.sum() + no.sum()
+    value += 0.5 * _RIDGE * (shrunk @ shrunk)
+    return value / total, (design.T @ pull + _RIDGE * shrunk) / total
+
+
+def _cut_of(totals, is_event, weight):
+    """The number above which totals are of the event for the fewest changes of class."""
+    distinct, place = np.unique(totals, return_inverse=True)
+    lead = np.bincount(place.ravel(), np.where(is_event, weight, -weight))
+    wrong = np.concatenate([[0.0], np.cumsum(lead)])
+    # halfway between two totals; of equally good ones, the one next to the even chance
+    ends = np.concatenate([[distinct[0] - 1.0], distinct, [distinct[-1] + 1.0]])
+    middle = (ends[:-1] + ends[1:]) / 2.0
+    best = np.flatnonzero(wrong <= wrong.min() + 1e-9 * weight.sum())
+    return middle[best[np.abs(middle[best]).argmin()]]
+
+
+def with_chances(card, X, weight, rates) -> Card:
+    """A card whose link says how often answers are given at each total.
+
+    Two classes have a slope and a shift of their own, by maximum likelihood, whatever side of one
+    half the class of a total is on: a model can part classes elsewhere. Rates are drawn towards one
+    half as by a row of each class (Platt), so that no chance is 0 or 1.
+
+    Parameters
+    ----------
+    card : Card
+    X : float64 array of shape (n_rows, n_columns)
+    weight : float64 array of shape (n_rows,)
+    rates : float64 array of shape (n_rows,) or (n_rows, n_classes)
+        How often each row has the event, or each class: labels as 0 and 1, or probabilities. Rows
+        of which nothing is known have NaN.
+    """
+    known = ~np.isnan(rates.reshape(len(rates), -1)).any(axis=1)
+    sums, weight, rates = card.scores(X[known]), weight[known], rates[known]
+    total = weight.sum()
+    if card.link == "softmax":
+
+        def loss(slope):
+            logits = slope * sums
+            return -((rates * logits).sum(axis=1) - logsumexp(logits, axis=1)) @ weight / total
+
+        spread = float(np.sqrt(np.average(np.ptp(sums, axis=1) ** 2, weights=weight))) or 1.0
+        return replace(card, slope=_least(loss, 4.0 / spread))
+    # all rows with one sum count as one, in units of rows
+    distinct, place = np.unique(sums[:, 0], return_inverse=True)
+    weight = weight * (len(weight) / total)
+    yes = np.bincount(place.ravel(), weights=weight * rates)
+    no = np.bincount(place.ravel(), weights=weight * (1.0 - rates))
+    n_yes, n_no = yes.sum(), no.sum()
+    # a row with the event counts as this much of one, and as little of one without it
+    high, low = (n_yes + 1.0) / (n_yes + 2.0), 1.0 / (n_no + 2.0)
+    yes, no = yes * high + no * low, yes * (1.0 - high) + no * (1.0 - low)
+    centre, spread = distinct.mean(), float(distinct.std()) or 1.0
+    z = (distinct - centre) / spread
+    found = minimize(
+        _logistic_loss,
+        [1.0, np.log(yes.sum() / no.sum())],
+        args=(z, yes, no),
+        jac=True,
+        method="L-BFGS-B",
+        # where the data say otherwise, chances are the same for all: they never fall
+        bounds=[(1e-6, None), (None, None)],
+        options={"ftol": 1e-14, "gtol": 1e-10},
+    ).x
+    # fewer digits are the same on every machine
+    slope = float(f"{found[0] / spread:.6g}")
+    return replace(card, slope=slope, shift=float(f"{found[1] - found[0] * centre / spread:.6g}"))
+
+
+def against(values, rates, weight, direction) -> tuple[float, float] | None:
+    """Mean rates in the lowest and the highest fifth of a column that goes the other way.
+
+    None where it does not, or not by more than two standard errors.
+    """
+    known = ~np.isnan(values) & ~np.isnan(rates) & (weight > 0)
+    if known.sum() < 10:
+        return None
+    values, rates, weight = values[known], rates[known], weight[known]
+    low, high = np.quantile(values, [0.2, 0.8])
+    if low == high:
+        low, high = values.min(), values.max()
+    ends = []
+    for rows in (values <= low, values >= high):
+        mean = np.average(rates[rows], weights=weight[rows])
+        spread = np.average((rates[rows] - mean) ** 2, weights=weight[rows])
+        ends.append((float(mean), spread * np.square(weight[rows]).sum() / weight[rows].sum() ** 2))
+    apart = direction * (ends[1][0] - ends[0][0])
+    return None if apart >= -2.0 * np.sqrt(ends[0][1] + ends[1][1]) else (ends[0][0], ends[1][0])
+
+
+def _logistic_loss(found, z, yes, no):
+    """The mean loss of a slope and a shift, and its derivatives."""
+    logits = found[0] * z + found[1]
+    total = yes.sum() + no.sum()
+    pull = ((yes + no) * expit(logits) - yes) / total
+    value = -(yes @ log_expit(logits) + no @ log_expit(-logits)) / total
+    return value, np.array([pull @ z, pull.sum()])
+
+
+def _least(loss, unit):
+    """The slope of the least loss, within a factor of 32 of `unit`."""
+    found = minimize_scalar(
+        lambda power: loss(unit * 2.0**power), bounds=(-5.0, 5.0), method="bounded"
+    )
+    return float(f"{unit * 2.0**found.x:.6g}")
+
+
+def score_table(card, X, weight=None, is_event=None) -> dict[str, np.ndarray]:
+    """What totals mean: a dict of arrays, one entry for each total among some rows, ascending.
+
+    Keys are ``"total"``, ``"probability"`` of the event, ``"share"`` of the rows that have this
+    total, and ``"observed"``, the share of rows with the event among them, if `is_event` tells:
+    1, 0, or NaN of rows of which nothing is known. For cards of two classes.
+    """
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    total, place = np.unique(card.scores(X)[:, 0], return_inverse=True)
+    count = np.bincount(place.ravel(), weights=weight)
+    found = {"total": total, "probability": card.chances(total), "share": count / count.sum()}
+    if is_event is not None:
+        known = weight * ~np.isnan(is_event)
+        events = np.bincount(place.ravel(), weights=known * np.nan_to_num(is_event))
+        seen = np.bincount(place.ravel(), weights=known)
+        found["observed"] = np.divide(events, seen, np.full(len(seen), np.nan), where=seen > 0)
+    return found

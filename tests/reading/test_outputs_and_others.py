@@ -1,0 +1,256 @@
+"""Models of several outputs, odd rows, rankers, and names of columns as the user has them.
+
+The truth is what the library itself answers in every cell of the grid of a small model.
+"""
+
+import copy
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from readers import Reading, cells, edges
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    Domain,
+    OneOutput,
+    export_model,
+    is_monotone,
+    nearest_flip,
+    simplify,
+    verify,
+)
+
+_RNG = np.random.default_rng(0)
+X = _RNG.uniform(0, 3, size=(80, 3)).round(1)
+Y = np.column_stack([X[:, 0] + 0.1 * _RNG.normal(size=80), X[:, 1] * X[:, 2]])
+LABELS = np.column_stack([np.array(["a", "b"])[(Y[:, 0] > 1.5) * 1], Y[:, 1].astype(int) % 3])
+
+
+def _xgboost(**options):
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.XGBRegressor(n_estimators=2, max_depth=2, n_jobs=1, **options)
+
+
+def _catboost():
+    return pytest.importorskip("catboost").CatBoostRegressor(
+        loss_function="MultiRMSE", iterations=2, depth=2, verbose=0, allow_writing_files=False
+    )
+
+
+SEVERAL = {
+    "forest": lambda: RandomForestRegressor(2, max_depth=2, random_state=0).fit(X, Y),
+    "forest of classes": lambda: RandomForestClassifier(2, max_depth=2).fit(X, LABELS),
+    "tree": lambda: DecisionTreeClassifier(max_depth=2).fit(X, LABELS),
+    "a model each": lambda: MultiOutputRegressor(
+        GradientBoostingRegressor(n_estimators=2, max_depth=1)
+    ).fit(X, Y),
+    "a classifier each": lambda: MultiOutputClassifier(DecisionTreeClassifier(max_depth=2)).fit(
+        X, LABELS
+    ),
+    "xgboost": lambda: _xgboost().fit(X, Y),
+    "vectors in leaves": lambda: _xgboost(multi_strategy="multi_output_tree").fit(X, Y),
+    "quantiles": lambda: _xgboost(
+        objective="reg:quantileerror", quantile_alpha=np.array([0.2, 0.8])
+    ).fit(X, Y[:, 0]),
+    "catboost": lambda: _catboost().fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_each_output_is_a_model(kind):
+    model = SEVERAL[kind]()
+    first, second = OneOutput(model, 0), OneOutput(model, 1)
+    for k, one in enumerate((first, second)):
+        for rows in (cells(one), edges(one)):
+            own = np.asarray(model.predict(rows))[:, k]
+            np.testing.assert_array_equal(Reading(one).answers(rows), own)
+        again = verify(one, OneOutput(copy.deepcopy(model), k))
+        assert again.equal is True
+    rows = cells(first, second)
+    answers = np.asarray(model.predict(rows))
+    if hasattr(first, "classes_"):
+        return
+    furthest = np.abs(answers[:, 0].astype(float) - answers[:, 1]).max()
+    assert verify(first, second, atol=furthest * 1.001).equal is True
+    assert verify(first, second, atol=furthest * 0.999).equal is False
+    for output in (2, -1):
+        with pytest.raises(ValueError, match="none of the outputs"):
+            verify(OneOutput(model, output), first, atol=1.0)
+    with pytest.raises((TypeError, ValueError), match=r"OneOutput\(model, 0\)"):
+        verify(model, model, atol=1.0)
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.2])
+def test_odd_rows_are_a_class(contamination):
+    model = IsolationForest(
+        n_estimators=3, max_samples=8, contamination=contamination, random_state=0, max_features=2
+    ).fit(X)
+    rows = cells(model)
+    own = model.predict(rows)
+    np.testing.assert_array_equal(Reading(model).answers(rows), own)
+    np.testing.assert_array_equal(Reading(model).answers(edges(model)), model.predict(edges(model)))
+    assert verify(model, copy.deepcopy(model)).equal is True
+    other = copy.deepcopy(model)
+    other.offset_ -= 0.03
+    moved = other.predict(rows)
+    assert verify(model, other).equal is bool((own == moved).all())
+    odd = rows[own == -1][:1]
+    flip = nearest_flip(model, odd, max_changes=3)
+    assert list(flip.predictions) == [-1, 1]
+    assert simplify(model, X, methods=["plain_tree"], random_state=0).results
+
+
+@pytest.mark.parametrize("name", ["LGBMRanker", "XGBRanker", "CatBoostRanker"])
+def test_rankers_are_read_by_their_scores(name):
+    library = {"L": "lightgbm", "X": "xgboost", "C": "catboost"}[name[0]]
+    options = {
+        "lightgbm": dict(n_estimators=2, num_leaves=4, min_child_samples=5, verbose=-1),
+        "xgboost": dict(n_estimators=2, max_depth=2),
+        "catboost": dict(iterations=2, depth=2, verbose=0, allow_writing_files=False),
+    }[library]
+    model = getattr(pytest.importorskip(library), name)(**options)
+    groups = {"group_id": np.repeat(range(8), 10)} if library == "catboost" else {"group": [10] * 8}
+    model.fit(X, np.clip(Y[:, 0], 0, 3).astype(int), **groups)
+    for rows in (cells(model), edges(model)):
+        np.testing.assert_array_equal(Reading(model).answers(rows), model.predict(rows))
+    assert verify(model, copy.deepcopy(model), atol=0.0).equal is True
+    assert simplify(model, X, methods=["plain_tree"], random_state=0).results
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        QuantileTransformer(n_quantiles=20),
+        FunctionTransformer(np.sqrt, np.square, check_inverse=False),
+    ],
+)
+def test_functions_of_sums_enter_ranges_where_bisection_says(transformer):
+    forest = RandomForestRegressor(3, max_depth=2, random_state=0)
+    model = TransformedTargetRegressor(forest, transformer=transformer).fit(X, Y[:, 0] + 1)
+    rows = cells(model)
+    own = model.predict(rows)
+    np.testing.assert_array_equal(Reading(model).answers(rows), own)
+    low = float(np.median(own))
+    flip = nearest_flip(model, rows[own.argmin()][None], max_changes=3, target=(low, None))
+    assert flip.predictions[1] >= low
+    rises = all(
+        (np.diff(own.reshape([len(np.unique(rows[:, j])) for j in range(3)]), axis=0) >= 0).ravel()
+    )
+    assert is_monotone(model, 0).monotone is rises
+    with pytest.raises(TypeError, match="regressor_"):
+        verify(model, model, atol=0.1)
+
+
+def test_functions_that_fall_are_refused():
+    model = TransformedTargetRegressor(
+        RandomForestRegressor(2, max_depth=2), func=np.negative, inverse_func=np.negative
+    ).fit(X, Y[:, 0])
+    with pytest.raises(TypeError, match="falls somewhere"):
+        is_monotone(model, 0)
+
+
+def test_averages_of_exponentials_are_refused():
+    pytest.importorskip("lightgbm")
+    from lightgbm import LGBMRegressor
+
+    log = LGBMRegressor(objective="poisson", n_estimators=2, num_leaves=4, verbose=-1)
+    model = VotingRegressor([("a", log), ("b", GradientBoostingRegressor(n_estimators=2))])
+    with pytest.raises(TypeError, match="without a link"):
+        verify(model.fit(X, Y[:, 0] + 1), model, atol=1.0)
+
+
+# ------------------------------------------------------------------- names and types of columns
+
+_N = 60
+_LEVEL = np.random.default_rng(1).integers(0, 4, _N)
+_WORDS = np.array(["ant", "bee", "cat", "dog"])[_LEVEL]
+COLUMNS = {
+    "float64": _LEVEL * 0.5,
+    "float32": (_LEVEL * 0.5).astype(np.float32),
+    "int8": _LEVEL.astype(np.int8),
+    "int64": _LEVEL,
+    "bool": _LEVEL > 1,
+    "Int64": pd.array(np.where(_LEVEL == 3, None, _LEVEL), dtype="Int64"),
+    "Float64": pd.array(_LEVEL * 0.5, dtype="Float64"),
+    "boolean": pd.array(np.where(_LEVEL == 3, None, _LEVEL > 1), dtype="boolean"),
+    "object of numbers": _LEVEL.astype(object),
+    "object of booleans": np.where(_LEVEL == 3, None, (_LEVEL > 1).astype(object)),
+    "object of text": _WORDS.astype(object),
+    "str": pd.array(_WORDS, dtype="str"),
+    "string": pd.array(_WORDS, dtype="string"),
+    "category of text": pd.Categorical(_WORDS),
+    "category in order": pd.Categorical(_WORDS, ["cat", "dog", "ant", "bee"], ordered=True),
+    "category of integers": pd.Categorical(_LEVEL),
+    "category of floats": pd.Categorical(_LEVEL * 0.5),
+    "category of booleans": pd.Categorical(_LEVEL > 1),
+    "category with gaps": pd.Categorical(np.where(_LEVEL == 3, None, _WORDS)),
+}
+
+
+def _lightgbm():
+    return pytest.importorskip("lightgbm").LGBMClassifier(
+        n_estimators=2, num_leaves=4, min_child_samples=3, min_data_per_group=1, verbose=-1
+    )
+
+
+def _catboost_classifier():
+    return pytest.importorskip("catboost").CatBoostClassifier(
+        iterations=2, depth=2, verbose=0, allow_writing_files=False
+    )
+
+
+FAMILIES = {
+    "tree": lambda: DecisionTreeClassifier(max_depth=3),
+    "histogram": lambda: HistGradientBoostingClassifier(
+        max_iter=2, max_leaf_nodes=4, min_samples_leaf=3, categorical_features="from_dtype"
+    ),
+    "xgboost": lambda: pytest.importorskip("xgboost").XGBClassifier(
+        n_estimators=2, max_depth=2, enable_categorical=True
+    ),
+    "lightgbm": _lightgbm,
+    "catboost": _catboost_classifier,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_columns_of_every_kind_in_every_family(kind, family):
+    table = pd.DataFrame({"width (cm)": np.random.default_rng(2).normal(size=_N).round(1)})
+    table["kind of pet"] = COLUMNS[kind]
+    y = (_LEVEL + table["width (cm)"] > 1.5).to_numpy().astype(int)
+    model = FAMILIES[family]()
+    try:
+        model.fit(table, y)
+    except (TypeError, ValueError) as error:  # libraries take some kinds, and refuse others
+        pytest.skip(f"{type(model).__name__} refuses it itself: {str(error)[:60]}")
+    except Exception as error:
+        if type(error).__name__ != "CatBoostError":
+            raise
+        pytest.skip(f"CatBoost refuses it itself: {str(error)[:60]}")
+    own = np.ravel(model.predict(table)).astype(int)
+    if (family, kind) == ("lightgbm", "category in order"):
+        with pytest.raises(ValueError, match="categories without an order"):
+            export_model(model, "sql", table="pets", X=table)
+        return
+    query = export_model(model, "sql", table="pets", X=table)
+    database = sqlite3.connect(":memory:")
+    plain = table.astype({name: object for name in table if str(table[name].dtype) == "category"})
+    plain.to_sql("pets", database, index=False)
+    assert [row[-1] for row in database.execute(query)] == own.tolist()
+    assert verify(model, model, X=table, max_changes=1).equal is True
+    # names as the frame has them, also where the library has made others of them
+    assert is_monotone(model, "width (cm)").monotone in (True, False)
+    assert verify(model, model, domain=Domain(bounds={"width (cm)": (-1, 1)})).equal is True
