@@ -3,6 +3,7 @@
 `ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
 give and makes numbers of text and gaps, and `tree_mixins` is what estimators do with their tree.
 `explained` says why a tree answers a row so.
+`streams` takes rows beyond memory batch by batch.
 `limits` says what happens when a limit is reached, `plots` is under all displays and `pages` under
 all that is written in HTML. `shares` reads shares as users write them, has the intervals of those
 that were counted, and sums that round alike on every processor. `_scikit_learn` imports private
@@ -76,6 +77,7 @@ from ensemble_simplify.base.shares import (
     r2,
     share_in_words,
 )
+from ensemble_simplify.base.streams import batches
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

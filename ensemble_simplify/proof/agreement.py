@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +17,7 @@ from ensemble_simplify.base import (
     Interval,
     Rows,
     absolute_tolerance,
+    batches,
     binomial_interval,
     check_atol,
     check_column_names,
@@ -148,6 +149,84 @@ class Agreement:
     max_difference: float | None = None
     max_difference_bound: float | None = None
     finer: bool = False
+    # of the first model's values: how many, their mean, and the sums of squares that R2 is made of
+    _squares: tuple | None = None
+
+    def merge(self, other: Agreement) -> Agreement:
+        """The outcome on the rows of two outcomes together.
+
+        Parts of a table can be compared one by one, on one machine or on many. Intervals, quantiles
+        and R2 are those of all rows at once.
+
+        Parameters
+        ----------
+        other : Agreement
+            What the same two models answer to other rows.
+
+        Returns
+        -------
+        merged : Agreement
+            Its ``box`` holds both boxes. Volumes of two boxes tell nothing about that box, so its
+            ``volume`` is (0, 1), and no bound on the largest difference is kept.
+
+        Raises
+        ------
+        ValueError
+            If the outcomes have different tolerances or confidences.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ensemble_simplify import agreement
+        >>> X, y = load_iris(return_X_y=True)
+        >>> deep = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+        >>> flat = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], y[::2])
+        >>> parts = [agreement(deep, flat, rows, volume=False) for rows in (X[1:60:2], X[61::2])]
+        >>> parts[0].merge(parts[1]).n_rows
+        75
+        """
+        if (self.atol, self.confidence) != (other.atol, other.confidence):
+            raise ValueError(
+                f"Outcomes with atol={self.atol}, confidence={self.confidence} and with "
+                f"atol={other.atol}, confidence={other.confidence} cannot be merged. Give both "
+                "calls of agreement the same numbers."
+            )
+        n_rows = self.n_rows + other.n_rows
+        n_different = self.n_different + other.n_different
+        # those that were drawn from a box are no rows of X
+        shown = [own.counterexamples[: own.n_different] for own in (self, other)]
+        predictions = [pair for own in (self, other) for pair in own.predictions[: own.n_different]]
+        told: dict[str, Any] = {}
+        order = np.arange(sum(map(len, shown)))
+        if self.differences is not None and other.differences is not None:
+            told["differences"] = np.concatenate([self.differences, other.differences])
+            # each outcome shows its largest differences, the largest first
+            worst = [np.sort(own)[::-1] for own in (self.differences, other.differences)]
+            worst = [own[: len(rows)] for own, rows in zip(worst, shown, strict=True)]
+            order = np.argsort(-np.concatenate(worst), kind="stable")
+            told["max_difference"] = max(own.max_difference or 0.0 for own in (self, other))
+            told["max_difference_bound"] = np.inf
+        if self._squares is not None:
+            told["_squares"] = _merged_squares(self._squares, other._squares)
+            told["r2"] = _r2_of(told["_squares"])
+        order = order[:SHOWN]
+        return replace(
+            self,
+            share=1.0 - n_different / n_rows if n_rows else np.nan,
+            interval=_interval(n_rows - n_different, n_rows, self.confidence),
+            n_rows=n_rows,
+            n_different=n_different,
+            volume=(0.0, 1.0),
+            volume_estimate=np.nan,
+            volume_interval=(0.0, 1.0),
+            box=(np.minimum(self.box[0], other.box[0]), np.maximum(self.box[1], other.box[1])),
+            counterexamples=np.concatenate(shown)[order],
+            predictions=[predictions[i] for i in order],
+            is_read=False,
+            seconds=self.seconds + other.seconds,
+            **told,
+        )
 
     def quantile(self, share: float) -> tuple[float, float, float]:
         """The difference that a given share of rows like those of `X` does not exceed.
@@ -238,6 +317,8 @@ class Agreement:
                 parts.append(" and ".join(map(self._at_most, TOLD)))
         if self.max_difference is not None:
             parts.append(self._largest())
+        if np.isnan(self.volume_estimate):  # no volume was asked for
+            return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
         about, volume = percent(self.volume_estimate), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
@@ -273,9 +354,10 @@ def _range(ends):
 @limited
 @validate_params(
     {
-        "X": ["array-like", None],
+        "X": "no_validation",
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "domain": [Domain, dict, None],
+        "volume": ["boolean", None],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -289,6 +371,7 @@ def agreement(
     *,
     atol: float | str | None = None,
     domain: Domain | dict | None = None,
+    volume: bool | None = None,
     confidence: float = 0.95,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -307,9 +390,11 @@ def agreement(
         Two fitted classifiers, or two fitted regressors, on the same features, of any kind. If both
         are tree models that can be read (see :func:`verify`), the bounds on the volume are proven.
         Otherwise they are estimated from random points.
-    X : array-like of shape (n_samples, n_features) or None, default=None
+    X : array-like of shape (n_samples, n_features), stream of such rows, or None, default=None
         Rows like those that the models will meet, on which neither model was fitted. Without them,
-        `domain` must bound every feature.
+        `domain` must bound every feature. Rows that do not lie in memory are compared batch by
+        batch: an iterator of frames, a pyarrow dataset or table, a Dask frame, a relation of
+        DuckDB, or anything else with an Arrow stream. The outcome is that of all rows at once.
     atol : float, str or None, default=None
         Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%"
         means that share of the standard deviation of the first model's answers to the rows `X`. For
@@ -320,6 +405,9 @@ def agreement(
         The box in which the volume is measured. Its bounds replace the range of the rows; features
         that it calls integers are counted in whole numbers. Groups and implications are not
         supported here. None: the range of the rows.
+    volume : bool or None, default=None
+        Whether the volume of the box is measured too. False: rows alone are compared, which takes
+        about as long as to predict them. None: it is, unless `X` is a stream.
     confidence : float in (0, 1), default=0.95
         Confidence of the intervals.
     time_limit : float or None, default=None
@@ -345,7 +433,9 @@ def agreement(
         probabilities.
     ValueError
         If neither rows nor the domain bound a feature, a row is outside the domain, the models
-        have different features, or `atol` is a text that is no share, or given without rows.
+        have different features, or `atol` is a text that is no share, or given without rows or
+        for a stream. If there is neither a row nor a volume to measure, or `volume` is asked of a
+        stream.
 
     See Also
     --------
@@ -391,15 +481,37 @@ def agreement(
     >>> print("{:.1%} to {:.1%} of the volume".format(*outcome.volume))
     75.5% to 75.5% of the volume
     """
-    begin, limit = monotonic(), time_left()
+    if X is None and volume is False:
+        raise ValueError("volume=False compares rows alone. Give rows X, or leave volume out.")
     check_atol(atol, X is not None)
+    models, stream = _read_both(model_a, model_b), None if X is None else batches(X)
+    options = {"domain": domain, "confidence": confidence, "random_state": random_state}
+    if stream is None:
+        return _agreement(models, X, atol, volume=volume is not False, **options)
+    if volume or isinstance(atol, str):
+        name, value = ("volume", volume) if volume else ("atol", atol)
+        raise ValueError(
+            f"{name}={value!r} needs all rows at once, but X is a stream of rows. Give numbers for "
+            "atol, and measure the volume by a call without X, with a domain."
+        )
+    parts = (_agreement(models, rows, atol, volume=False, **options) for rows in stream)
+    merged = next(parts, None)
+    for part in parts:
+        merged = merged.merge(part)
+    if merged is None:
+        raise ValueError("X is a stream without rows. Give one that was not read before.")
+    return merged
+
+
+def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
+    """The agreement of two models that were read, on rows that lie in memory."""
+    begin, limit = monotonic(), time_left()
     rng = check_random_state(random_state)
-    models = _read_both(model_a, model_b)
     check_column_names([model.estimator for model in models], X)
     table, models = common_table(models, X)
     compared = _compared(models, atol)
     forests = None
-    if all(model.forest is not None for model in models):
+    if volume and all(model.forest is not None for model in models):
         forests = common_forests(models)
     given = None if X is None else Rows.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
@@ -427,7 +539,7 @@ def agreement(
     n_drawn, n_apart = 0, 0
     # half of the time is for the proof, if there can be one
     kept = 0.0 if forests is None or limit == np.inf else limit / 2
-    while n_drawn < SAMPLES and (time_left() > kept or not n_drawn):
+    while volume and n_drawn < SAMPLES and (time_left() > kept or not n_drawn):
         n_points = BATCH if time_left() > kept else LATE_BATCH
         points = drawn(*box, rounds, n_points, rng).astype(rows.dtype)
         found = [model.answers(points, compared.method) for model in models]
@@ -439,25 +551,25 @@ def agreement(
     n_rows, n_different = len(rows), int(different.sum())
     interval = _interval(n_rows - n_different, n_rows, confidence)
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
-    volume = None
+    bounds = None
     if forests is not None:
         try:
-            volume = compared.volume(forests, inside, missing, box)
+            bounds = compared.volume(forests, inside, missing, box)
         except Stopped:
-            volume = 0.0, 1.0
+            bounds = 0.0, 1.0
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
         n_rows=n_rows,
         n_different=n_different,
-        volume=volume_interval if volume is None else volume,
-        volume_estimate=1.0 - n_apart / n_drawn,
+        volume=volume_interval if bounds is None else bounds,
+        volume_estimate=1.0 - n_apart / n_drawn if n_drawn else np.nan,
         volume_interval=volume_interval,
         box=box[:2],
         counterexamples=np.concatenate(shown),
         predictions=told,
         confidence=confidence,
-        is_read=volume is not None,
+        is_read=bounds is not None,
         seconds=monotonic() - begin,
         table=table,
         finer=forests is not None and _are_finer(forests),
@@ -558,6 +670,8 @@ class _Numbers:
         if "r2" in told:
             a, b = (own.astype(np.float64) for own in answers)
             told["r2"] = r2(a, b)
+            spread, error = np.sum((a - a.mean()) ** 2), np.sum((a - b) ** 2)
+            told["_squares"] = a.size, a.mean(), spread, error
         return apart
 
     def apart(self, answers):
@@ -612,6 +726,19 @@ def _domain_of(box, inside, missing):
         "missing": np.flatnonzero(missing if inside is None else inside.missing).tolist(),
     }
     return read_domain(entries, len(low))
+
+
+def _merged_squares(first, second):
+    """Number, mean, and sums of squares about the mean and of errors, of two parts together."""
+    (n, mean, spread, error), (m, others_mean, others_spread, others_error) = first, second
+    apart = others_mean - mean
+    spread += others_spread + apart**2 * n * m / (n + m)
+    return n + m, mean + apart * m / (n + m), spread, error + others_error
+
+
+def _r2_of(squares):
+    _, _, spread, error = squares
+    return float(1 - error / spread) if spread else float(error == 0)
 
 
 def _are_finer(forests):

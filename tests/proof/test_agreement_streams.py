@@ -1,0 +1,101 @@
+"""agreement of rows that do not lie in memory: the same outcome as of all rows at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from ensemble_simplify import agreement
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True)
+
+
+def regressors():
+    forest = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X[::2], Y[::2])
+    return forest, DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[::2], Y[::2])
+
+
+def classifiers():
+    high = Y > 140
+    deep = DecisionTreeClassifier(max_depth=6, random_state=0).fit(X[::2], high[::2])
+    return deep, DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], high[::2])
+
+
+def of_iterator(frame):
+    return iter(np.array_split(frame, [1, 2, 90, 300]))
+
+
+def of_dask(frame):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+def of_arrow(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def of_dataset(frame, folder):
+    frame.to_parquet(folder / "rows.parquet", row_group_size=100)
+    return pytest.importorskip("pyarrow.dataset").dataset(folder / "rows.parquet")
+
+
+def of_duckdb(frame):
+    return pytest.importorskip("duckdb").from_df(frame)
+
+
+@pytest.mark.parametrize(("pair", "atol"), [(regressors, 20.0), (classifiers, None)])
+@pytest.mark.parametrize("form", [of_iterator, of_dask, of_arrow, of_dataset, of_duckdb])
+def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
+    if form is of_dataset:
+        pytest.importorskip("pyarrow")
+        stream = of_dataset(X, tmp_path)
+    else:
+        stream = form(X)
+    models = pair()
+    whole = agreement(*models, X, atol=atol, volume=False)
+    parts = agreement(*models, stream, atol=atol)
+    # the truth: predict and compare
+    a, b = (model.predict(X) for model in models)
+    apart = a != b if atol is None else np.abs(a - b) > atol
+    for outcome in (whole, parts):
+        assert (outcome.n_rows, outcome.n_different) == (len(X), apart.sum())
+        assert np.isnan(outcome.volume_estimate)
+        assert "volume" not in repr(outcome)
+    assert parts.interval == whole.interval
+    np.testing.assert_array_equal(parts.box, whole.box)
+    np.testing.assert_array_equal(parts.counterexamples, whole.counterexamples)
+    if atol is not None:
+        np.testing.assert_array_equal(parts.differences, whole.differences)
+        assert parts.quantile(0.9) == whole.quantile(0.9)
+        assert parts.max_difference == whole.max_difference
+        assert parts.r2 == pytest.approx(whole.r2, rel=1e-12)
+
+
+def test_what_needs_all_rows_at_once_is_refused():
+    models = regressors()
+    for options, name in [({"volume": True}, "volume=True"), ({"atol": "10%"}, "atol='10%'")]:
+        with pytest.raises(ValueError, match=f"{name} needs all rows at once"):
+            agreement(*models, of_iterator(X), **options)
+    with pytest.raises(ValueError, match="stream without rows"):
+        agreement(*models, iter([]))
+    with pytest.raises(ValueError, match="volume=False compares rows alone"):
+        agreement(*models, volume=False)
+
+
+def test_outcomes_of_other_tolerances_are_not_merged():
+    models = regressors()
+    one, other = (agreement(*models, X, atol=atol, volume=False) for atol in (5.0, 6.0))
+    with pytest.raises(ValueError, match=r"atol=5\.0.*atol=6\.0.*cannot be merged"):
+        one.merge(other)
+
+
+def test_rows_before_drawn_points_stay_in_a_merge():
+    models = classifiers()
+    first, second = pd.DataFrame(X[:40]), pd.DataFrame(X[40:60])
+    merged = agreement(*models, first, random_state=0).merge(agreement(*models, second))
+    a, b = (model.predict(X[:60]) for model in models)
+    assert merged.n_different == np.sum(a != b)
+    np.testing.assert_array_equal(merged.counterexamples, X[:60][a != b][:10])
