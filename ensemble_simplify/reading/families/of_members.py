@@ -247,10 +247,11 @@ class Voting(OfMembers):
                 f"{', and their sum not zero' if soft else ''}."
             )
         if soft and (weights < 0).any():
+            other = ", or voting='hard'" if hasattr(estimator, "classes_") else ""
             raise ValueError(
                 f"{self.name} has weights={estimator.weights}: with a negative weight, a mean of "
                 "probabilities can be negative, and one of values falls where a tree rises. Use "
-                "weights of 0 or more, or of classes voting='hard'."
+                f"weights of 0 or more{other}."
             )
         return weights
 
