@@ -54,6 +54,7 @@ class ShowsCard:
             told=can_lack if rows is None else told,
             can_lack=can_lack,
             rows=rows,
+            scale=getattr(self, "_scale", None),
             source=getattr(self, "chance_source_", "itself"),
         )
 
