@@ -1,8 +1,8 @@
 """What the totals of a card say of how often an event happens, and points that tell it well.
 
 `refitted` gives the bins of a card other points, `with_chances` fits the link of its totals,
-`Scale` writes totals in the points that lenders are used to, `score_table` lists what was observed, and `against` finds columns along which rows go another way
-than they are asked to.
+`Scale` writes totals in the points that lenders are used to, `score_table` lists what was observed,
+and `against` finds columns along which rows go another way than they are asked to.
 """
 
 from __future__ import annotations

@@ -32,7 +32,13 @@ from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
 from ensemble_simplify.scorecards._card import Card
-from ensemble_simplify.scorecards._chances import Scale, against, refitted, score_table, with_chances
+from ensemble_simplify.scorecards._chances import (
+    Scale,
+    against,
+    refitted,
+    score_table,
+    with_chances,
+)
 from ensemble_simplify.scorecards._points import rounded, short_between, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
 from ensemble_simplify.scorecards._tables import binning_table
@@ -281,10 +287,10 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             card = self.rounded_.card
             if is_scaled and self.rounded_.share_changed > self.max_changed:
                 warn(
-                    f"pdo={self.pdo} makes points so coarse that rounding them to whole numbers "
-                    f"changes the class of {self.rounded_.share_changed:.2%} of the training rows, "
-                    f"more than max_changed={self.max_changed}. Give a larger pdo, or "
-                    "points='real'."
+                    f"pdo={self._scale.pdo:g} makes points so coarse that rounding them to whole "
+                    f"numbers changes the class of {self.rounded_.share_changed:.2%} of the "
+                    f"training rows, more than max_changed={self.max_changed}. Give a larger pdo, "
+                    "or points='real'."
                 )
         self.card_ = card = self._finished(card)
         self._card_rows = counted(card, training.X, training.weight)
@@ -402,6 +408,12 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     positive : label, default=None
         Which of two classes is the event: the one that points, their rising, chances and reasons
         are about. None: the second of `classes_`.
+    pdo : float or None, default=None
+        Points to double the odds, of two classes: totals are
+        ``base_points + pdo * log2(odds / base_odds)``, where ``odds`` are those of the event, its
+        chance over one less its chance. None: points are as small as `max_changed` allows.
+    base_points, base_odds : float, default=600, 1.0
+        The total at which the event has these odds, if there is a `pdo`.
     time_limit : float or None, default=None
         Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
         is up, the best card so far is kept, with a ``ConvergenceWarning``.
@@ -456,12 +468,6 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     max_changed : float in [0, 1), default=0.01
         Share of the training rows whose class may change when points are rounded. With `pdo`,
         which sets how fine points are, a warning says where more do.
-    pdo : float or None, default=None
-        Points to double the odds, of two classes: totals are
-        ``base_points + pdo * log2(odds / base_odds)``, where ``odds`` are those of the event, its
-        chance over one less its chance. None: points are as small as `max_changed` allows.
-    base_points, base_odds : float, default=600, 1.0
-        The total at which the event has these odds, if there is a `pdo`.
     min_samples_bin : int, default=10
         The fewest training rows in a bin.
     sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"

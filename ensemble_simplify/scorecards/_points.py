@@ -82,9 +82,7 @@ class Rounded:
     everywhere: Everywhere | None = None
 
 
-def rounded(
-    card, X, weight=None, *, max_changed=0.0, rates=None, is_scaled=False
-) -> Rounded:
+def rounded(card, X, weight=None, *, max_changed=0.0, rates=None, is_scaled=False) -> Rounded:
     """Whole numbers for the points of a card, as small as a promise on some rows allows.
 
     Parameters

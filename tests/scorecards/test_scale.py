@@ -141,7 +141,7 @@ def test_the_rule_of_the_card_is_the_same_in_every_language(cards, which, tmp_pa
 
 def test_what_cannot_be_scaled_is_refused():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="pdo=20 .* there are 3"):
+    with pytest.raises(ValueError, match=r"pdo=20 .* there are 3"):
         ScorecardClassifier(pdo=20).fit(X, y)
     with pytest.raises(ValueError, match="'base_odds'"):
         ScorecardClassifier(pdo=20, base_odds=0).fit(X, y)
