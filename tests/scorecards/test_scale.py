@@ -145,3 +145,27 @@ def test_what_cannot_be_scaled_is_refused():
         ScorecardClassifier(pdo=20).fit(X, y)
     with pytest.raises(ValueError, match="'base_odds'"):
         ScorecardClassifier(pdo=20, base_odds=0).fit(X, y)
+
+
+@needs_gcc
+@pytest.mark.parametrize("which", [0, 2, 3])
+def test_the_chance_of_the_event_is_written_in_every_language(cards, which, tmp_path):
+    card = cards[which]
+    rows = edge_rows(card)
+    # the column of the event, as the card itself tells it
+    chances = card.predict_proba(rows)[:, card.classes_.tolist().index(card.event_)]
+    query = export_model(card, "sql", table="rows", keys=["id"], output="chance")
+    found = {
+        "sql": by_sqlite(query, rows).iloc[:, 0],
+        "python": by_python(export_model(card, "python", output="chance"), rows.to_dict("records")),
+        "c": by_c(
+            export_model(card, "c", output="chance"), card._numbers_of(rows), tmp_path, real=True
+        ),
+        "json": import_model(export_model(card, "json", output="chance")).predict(rows),
+    }
+    for told in found.values():
+        np.testing.assert_allclose(np.asarray(told, dtype=float), chances, rtol=1e-11)
+    proba = by_python(export_model(card, "python", output="probabilities"), rows.to_dict("records"))
+    np.testing.assert_allclose([own[card.event_] for own in proba], chances, rtol=1e-11)
+    with pytest.raises(ValueError, match="output='chance', but the model is no scorecard"):
+        export_model(card.estimator_, "python", output="chance")
