@@ -517,3 +517,55 @@ def test_codes_that_are_text_stay_text(tmp_path, capsys, monkeypatch):
     told = ["model.joblib", "data.csv", "--target", "label", "--methods", "plain_tree"]
     assert run("export", *told, "--max-leaves", 4) == 0
     assert 'code = "01"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("library", ["sklearn", "lightgbm", "catboost"])
+def test_levels_that_look_like_gaps(library, tmp_path, capsys, monkeypatch):
+    """What pandas takes for a gap is a level where the model knows it, and a gap elsewhere."""
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "size": np.where(rng.random(400) < 0.2, np.nan, rng.normal(size=400)),
+            "roof": rng.choice(["None", "NA", "null", "01"], 400),
+            # to CatBoost, no category is missing
+            "yard": rng.choice(["a", "b", "c" if library == "catboost" else np.nan], 400),
+        }
+    )
+    X["yard"] = X["yard"].where(X["yard"] != "nan", np.nan)
+    y = np.where(X["roof"].isin(["None", "01"]) ^ (X["yard"] == "a"), "NA", "b")
+    if library == "sklearn":
+        encoder = make_column_transformer((OneHotEncoder(), ["roof", "yard"]))
+        model = make_pipeline(encoder, RandomForestClassifier(10, random_state=0)).fit(X, y)
+    elif library == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        kinds = {"roof": "category", "yard": "category"}
+        X = X.astype(kinds)
+        model = LGBMClassifier(n_estimators=5, min_child_samples=5, verbose=-1).fit(X, y)
+    else:
+        from catboost import CatBoostClassifier
+
+        told = {"one_hot_max_size": 9, "allow_writing_files": False, "verbose": 0}
+        model = CatBoostClassifier(5, depth=3, cat_features=["roof", "yard"], **told).fit(X, y)
+    joblib.dump(model, "model.joblib")
+    written = X.astype({"yard": object})
+    if library != "catboost":
+        written["yard"] = written["yard"].fillna("NA")  # which is no level of this column
+    written.assign(label=y).to_csv("data.csv", index=False)
+    given = {}
+
+    def simplify(model, X, y, **options):
+        given.update(X=X, y=y)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("ensemble_simplify.front._command.simplify", simplify)
+    assert run("report", "model.joblib", "data.csv", "--target", "label") == 2
+    assert "error: seen" in capsys.readouterr().err
+    assert given["y"].tolist() == y.tolist()
+    for name in X.columns:
+        lacking = X[name].isna()
+        assert given["X"][name].isna().tolist() == lacking.tolist()
+        assert given["X"][name][~lacking].tolist() == X[name][~lacking].tolist()
+    np.testing.assert_array_equal(model.predict_proba(given["X"]), model.predict_proba(X))
