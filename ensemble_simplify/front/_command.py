@@ -13,7 +13,14 @@ from ensemble_simplify.evidence import check
 from ensemble_simplify.front._files import CannotRead, read_model, read_rows
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
-from ensemble_simplify.writing import DIALECTS, LANGUAGES, export_model, export_tree
+from ensemble_simplify.writing import (
+    DIALECTS,
+    LANGUAGES,
+    check_place,
+    export_model,
+    export_tree,
+    write_text,
+)
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
@@ -32,12 +39,26 @@ def main(arguments: list[str] | None = None) -> int:
         arguments.insert(0, "report")
     told = parser.parse_args(arguments)
     try:
+        _check_places(told)
         return COMMANDS[told.command].run(told)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
     except Exception:  # 1, with which Python ends, would say that something does not hold
         traceback.print_exc()
     return CANNOT_TELL
+
+
+def _check_places(told):
+    """Refuse, before any work, files that cannot be written."""
+    for option in ("html", "save", "out"):
+        if (path := getattr(told, option, None)) is not None:
+            try:
+                check_place(path)
+            except OSError as error:
+                raise CannotRead(
+                    f"--{option} {path} cannot be written: {error.strerror}. Give a file in a "
+                    "folder that is there and can be written to."
+                ) from error
 
 
 # ------------------------------------------------------------------- commands
@@ -81,7 +102,7 @@ def _export(told):
     if told.out is None:
         _print(text, end="")
     else:
-        told.out.write_text(text, encoding="utf-8")
+        write_text(told.out, text)
     return HOLDS
 
 

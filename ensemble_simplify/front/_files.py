@@ -15,7 +15,7 @@ from ensemble_simplify.writing import import_model
 
 
 class CannotRead(Exception):
-    """A file cannot be read, or its columns do not go with the model; the text says why."""
+    """A file is of no use, or its columns do not go with the model; the text says why."""
 
 
 # ------------------------------------------------------------------- models
@@ -101,7 +101,7 @@ def _of_json(path):
     """A tree or an ensemble that was exported, or a model of XGBoost."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:  # said by SimplifiedModel
+    except (ValueError, RecursionError):  # said by SimplifiedModel
         found = None
     if isinstance(found, dict) and found.get("format") == "ensemble_simplify.ensemble":
         return import_model(path.read_text(encoding="utf-8"))

@@ -359,7 +359,7 @@ def test_verify_saves_evidence(files, iris, capsys):
     assert not os.path.exists("none.json")
     # a file that cannot be written is an error, whatever the answer
     assert run("verify", "model.joblib", "stump.joblib", "--save", "no/folder.json") == 2
-    assert "error: " in capsys.readouterr().err
+    assert "--save no/folder.json cannot be written: No such file" in capsys.readouterr().err
 
 
 def test_verify_cannot_tell(files, iris, capsys):
@@ -569,3 +569,60 @@ def test_levels_that_look_like_gaps(library, tmp_path, capsys, monkeypatch):
         assert given["X"][name].isna().tolist() == lacking.tolist()
         assert given["X"][name][~lacking].tolist() == X[name][~lacking].tolist()
     np.testing.assert_array_equal(model.predict_proba(given["X"]), model.predict_proba(X))
+
+
+def test_places_are_checked_before_the_work(files, capsys):
+    os.mkdir("folder")
+    for command, option in [("report", "--html"), ("report", "--save"), ("export", "--out")]:
+        for place in ("no/file", "folder", "data.csv/file"):
+            # there is no such model: it is not looked for
+            assert run(command, "none.joblib", "data.csv", option, place) == 2
+            assert f"{option} {place} cannot be written" in capsys.readouterr().err
+    told = ["export", "--as-is", "model.joblib", "--language", "c", "--out"]
+    assert run(*told, os.devnull) == 0
+    assert not os.path.isfile(os.devnull)
+    # a link leads to the new file, which has the rights of the old one
+    os.symlink("first.c", "second.c")
+    assert run(*told, "second.c") == 0
+    os.chmod("first.c", 0o600)
+    assert run(*told, "second.c", "--name", "kind") == 0
+    assert os.path.islink("second.c")
+    assert os.stat("first.c").st_mode & 0o777 == 0o600
+    with open("first.c", encoding="utf-8") as file:
+        assert file.read() == export_model(files, "c", name="kind")
+    assert not [name for name in os.listdir() if "unfinished" in name]
+
+
+def test_a_write_that_fails_leaves_the_old_file(files, iris, tmp_path):
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*iris)
+    SimplifiedModel(tree, model=files, name="tree").save("kept")
+    with open("kept", "rb") as file:
+        before = file.read()
+    with pytest.raises(Exception, match="lambda"):  # which cannot be pickled
+        SimplifiedModel(tree, model=lambda X: X, name="tree").save("kept")
+    with open("kept", "rb") as file:
+        assert file.read() == before
+    assert not [name for name in os.listdir() if "unfinished" in name]
+
+
+def test_targets_that_are_not_there(files, capsys):
+    for told in [
+        ["report", "model.joblib", "data.csv"],
+        ["export", "model.joblib", "data.csv"],
+        ["export", "--as-is", "model.joblib", "data.csv", "--language", "c"],
+        ["differences", "model.joblib", "model.joblib", "data.csv"],
+    ]:
+        assert run(*told, "--target", "kinds") == 2
+        assert "data.csv has no column 'kinds'. It has 'sepal_length'" in capsys.readouterr().err
+
+
+def test_json_without_an_end_is_refused_in_words(files, capsys):
+    for text in ("[" * 100_000, '{"learner": ' * 100_000):
+        with open("deep.json", "w", encoding="utf-8") as file:
+            file.write(text)
+        for told in (["verify", "model.joblib"], ["check"], ["export", "--tree"]):
+            assert run(*told, "deep.json") == 2
+            shown = capsys.readouterr()
+            assert "Traceback" not in shown.err
+            assert ("the file cannot be followed" in shown.out) == (told == ["check"])
+            assert ("deep.json" in shown.err) == (told != ["check"])
