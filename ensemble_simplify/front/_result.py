@@ -349,6 +349,29 @@ class Simplification:
         """
         return self.best_model.predict(X)
 
+    @available_if(_best_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the recommended result, or in regression the coefficient of determination.
+
+        Rows that it has learned from are told in a warning.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+        y : array-like of shape (n_rows,)
+            True labels or values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        float
+            1 where all are right.
+        """
+        self._tell_of_learned_rows(X, "is right less often", "the accuracies of the table")
+        return self.best_model.score(X, y, sample_weight)
+
     @available_if(_best_has("explain"))
     def explain(self, X: ArrayLike) -> list[Explanation]:
         """Why the recommended tree answers each row as it does, beside what the model answers.
@@ -498,7 +521,9 @@ class Simplification:
         X = safe_indexing(self._task.X, np.flatnonzero(self._task.fold_of >= 0)[rows])
         return differences(first, second, X, **{"random_state": self._task.seed, **options})
 
-    def _tell_of_learned_rows(self, X):
+    def _tell_of_learned_rows(
+        self, X, what="agrees less with the model", instead="verdict.agreement"
+    ):
         """Warn of rows that the result has learned from."""
         table = self._task.table
         try:
@@ -514,8 +539,8 @@ class Simplification:
         if n_learned := sum(row in known for row in given):
             warnings.warn(
                 f"{n_learned:,} of {len(given):,} rows of X are rows that {self.best!r} has "
-                "learned from. On new rows, it usually agrees less with the model. Give rows that "
-                "simplify was not given, or see verdict.agreement.",
+                f"learned from. On new rows, it usually {what}. Give rows that "
+                f"simplify was not given, or see {instead}.",
                 UserWarning,
                 stacklevel=3,
             )
