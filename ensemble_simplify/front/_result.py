@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
 from ensemble_simplify.proof import Agreement, Differences, Verification, differences
+from ensemble_simplify.writing import write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -233,7 +233,7 @@ class Simplification:
             The report as text.
         """
         if path is not None:
-            Path(path).write_text(as_page(self), encoding="utf-8")
+            write_text(path, as_page(self))
         return as_text(self)
 
     def plot(self, *, axes: Any = None) -> SimplificationDisplay:
