@@ -162,7 +162,8 @@ class HoldsTree(KeepsBoosters):
         ndarray of shape (n_samples,)
             Class labels, or values in regression.
         """
-        return self.decision_tree_.predict(self._numbers(X), check_input=False)
+        X = self._numbers(X)
+        return self.decision_tree_.predict(X, check_input=False)
 
     def _numbers(self, X):
         """Rows as the tree takes them."""
@@ -349,4 +350,5 @@ class HoldsClassifierTree(HoldsTree):
         ndarray of shape (n_samples, n_classes)
             One column per class, in the order of `classes_`.
         """
-        return self.decision_tree_.predict_proba(self._numbers(X), check_input=False)
+        X = self._numbers(X)
+        return self.decision_tree_.predict_proba(X, check_input=False)

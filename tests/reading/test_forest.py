@@ -12,7 +12,6 @@ from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingClassifier,
     GradientBoostingClassifier,
-    IsolationForest,
     RandomForestClassifier,
     VotingClassifier,
 )
@@ -304,7 +303,6 @@ def test_unsupported_types():
     X, y = small_data(12)
     for model in (
         LogisticRegression(),
-        IsolationForest(n_estimators=2),
         AdaBoostRegressor(n_estimators=2),
     ):
         target = np.arange(len(X)) if isinstance(model, AdaBoostRegressor) else y

@@ -129,15 +129,15 @@ class InterpretableSingleModel(
     agrees with the forest on 97.3% of the rows
     >>> print(model.export_text())
     |--- petal length (cm) <= 2.45
-    |   |--- class: 0 (chance 95.7 %, 50 training rows)
+    |   |--- class: 0 (chance 95.7 % by the model, 50 training rows)
     |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.75
     |   |   |--- petal length (cm) <= 4.95
-    |   |   |   |--- class: 1 (chance 91.6 %, 48 training rows)
+    |   |   |   |--- class: 1 (chance 91.6 % by the model, 48 training rows)
     |   |   |--- petal length (cm) > 4.95
-    |   |   |   |--- class: 2 (chance 58 %, 6 training rows)
+    |   |   |   |--- class: 2 (chance 58 % by the model, 6 training rows)
     |   |--- petal width (cm) > 1.75
-    |   |   |--- class: 2 (chance 92.1 %, 46 training rows)
+    |   |   |--- class: 2 (chance 92.1 % by the model, 46 training rows)
     <BLANKLINE>
     """
 
