@@ -357,7 +357,8 @@ def list_packages(target):
 def table(title, about, rooms):
     """Rows of reStructuredText: files with the first lines of their docstrings, folded away."""
     yield from ("", ".. raw:: html", "", f"   <details><summary><b>{title}</b> {about}</summary>")
-    yield from ("", ".. list-table::", "   :widths: 30 70", "")
+    if any(room or modules for room, modules in rooms):
+        yield from ("", ".. list-table::", "   :widths: 30 70", "")
     for room, modules in rooms:
         if room:
             yield f"   * - **{room}/**"
