@@ -21,7 +21,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, class_index, pyplot
+from ensemble_simplify.base import Explanation, KeepsVersion, class_index, pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
@@ -61,7 +61,7 @@ def _inside_has(method):
     return check
 
 
-class SimplifiedModel(BaseEstimator):
+class SimplifiedModel(KeepsVersion, BaseEstimator):
     """One result of :func:`simplify`: a tree, a scorecard, or a smaller ensemble.
 
     It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. It
