@@ -37,7 +37,9 @@ class KeepsVersion:
         state = dict(state)
         written, here = state.pop(_STAMP, "0.3 or before"), _version()
         estimator: Any = self
-        if _minor(written) != _minor(here) and {*state} != {*estimator._get_param_names()}:
+        is_usable = not any(name.endswith("_") for name in state)
+        is_usable &= state.keys() >= {*estimator._get_param_names()}
+        if _minor(written) != _minor(here) and not is_usable:
             raise ValueError(
                 f"this {type(self).__name__} was pickled by version {written} of "
                 f"{_PACKAGE}; here is {here}, to which its contents mean other things. Fit it "
