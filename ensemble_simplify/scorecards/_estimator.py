@@ -710,7 +710,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
             points by which a total is beyond the one that parts them, times the log-odds of a
             point.
         """
-        card, totals = self.card_, self.total_points(X)
+        totals, card = self.total_points(X), self.card_
         if card.link == "softmax":
             return card.slope * totals
         apart = totals - card.at + (0.5 if self.points == "integer" else 0.0)

@@ -68,10 +68,12 @@ class OneOutput(StandsFor):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows, as the model takes them.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Labels, or values in regression.
         """
         return np.asarray(self.model.predict(X))[:, self.output]
 
@@ -82,10 +84,12 @@ class OneOutput(StandsFor):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows, as the model takes them.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
         """
         return self.model.predict_proba(X)[self.output]
 
