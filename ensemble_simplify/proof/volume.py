@@ -142,10 +142,10 @@ def settled_volume(settle, axes, box, finer, effort, first):
     -------
     low, high : float
     """
-    shares = _shares(axes, *box, finer)
+    shares = _Shares(axes, *box, finer)
     # the largest first, so that the bounds close as fast as they can
     open_, n_boxes = [], 0
-    _push(open_, shares, *axes.whole)
+    shares.push(open_, *axes.whole)
     yes = no = before = 0.0
     while open_ and n_boxes < effort.boxes and not is_late():
         if n_boxes == first and time_left() == np.inf:
@@ -160,51 +160,58 @@ def settled_volume(settle, axes, box, finer, effort, first):
         elif found is False:
             no -= share
         else:
-            a, cut = _halved(shares, lo, hi)
-            for first, last in ((lo[a], cut), (cut + 1, hi[a])):
+            a, cut = shares.halved(lo, hi)
+            for begin, end in ((lo[a], cut), (cut + 1, hi[a])):
                 part_lo, part_hi = lo.copy(), hi.copy()
-                part_lo[a], part_hi[a] = first, last
-                _push(open_, shares, part_lo, part_hi)
+                part_lo[a], part_hi[a] = begin, end
+                shares.push(open_, part_lo, part_hi)
     if not open_ and not finer:
         return (min(yes, 1.0), min(yes, 1.0))
     return yes, max(1.0 - no, yes)
 
 
-def _shares(axes, low, high, integer, finer):
+class _Shares:
     """For every axis, the share of the box in the cells before each of its cells, and in all.
 
+    Those of all axes lie one after the other, so that a box of a thousand axes takes no loop.
     Without the share that is in no cell, for models that compare `finer` numbers than float32.
     """
-    shares = []
-    for j, cuts in zip(axes.features, axes.cuts, strict=True):
-        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer))
-        shares.append(np.concatenate([[0.0], before if finer else before / before[-1]]))
-    return shares
 
+    def __init__(self, axes, low, high, integer, finer):
+        parts, after, last = [np.zeros(0)], [], []
+        for j, cuts in zip(axes.features, axes.cuts, strict=True):
+            cells = cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer)
+            before = np.concatenate([[0.0], np.cumsum(cells)])
+            parts.append(before if finer else before / before[-1])
+            # the next cell with a volume, and the last one before
+            places, some = np.arange(len(before)), np.append(np.diff(parts[-1]) > 0, False)
+            here = np.where(some, places, len(before))
+            after.append(np.minimum.accumulate(here[::-1])[::-1])
+            last.append(np.maximum.accumulate(np.where(some, places, -1)))
+        self.before, sizes = np.concatenate(parts), [len(part) for part in parts[1:]]
+        self.starts = (np.cumsum(sizes) - sizes).astype(np.intp)
+        self.axis = np.repeat(np.arange(len(sizes)), sizes)
+        self.places = np.arange(len(self.before))
+        self.after, self.last = (
+            np.concatenate([[], *own]).astype(np.int32) for own in (after, last)
+        )
 
-def _push(open_, shares, lo, hi):
-    """Note a box that is still open, without its rims of no volume."""
-    lo, hi, size = lo.copy(), hi.copy(), 1.0
-    for a, before in enumerate(shares):
-        width = np.diff(before)[lo[a] : hi[a] + 1]
-        some = np.flatnonzero(width > 0)
-        if not some.size:
+    def push(self, open_, lo, hi):
+        """Note a box that is still open, without its rims of no volume."""
+        lo, hi = self.after[self.starts + lo], self.last[self.starts + hi]
+        if (lo > hi).any():
             return
-        lo[a], hi[a] = lo[a] + some[0], lo[a] + some[-1]
-        size *= before[hi[a] + 1] - before[lo[a]]
-    # heaps have the smallest first; equal sizes are told apart by a count
-    heapq.heappush(open_, (-size, next(_COUNT), lo, hi))
+        size = np.prod(self.before[self.starts + hi + 1] - self.before[self.starts + lo])
+        # heaps have the smallest first; equal sizes are told apart by a count
+        heapq.heappush(open_, (-float(size), next(_COUNT), lo, hi))
 
-
-def _halved(shares, lo, hi):
-    """Axis and cell after which a box is halved most evenly, the widest axis first."""
-    best = (-1.0, 0, 0)
-    for a, before in enumerate(shares):
-        if lo[a] == hi[a]:
-            continue
-        inner = before[lo[a] + 1 : hi[a] + 1] - before[lo[a]]
-        total = before[hi[a] + 1] - before[lo[a]]
+    def halved(self, lo, hi):
+        """Axis and cell after which a box is halved most evenly, the widest axis first."""
+        begin, end = self.starts + lo, self.starts + hi + 1
+        inner = self.before - self.before[begin][self.axis]
+        total = (self.before[end] - self.before[begin])[self.axis]
         smaller = np.minimum(inner, total - inner)
-        k = int(np.argmax(smaller))
-        best = max(best, (float(smaller[k]), a, int(lo[a] + k)))
-    return best[1], best[2]
+        smaller[(self.places <= begin[self.axis]) | (self.places >= end[self.axis])] = -1.0
+        best = np.flatnonzero(smaller == smaller.max())
+        a = int(self.axis[best[-1]])
+        return a, int(best[np.searchsorted(best, self.starts[a])] - self.starts[a] - 1)
