@@ -25,8 +25,8 @@ print(tree)
 
 # %%
 # Leaves that ask the forest are grey.
-fig, ax = plt.subplots(figsize=(11, 6))
-_ = tree.plot(ax=ax)
+fig, ax = plt.subplots(figsize=(11, 5.5))
+_ = tree.plot(ax=ax, fontsize=8)
 
 # %%
 # The limit is yours to choose, before you look at what it gives. See :ref:`selective`.

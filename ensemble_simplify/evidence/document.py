@@ -41,6 +41,7 @@ from ensemble_simplify.writing import (
     Probability,
     code_of,
     plain,
+    replacing,
 )
 
 # Ends of splits that send no number to the left.
@@ -121,13 +122,9 @@ def _write(document, path):
     # without the time of writing: the same evidence is the same file
     content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
     # it comes to its place when the checker has found that it holds
-    unchecked = path.with_name(f".unchecked-{path.name}")
-    try:
+    with replacing(path) as unchecked:
         unchecked.write_bytes(content)
         checker.check(unchecked, check_time)
-        unchecked.replace(path)
-    finally:
-        unchecked.unlink(missing_ok=True)
 
 
 def evidence(claim, *, max_boxes=1_000_000, asked=False) -> dict:

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from ensemble_simplify.evidence import check
-from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
+from ensemble_simplify.front._files import CannotRead, read_model, read_rows
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
-from ensemble_simplify.reading import OnnxModel, table_of
-from ensemble_simplify.writing import DIALECTS, LANGUAGES, export_model, export_tree, import_model
+from ensemble_simplify.writing import (
+    DIALECTS,
+    LANGUAGES,
+    check_place,
+    export_model,
+    export_tree,
+    write_text,
+)
 
 # What the command answers.
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
-
-
-class CannotRead(Exception):
-    """A file cannot be read, or its columns do not go with the model; the text says why."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,12 +39,26 @@ def main(arguments: list[str] | None = None) -> int:
         arguments.insert(0, "report")
     told = parser.parse_args(arguments)
     try:
+        _check_places(told)
         return COMMANDS[told.command].run(told)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
     except Exception:  # 1, with which Python ends, would say that something does not hold
         traceback.print_exc()
     return CANNOT_TELL
+
+
+def _check_places(told):
+    """Refuse, before any work, files that cannot be written."""
+    for option in ("html", "save", "out"):
+        if (path := getattr(told, option, None)) is not None:
+            try:
+                check_place(path)
+            except OSError as error:
+                raise CannotRead(
+                    f"--{option} {path} cannot be written: {error.strerror}. Give a file in a "
+                    "folder that is there and can be written to."
+                ) from error
 
 
 # ------------------------------------------------------------------- commands
@@ -89,18 +102,18 @@ def _export(told):
     if told.out is None:
         _print(text, end="")
     else:
-        told.out.write_text(text, encoding="utf-8")
+        write_text(told.out, text)
     return HOLDS
 
 
 def _as_it_is(told):
     """The model in the file: an ensemble, or a tree."""
-    model = _model(told.model, trust=told.trust)
+    model = read_model(told.model, trust=told.trust)
     if told.language == "rules":
         return _written(told, model)
     if told.decimals is not None:
         raise CannotRead("--decimals goes with --language rules alone. Leave it out.")
-    rows = None if told.data is None else _rows(told.data, told.target, model, others=True)[0]
+    rows = None if told.data is None else read_rows(told.data, [model], told.target)[0]
     return _ensemble(told, model, rows)
 
 
@@ -151,7 +164,7 @@ def _written(told, tree):
 def _tree_as_text(told):
     """The tree in the file, or the one that is recommended; None: it is not close enough."""
     if told.tree:
-        tree = _model(told.model, trust=told.trust)
+        tree = read_model(told.model, trust=told.trust)
     else:
         if told.data is None:
             raise CannotRead(
@@ -171,12 +184,12 @@ def _tree_as_text(told):
 
 
 def _both_models(told):
-    return [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+    return [read_model(path, trust=told.trust) for path in (told.model, told.model_b)]
 
 
 def _verify(told):
     models = _both_models(told)
-    X = None if told.data is None else _rows(told.data, None, models[0], others=True)[0]
+    X = None if told.data is None else read_rows(told.data, models)[0]
     max_changes = told.max_changes
     if X is not None and max_changes is None:
         max_changes = 0
@@ -205,7 +218,7 @@ def _differences(told):
             f"one of the models was fitted on the column {sorted(odd)[0]!r}, the other was not. "
             "Give two models of the same columns."
         )
-    X = _rows(told.data, told.target, models[0], others=True)[0]
+    X = read_rows(told.data, models, told.target)[0]
     found = differences(
         *models, X, max_boxes=told.max_boxes, atol=told.atol, random_state=told.random_state
     )
@@ -222,11 +235,15 @@ def _check(told):
 
 def _simplified(told):
     """What `simplify` finds for a model and a table in files."""
-    model = _model(told.model, trust=told.trust)
-    X, y = _rows(told.data, told.target, model)
+    model = read_model(told.model, trust=told.trust)
+    X, y = read_rows(told.data, [model], told.target)
+    if y is not None and any(own != own or own is None for own in y.tolist()):
+        raise CannotRead(
+            f"the column {told.target!r} of {told.data} has empty entries. Fill them in."
+        )
     more = None
     if told.more is not None:
-        more = _rows(told.more, told.target, model, others=True)[0]
+        more = read_rows(told.more, [model], told.target, labelled=False)[0]
     methods = told.methods.split(",")
     return simplify(
         model,
@@ -518,186 +535,3 @@ COMMANDS = {
         brief="check a file of evidence that verify or an audit saved",
     ),
 }
-
-
-# ------------------------------------------------------------------- files
-
-
-def _model(path, *, trust):
-    if not path.is_file():
-        raise CannotRead(f"there is no file {path}.")
-    if (kind := path.suffix.lower()) in _LIBRARIES:
-        return _of_library(path, *_LIBRARIES[kind])
-    if kind == ".json":
-        return _of_json(path)
-    if path.suffix != ".skops" or trust:
-        print(
-            f"Note: loading {path} can run any code that is in it. Load only files that you trust.",
-            file=sys.stderr,
-        )
-    if path.suffix == ".skops":
-        return _skops(path, trust=trust)
-    if is_saved(path):
-        return SimplifiedModel.load(path)
-    import joblib
-
-    try:
-        return joblib.load(path)
-    except (ImportError, AttributeError) as error:
-        raise CannotRead(
-            f"{path} needs a module that is not installed, or is of another version: {error}"
-        ) from error
-    except Exception as error:  # whatever a damaged file makes the unpickler raise
-        raise CannotRead(
-            f"{path} is not a model that joblib can read: {error}. Save the model again, with "
-            "joblib.dump."
-        ) from error
-
-
-def _boosted(path):
-    import lightgbm
-
-    return lightgbm.Booster(model_file=str(path))
-
-
-def _extreme(path):
-    import xgboost
-
-    return xgboost.Booster(model_file=str(path))
-
-
-def _cat(path):
-    import catboost
-
-    model = catboost.CatBoost().load_model(str(path))
-    try:
-        return catboost.to_classifier(model)
-    except catboost.CatBoostError:  # it is none
-        return model
-
-
-# By the end of a file's name: what it is called, and what reads it.
-_LIBRARIES = {
-    ".onnx": ("an ONNX graph of one ensemble of trees", OnnxModel),
-    ".txt": ("a model that LightGBM saved", _boosted),
-    ".ubj": ("a model that XGBoost saved", _extreme),
-    ".cbm": ("a model that CatBoost saved", _cat),
-}
-
-
-def _of_library(path, what, read):
-    """A model in the form of another library."""
-    try:
-        return read(path)
-    except ImportError as error:
-        raise CannotRead(f"{path} is read with a library that is not installed: {error}") from error
-    except Exception as error:  # whatever the library raises
-        first = str(error).strip().split("\n")[0]
-        raise CannotRead(
-            f"{path} is not {what}, as the end of its name says: {first}. Save the model again."
-        ) from error
-
-
-def _of_json(path):
-    """A tree or an ensemble that was exported, or a model of XGBoost."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:  # said by SimplifiedModel
-        found = None
-    if isinstance(found, dict) and found.get("format") == "ensemble_simplify.ensemble":
-        return import_model(path.read_text(encoding="utf-8"))
-    if isinstance(found, dict) and "learner" in found:
-        return _of_library(path, *_LIBRARIES[".ubj"])
-    return SimplifiedModel.load(path)
-
-
-def _skops(path, *, trust):
-    try:
-        from skops import io
-    except ImportError as error:
-        raise CannotRead(f"{path} is read with skops, which is not installed.") from error
-    try:
-        unknown = io.get_untrusted_types(file=path)
-        if trust or not unknown:
-            return io.load(path, trusted=unknown)
-    except Exception as error:  # whatever a damaged file makes skops raise
-        raise CannotRead(
-            f"{path} is not a model that skops can read: {error}. Save the model again, with "
-            "skops.io.dump."
-        ) from error
-    raise CannotRead(
-        f"{path} holds types that skops does not know: {', '.join(unknown)}. If you trust the "
-        "file, add --trust."
-    )
-
-
-def _rows(path, target, model, *, others=False):
-    """The columns that the model was fitted on, and the target; `others` may lack the target."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise CannotRead("tables are read with pandas, which is not installed.") from error
-    if not path.is_file():
-        raise CannotRead(f"there is no file {path}.")
-    known = _table_of(model)
-    try:
-        table, y = pd.read_csv(path, dtype=_text_columns(known)), None
-    except ValueError as error:  # of pandas' parser, or of the encoding
-        raise CannotRead(
-            f"{path} is not a table that pandas can read: {error}. Give a table with a header, in "
-            "CSV and UTF-8."
-        ) from error
-    if target is not None and not (others and target not in table.columns):
-        if target not in table.columns:
-            raise CannotRead(f"{path} has no column {target!r}. It has {_some(table.columns)}.")
-        if table[target].isna().any() and not others:
-            raise CannotRead(f"the column {target!r} of {path} has empty entries. Fill them in.")
-        y = table.pop(target).to_numpy()
-        if getattr(getattr(model, "classes_", None), "dtype", np.dtype(int)).kind in "OSU":
-            y = y.astype(str).astype(object)
-    names = getattr(model, "feature_names_in_", None)
-    if names is None and known is not None:  # as native boosters know them
-        names = known.names
-    if names is None:
-        if (n := getattr(model, "n_features_in_", table.shape[1])) != table.shape[1]:
-            beside = "" if y is None else " besides the target"
-            raise CannotRead(
-                f"{path} has {table.shape[1]} columns{beside}, but the model was fitted on {n}. "
-                "Give its columns alone, and the target's name."
-            )
-        return table.to_numpy(), y
-    missing = [name for name in names if name not in table.columns]
-    if missing:
-        raise CannotRead(
-            f"{path} has no column {missing[0]!r}, on which the model was fitted. It has "
-            f"{_some(table.columns)}."
-        )
-    table = table[list(names)]
-    if known is not None and known.as_category:
-        table = known.decode(known.encode(table))
-    return table, y
-
-
-def _table_of(model):
-    """The table that a model takes, as far as it can be told."""
-    try:
-        return table_of(model)
-    except (TypeError, ValueError, ImportError):
-        return None
-
-
-def _text_columns(table):
-    """Types to read columns in: text where the model knows levels that are text, as of codes."""
-    if table is None or table.names is None:
-        return None
-    pairs = zip(table.names, table.levels, strict=True)
-    return {
-        name: str
-        for name, own in pairs
-        if own is not None and all(isinstance(level, str) for level in own.tolist())
-    }
-
-
-def _some(names):
-    shown = ", ".join(repr(name) for name in list(names)[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
 from ensemble_simplify.proof import Agreement, Differences, Verification, differences
+from ensemble_simplify.writing import write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -233,7 +233,7 @@ class Simplification:
             The report as text.
         """
         if path is not None:
-            Path(path).write_text(as_page(self), encoding="utf-8")
+            write_text(path, as_page(self))
         return as_text(self)
 
     def plot(self, *, axes: Any = None) -> SimplificationDisplay:
@@ -348,6 +348,29 @@ class Simplification:
             Labels or values.
         """
         return self.best_model.predict(X)
+
+    @available_if(_best_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the recommended result, or in regression the coefficient of determination.
+
+        Rows that it has learned from are told in a warning.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+        y : array-like of shape (n_rows,)
+            True labels or values.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        float
+            1 where all are right.
+        """
+        self._tell_of_learned_rows(X, "is right less often", "the accuracies of the table")
+        return self.best_model.score(X, y, sample_weight)
 
     @available_if(_best_has("explain"))
     def explain(self, X: ArrayLike) -> list[Explanation]:
@@ -498,7 +521,9 @@ class Simplification:
         X = safe_indexing(self._task.X, np.flatnonzero(self._task.fold_of >= 0)[rows])
         return differences(first, second, X, **{"random_state": self._task.seed, **options})
 
-    def _tell_of_learned_rows(self, X):
+    def _tell_of_learned_rows(
+        self, X, what="agrees less with the model", instead="verdict.agreement"
+    ):
         """Warn of rows that the result has learned from."""
         table = self._task.table
         try:
@@ -514,8 +539,8 @@ class Simplification:
         if n_learned := sum(row in known for row in given):
             warnings.warn(
                 f"{n_learned:,} of {len(given):,} rows of X are rows that {self.best!r} has "
-                "learned from. On new rows, it usually agrees less with the model. Give rows that "
-                "simplify was not given, or see verdict.agreement.",
+                f"learned from. On new rows, it usually {what}. Give rows that "
+                f"simplify was not given, or see {instead}.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -44,6 +44,8 @@ from ensemble_simplify.writing import (
     export_tree,
     import_tree,
     one_line,
+    replacing,
+    write_text,
 )
 
 # The first line of a file says what it is, before anything in it is unpickled.
@@ -717,9 +719,9 @@ class SimplifiedModel(BaseEstimator):
             text = self.export("json")
             # one more entry of the object that import_tree reads, which ignores it
             head = f'{{\n"simplified": {json.dumps(about)},\n'
-            path.write_text(head + text.removeprefix("{\n"), encoding="utf-8")
+            write_text(path, head + text.removeprefix("{\n"))
             return
-        with path.open("wb") as file:
+        with replacing(path) as new, new.open("wb") as file:
             file.write(b"%s %d %s\n" % (_MAGIC, _VERSION, _versions().encode()))
             joblib.dump(self, file, compress=3)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ensemble_simplify.scorecards._display import ScorecardDisplay
 from ensemble_simplify.scorecards._page import card_fragment, card_page
 from ensemble_simplify.scorecards._reasons import Reason, reasons
 from ensemble_simplify.scorecards._text import NamedCard
-from ensemble_simplify.writing import plain
+from ensemble_simplify.writing import plain, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -154,7 +153,7 @@ class ShowsCard:
         """
         html = card_page(self._named_card(), decimals=decimals)
         if path is not None:
-            Path(path).write_text(html, encoding="utf-8")
+            write_text(path, html)
         return html
 
     def plot(self, *, axes: Any = None) -> ScorecardDisplay:

@@ -8,7 +8,7 @@ weights, as its family in `reading` says. `named_columns` says columns in their 
 `code` lists what an ensemble computes as operations on single numbers, which all languages but JSON
 write, also of one rounded to `int16`; `caveats` counts the rows to which the code may answer
 otherwise than the model, and `given_rows` finds shorter thresholds. `words` shows names and
-numbers, and has the literals that languages share. The kernel
+numbers, and has the literals that languages share. `files` writes files as a whole. The kernel
 `_cost_complexity` prunes a tree at its weakest links.
 """
 
@@ -24,6 +24,7 @@ from ensemble_simplify.writing.code import (
     code_of,
 )
 from ensemble_simplify.writing.dialects import DIALECTS, dialect_of
+from ensemble_simplify.writing.files import check_place, replacing, write_text
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.languages import (
     LANGUAGES,

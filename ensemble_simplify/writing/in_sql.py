@@ -23,6 +23,7 @@ from ensemble_simplify.writing.code import (
     Probability,
     StepWriter,
 )
+from ensemble_simplify.writing.files import replacing
 from ensemble_simplify.writing.named_columns import ALL, Span
 from ensemble_simplify.writing.words import number_up, one_line, used_features
 
@@ -523,13 +524,17 @@ class _WalkQuery(_Query):
         self.sums = {own: f"sum_{i}" for i, own in enumerate(needed)}
         names = ["node", "tree", "feature", "gaps", "low", "high", *self._sets]
         doubles = ["cut", *(f"value_{k}" for k in columns)]
-        rows = self._nodes(columns)
+        rows = list(self._nodes(columns))
         if self.nodes is None:
             self.stored = "step_nodes"
             self.steps += self._listed(rows, names, doubles)
         else:
             self.stored = self.dialect.name(self.nodes.stem)
-            self.told = write_nodes(self.nodes, self.dialect, names, doubles, rows)
+            with replacing(self.nodes) as new:
+                _write_nodes(new, self.stored, self.dialect, names, doubles, rows)
+            size = number_up(self.nodes.stat().st_size / 2**20)
+            told = f"the table {self.nodes.stem}: {len(rows):,} nodes, {size} MiB."
+            self.told = [f"Load {self.nodes.name} first, as {told}"]
         source = self.source
         self.steps += [
             self._walk(),
@@ -631,9 +636,9 @@ def _row(dialect, row) -> str:
     return f"({', '.join(literals)})"
 
 
-def write_nodes(path, dialect, names, doubles, rows) -> list[str]:
-    """Write the nodes into a file of SQL, CSV or Parquet; answers lines that tell of it."""
-    rows, columns = list(rows), [*names, *doubles]
+def _write_nodes(path, table, dialect, names, doubles, rows):
+    """Write the nodes into a file of SQL, which makes the table, CSV or Parquet."""
+    columns = [*names, *doubles]
     if path.suffix == ".parquet":
         import pyarrow
         from pyarrow import parquet
@@ -646,14 +651,11 @@ def write_nodes(path, dialect, names, doubles, rows) -> list[str]:
     else:
         types = dict.fromkeys(names, "INTEGER") | dict.fromkeys(doubles, dialect.double)
         types |= {"node": "INTEGER PRIMARY KEY"} | ({"codes": "TEXT"} if "codes" in names else {})
-        table = dialect.name(path.stem)
         with path.open("w", encoding="ascii") as file:
             file.write(f"CREATE TABLE {table} ({', '.join(f'{c} {types[c]}' for c in columns)});\n")
             for i in range(0, len(rows), _INSERTED):
                 listed = ",\n  ".join(_row(dialect, row) for row in rows[i : i + _INSERTED])
                 file.write(f"INSERT INTO {table} VALUES\n  {listed};\n")
-    size = number_up(path.stat().st_size / 2**20)
-    return [f"Load {path.name} first, as the table {path.stem}: {len(rows):,} nodes, {size} MiB."]
 
 
 def _parts_of(step) -> tuple:

@@ -359,7 +359,7 @@ def test_verify_saves_evidence(files, iris, capsys):
     assert not os.path.exists("none.json")
     # a file that cannot be written is an error, whatever the answer
     assert run("verify", "model.joblib", "stump.joblib", "--save", "no/folder.json") == 2
-    assert "error: " in capsys.readouterr().err
+    assert "--save no/folder.json cannot be written: No such file" in capsys.readouterr().err
 
 
 def test_verify_cannot_tell(files, iris, capsys):
@@ -517,3 +517,112 @@ def test_codes_that_are_text_stay_text(tmp_path, capsys, monkeypatch):
     told = ["model.joblib", "data.csv", "--target", "label", "--methods", "plain_tree"]
     assert run("export", *told, "--max-leaves", 4) == 0
     assert 'code = "01"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("library", ["sklearn", "lightgbm", "catboost"])
+def test_levels_that_look_like_gaps(library, tmp_path, capsys, monkeypatch):
+    """What pandas takes for a gap is a level where the model knows it, and a gap elsewhere."""
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "size": np.where(rng.random(400) < 0.2, np.nan, rng.normal(size=400)),
+            "roof": rng.choice(["None", "NA", "null", "01"], 400),
+            # to CatBoost, no category is missing
+            "yard": rng.choice(["a", "b", "c" if library == "catboost" else np.nan], 400),
+        }
+    )
+    X["yard"] = X["yard"].where(X["yard"] != "nan", np.nan)
+    y = np.where(X["roof"].isin(["None", "01"]) ^ (X["yard"] == "a"), "NA", "b")
+    if library == "sklearn":
+        encoder = make_column_transformer((OneHotEncoder(), ["roof", "yard"]))
+        model = make_pipeline(encoder, RandomForestClassifier(10, random_state=0)).fit(X, y)
+    elif library == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        kinds = {"roof": "category", "yard": "category"}
+        X = X.astype(kinds)
+        model = LGBMClassifier(n_estimators=5, min_child_samples=5, verbose=-1).fit(X, y)
+    else:
+        from catboost import CatBoostClassifier
+
+        told = {"one_hot_max_size": 9, "allow_writing_files": False, "verbose": 0}
+        model = CatBoostClassifier(5, depth=3, cat_features=["roof", "yard"], **told).fit(X, y)
+    joblib.dump(model, "model.joblib")
+    written = X.astype({"yard": object})
+    if library != "catboost":
+        written["yard"] = written["yard"].fillna("NA")  # which is no level of this column
+    written.assign(label=y).to_csv("data.csv", index=False)
+    given = {}
+
+    def simplify(model, X, y, **options):
+        given.update(X=X, y=y)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("ensemble_simplify.front._command.simplify", simplify)
+    assert run("report", "model.joblib", "data.csv", "--target", "label") == 2
+    assert "error: seen" in capsys.readouterr().err
+    assert given["y"].tolist() == y.tolist()
+    for name in X.columns:
+        lacking = X[name].isna()
+        assert given["X"][name].isna().tolist() == lacking.tolist()
+        assert given["X"][name][~lacking].tolist() == X[name][~lacking].tolist()
+    np.testing.assert_array_equal(model.predict_proba(given["X"]), model.predict_proba(X))
+
+
+def test_places_are_checked_before_the_work(files, capsys):
+    os.mkdir("folder")
+    for command, option in [("report", "--html"), ("report", "--save"), ("export", "--out")]:
+        for place in ("no/file", "folder", "data.csv/file"):
+            # there is no such model: it is not looked for
+            assert run(command, "none.joblib", "data.csv", option, place) == 2
+            assert f"{option} {place} cannot be written" in capsys.readouterr().err
+    told = ["export", "--as-is", "model.joblib", "--language", "c", "--out"]
+    assert run(*told, os.devnull) == 0
+    assert not os.path.isfile(os.devnull)
+    # a link leads to the new file, which has the rights of the old one
+    os.symlink("first.c", "second.c")
+    assert run(*told, "second.c") == 0
+    os.chmod("first.c", 0o600)
+    assert run(*told, "second.c", "--name", "kind") == 0
+    assert os.path.islink("second.c")
+    assert os.stat("first.c").st_mode & 0o777 == 0o600
+    with open("first.c", encoding="utf-8") as file:
+        assert file.read() == export_model(files, "c", name="kind")
+    assert not [name for name in os.listdir() if "unfinished" in name]
+
+
+def test_a_write_that_fails_leaves_the_old_file(files, iris, tmp_path):
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*iris)
+    SimplifiedModel(tree, model=files, name="tree").save("kept")
+    with open("kept", "rb") as file:
+        before = file.read()
+    with pytest.raises(Exception, match="lambda"):  # which cannot be pickled
+        SimplifiedModel(tree, model=lambda X: X, name="tree").save("kept")
+    with open("kept", "rb") as file:
+        assert file.read() == before
+    assert not [name for name in os.listdir() if "unfinished" in name]
+
+
+def test_targets_that_are_not_there(files, capsys):
+    for told in [
+        ["report", "model.joblib", "data.csv"],
+        ["export", "model.joblib", "data.csv"],
+        ["export", "--as-is", "model.joblib", "data.csv", "--language", "c"],
+        ["differences", "model.joblib", "model.joblib", "data.csv"],
+    ]:
+        assert run(*told, "--target", "kinds") == 2
+        assert "data.csv has no column 'kinds'. It has 'sepal_length'" in capsys.readouterr().err
+
+
+def test_json_without_an_end_is_refused_in_words(files, capsys):
+    for text in ("[" * 100_000, '{"learner": ' * 100_000):
+        with open("deep.json", "w", encoding="utf-8") as file:
+            file.write(text)
+        for told in (["verify", "model.joblib"], ["check"], ["export", "--tree"]):
+            assert run(*told, "deep.json") == 2
+            shown = capsys.readouterr()
+            assert "Traceback" not in shown.err
+            assert ("the file cannot be followed" in shown.out) == (told == ["check"])
+            assert ("deep.json" in shown.err) == (told != ["check"])

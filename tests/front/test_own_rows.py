@@ -128,3 +128,20 @@ def test_rows_that_a_result_learned_from_are_told(noise):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             ask(X)
+
+
+def test_rows_that_a_result_has_learned_from_are_told_wherever_it_is_measured(noise):
+    X, y, forest = noise
+    outcome = simplify(forest, X, y, methods=[], max_leaves=4, random_state=0)
+    new = np.random.default_rng(1).normal(size=(50, 4))
+    for measure, told in (
+        (lambda rows: outcome.score(rows, y[: len(rows)]), "is right less often"),
+        (lambda rows: outcome.agreement(rows, random_state=0), "agrees less with the model"),
+        (lambda rows: outcome.differences(rows, random_state=0), "agrees less with the model"),
+    ):
+        with pytest.warns(UserWarning, match=f"20 of 70 rows .* learned from.*{told}"):
+            measure(np.concatenate([X[:20], new]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            measure(new)
+    assert outcome.score(new, y[:50]) == np.mean(outcome.predict(new) == y[:50])
