@@ -424,7 +424,8 @@ def agreement(
         Rows like those that the models will meet, on which neither model was fitted. Without them,
         `domain` must bound every feature. Rows that do not lie in memory are compared batch by
         batch: the path of Parquet files, an iterator of frames, a lazy frame of polars, a pyarrow
-        dataset or table, a Dask frame, a relation of DuckDB, or anything else with an Arrow stream. The outcome is that of all rows at once.
+        dataset or table, a Dask frame, a relation of DuckDB, or anything else with an Arrow stream.
+        The outcome is that of all rows at once.
     atol : float, str or None, default=None
         Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%"
         means that share of the standard deviation of the first model's answers to the rows `X`. For
