@@ -20,6 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
+import ensemble_simplify
 from ensemble_simplify import (
     BornAgainClassifier,
     FeatureBudgetPruner,
@@ -122,6 +123,29 @@ def test_pickles_are_read_by_another_process(fitted, data, tmp_path):
     count, found = run.stdout.split()
     assert int(count) == len(ESTIMATORS)
     assert int(found) != hash("x")
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_pickles_of_another_minor_version_are_refused(name, fitted, data, monkeypatch):
+    """Fitted ones; what is not fitted holds parameters alone, and patches change nothing."""
+    X, _ = data
+    estimator, new = fitted[name], clone(fitted[name])
+    here = ensemble_simplify.__version__
+    for written, is_refused in [("0.3.7", True), ("9.0.0", True), (f"{here[:3]}.99", False)]:
+        with monkeypatch.context() as at:
+            at.setattr(ensemble_simplify, "__version__", written)
+            kept, bare = pickle.dumps(estimator), pickle.dumps(new)
+            again = pickle.loads(kept)
+        np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
+        assert set(vars(pickle.loads(bare))) == set(vars(new))
+        if is_refused:
+            with pytest.raises(ValueError, match=f"pickled by version {written}.*Fit it again"):
+                pickle.loads(kept)
+        else:
+            assert set(vars(pickle.loads(kept))) == set(vars(estimator))
+    # those that were written before pickles had a version
+    with pytest.raises(ValueError, match=r"version 0\.3 or before"):
+        copy.copy(new).__setstate__(dict(vars(estimator)))
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))

@@ -82,6 +82,7 @@ from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,
     KeepsBoosters,
+    KeepsVersion,
     LearnsFromTables,
     PrunesItsEstimator,
     TakesWhatItsEstimatorTakes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
@@ -21,7 +22,47 @@ from ensemble_simplify.reading import Model, is_booster, unwrap
 from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
 
 
-class KeepsBoosters:
+class KeepsVersion:
+    """Pickles and copies carry the version of this package, as scikit-learn's carry its own.
+
+    What a fit leaves behind changes between minor versions: fitted estimators of another one are
+    refused rather than answered wrongly. Those that are not fitted hold parameters alone.
+    """
+
+    def __getstate__(self):
+        state: Any = super().__getstate__()
+        return {**state, _STAMP: _version()}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        written, here = state.pop(_STAMP, "0.3 or before"), _version()
+        estimator: Any = self
+        is_usable = not any(name.endswith("_") for name in state)
+        is_usable &= state.keys() >= {*estimator._get_param_names()}
+        if _minor(written) != _minor(here) and not is_usable:
+            raise ValueError(
+                f"this {type(self).__name__} was pickled by version {written} of "
+                f"{_PACKAGE}; here is {here}, to which its contents mean other things. Fit it "
+                f"again, or read it with version {written}. Trees and ensembles that are to be "
+                'kept are written by export_tree or export_model as "json", which later versions '
+                "read."
+            )
+        super().__setstate__(state)  # ty: ignore[missing-attribute]
+
+
+_STAMP = "_ensemble_simplify_version"
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _version():
+    return sys.modules[_PACKAGE].__version__
+
+
+def _minor(version):
+    return version.split(".")[:2]
+
+
+class KeepsBoosters(KeepsVersion):
     """Clones share a native booster, which comes fitted, as they share a ``FrozenEstimator``."""
 
     def __sklearn_clone__(self):
@@ -130,7 +171,7 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
 
-class LearnsFromTables:
+class LearnsFromTables(KeepsVersion):
     """What goes with `learned_rows`: missing values are taken, sparse matrices are not."""
 
     def __sklearn_tags__(self):

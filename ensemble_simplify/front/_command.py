@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensemble_simplify.evidence import check
-from ensemble_simplify.front._files import CannotRead, read_model, read_rows
+from ensemble_simplify.front._files import CannotRead, read_model, read_rows, write_answers
+from ensemble_simplify.front._simplified import versions
 from ensemble_simplify.front._simplify import simplify
 from ensemble_simplify.proof import differences, verify
+from ensemble_simplify.reading import Model, unwrap
 from ensemble_simplify.writing import (
     DIALECTS,
     LANGUAGES,
@@ -34,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
-    if not arguments or arguments[0] not in (*COMMANDS, "-h", "--help"):
+    if not arguments or arguments[0] not in (*COMMANDS, "-h", "--help", "--version"):
         # without a command, as in version 0.2
         arguments.insert(0, "report")
     told = parser.parse_args(arguments)
@@ -183,6 +185,24 @@ def _tree_as_text(told):
     return _written(told, tree)
 
 
+def _predict(told):
+    model = read_model(told.model, trust=told.trust)
+    X, _ = read_rows(told.data, [model], told.target)
+    asked = Model(unwrap(model))
+    if told.probabilities:
+        if not asked.is_classifier or not hasattr(asked.estimator, "predict_proba"):
+            raise CannotRead(
+                f"{told.model} holds a {asked.name}, which has no probabilities. Leave "
+                "--probabilities out."
+            )
+        labels = [f"{told.name}_{label}" for label in asked.estimator.classes_.tolist()]
+        answers = dict(zip(labels, asked.ask(X, "predict_proba").T, strict=True))
+    else:
+        answers = {told.name: asked.ask(X)}
+    _print(write_answers(told.out, answers), end="")
+    return HOLDS
+
+
 def _both_models(told):
     return [read_model(path, trust=told.trust) for path in (told.model, told.model_b)]
 
@@ -279,6 +299,7 @@ _EXAMPLES = """examples:
   python -m ensemble_simplify export model.joblib data.csv --language sql --table customers
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
   python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
+  python -m ensemble_simplify predict tree.json data.parquet --out answers.csv
   python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60 --save evidence.json
   python -m ensemble_simplify check evidence.json
   python -m ensemble_simplify differences old.joblib new.joblib data.csv --max-share 0.01
@@ -294,6 +315,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"{_EXAMPLES}{_EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=versions())
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, command in COMMANDS.items():
         added = commands.add_parser(
@@ -333,7 +355,7 @@ def _tolerance(text):
         return text
 
 
-_TABLE = "CSV file with a header"
+_TABLE = "table: a file in CSV with a header, TSV (.tsv) or Parquet (.parquet)"
 _LIMIT = _argument("--time-limit", "seconds in all (default: none)", float)
 _SEED = _argument("--random-state", "seed (default: 0)", int, default=0)
 _MODEL = [
@@ -349,7 +371,7 @@ _TWO_MODELS = [*_MODEL, _argument("model_b", "the other model", Path)]
 # What `simplify` takes.
 _SIMPLIFY = [
     _argument("--target", "column that holds the true labels or values"),
-    _argument("--more", "another CSV file: rows to learn from, but not to measure on", Path),
+    _argument("--more", "another table: rows to learn from, but not to measure on", Path),
     _argument(
         "--max-leaves", "the most leaves of the tree (default: 4, 8, 16 and 32 are compared)", int
     ),
@@ -465,6 +487,28 @@ COMMANDS = {
             _flag("--tree", "the model file holds a tree: write this tree"),
         ),
         brief="write the recommended tree, or the model itself, as code",
+    ),
+    "predict": _Command(
+        _predict,
+        "Answer the rows of a table, in their order.",
+        [
+            *_MODEL,
+            _argument("data", _TABLE, Path),
+            _argument("--target", "column to leave out, such as the true labels"),
+            _argument(
+                "--out",
+                "file to write, in TSV or Parquet if its name ends in .tsv or .parquet, otherwise "
+                "in CSV (default: standard output)",
+                Path,
+            ),
+            _flag("--probabilities", "write a column of probabilities for each class"),
+            _argument(
+                "--name",
+                "name of the column of answers; the class follows it for probabilities (default: "
+                "%(default)s)",
+                default="prediction",
+            ),
+        ],
     ),
     "verify": _Command(
         _verify,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.reading import OnnxModel, table_of
-from ensemble_simplify.writing import import_model
+from ensemble_simplify.writing import import_model, replacing, write_text
 
 
 class CannotRead(Exception):
@@ -171,20 +171,53 @@ def read_rows(path: Path, models: list, target: str | None = None, *, labelled=T
 
 
 def _frame(path):
-    """A table as pandas reads it, and the same with every entry as it is written."""
+    """A table as pandas reads it, and as it is written, all text; None where it has types."""
     try:
         import pandas as pd
     except ImportError as error:
         raise CannotRead("tables are read with pandas, which is not installed.") from error
     if not path.is_file():
         raise CannotRead(f"there is no file {path}.")
+    kind = path.suffix.lower()
     try:
-        return pd.read_csv(path, low_memory=False), pd.read_csv(path, dtype=str, na_filter=False)
-    except ValueError as error:  # of pandas' parser, or of the encoding
+        if kind == ".parquet":
+            return pd.read_parquet(path, engine="pyarrow"), None
+        own = {"sep": "\t" if kind == ".tsv" else ","}
+        read = pd.read_csv(path, low_memory=False, **own)
+        return read, pd.read_csv(path, dtype=str, na_filter=False, **own)
+    except ImportError as error:
+        raise CannotRead(
+            f"{path} is read with pyarrow, which is not installed. Install it, or give a table in "
+            "CSV."
+        ) from error
+    except (ValueError, OSError) as error:  # of a parser, or of the encoding
         raise CannotRead(
             f"{path} is not a table that pandas can read: {error}. Give a table with a header, in "
-            "CSV and UTF-8."
+            "CSV or TSV (.tsv) and UTF-8, or in Parquet (.parquet)."
         ) from error
+
+
+def write_answers(path: Path | None, columns: dict) -> str:
+    """A table of answers, as text in CSV, or in a file whose name says how; "" then."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+    kind = "" if path is None else path.suffix.lower()
+    text = table.to_csv(index=False, sep="\t" if kind == ".tsv" else ",", lineterminator="\n")
+    if path is None:
+        return text
+    if kind != ".parquet":
+        write_text(path, text)
+        return ""
+    try:
+        with replacing(path) as new:
+            table.to_parquet(new, engine="pyarrow", index=False)
+    except ImportError as error:
+        raise CannotRead(
+            f"{path} is written with pyarrow, which is not installed. Install it, or end the name "
+            "in .csv."
+        ) from error
+    return ""
 
 
 def _labels(column, texts, classes):
@@ -192,6 +225,8 @@ def _labels(column, texts, classes):
     if getattr(classes, "dtype", np.dtype(int)).kind not in "OSU":
         return column.to_numpy()
     known = set(map(str, classes.tolist()))
+    if texts is None:
+        return column.map(str, na_action="ignore").to_numpy(dtype=object)
     written = texts[column.name].astype(object)
     return written.where(column.notna() | written.isin(known), np.nan).to_numpy(dtype=object)
 
@@ -206,17 +241,19 @@ def _with_levels(table, texts, known):
             at = names.index(name) if name in names else j  # boosters' names can have other signs
             own += [column for column in other.columns[at : at + 1] if column.levels is not None]
         if any(isinstance(level, str) for column in own for level in column.levels.tolist()):
-            columns[name] = _entries(table[name], texts[name], own)
+            columns[name] = _entries(table[name], None if texts is None else texts[name], own)
     return table.assign(**columns)
 
 
 def _entries(read, written, columns):
     """The entries of a column in which some models know levels that are text."""
+    gap = None if columns[0].lacks_none else np.nan
+    if written is None:
+        return read.astype(object).where(read.notna().to_numpy(), gap).to_numpy(dtype=object)
     level_of = {}
     for column in columns[::-1]:  # of two levels with the same text, that of the first model
         levels = [level for level in column.levels.tolist() if level == level and level is not None]
         level_of |= {column.key(str(level)): level for level in levels}
-    gap = None if columns[0].lacks_none else np.nan
     entry_of = {}
     for text, lacks in dict(zip(written.tolist(), read.isna().tolist(), strict=True)).items():
         keys = [key for column in columns if (key := column.key(text)) in level_of]

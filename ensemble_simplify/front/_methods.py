@@ -431,7 +431,9 @@ def scorecard(task, seconds) -> list[MethodResult]:
         time_limit=seconds,
         random_state=task.seed,
     )
-    fitted.fit(task.X)
+    # chances are rates of y, where all of the rows have labels; values need none
+    is_labelled = task.is_classifier and task.y is not None and len(task.y) == len(task.answers)
+    fitted.fit(task.X, task.y if is_labelled else None)
     return [card_result(fitted)]
 
 

@@ -21,7 +21,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, class_index, pyplot
+from ensemble_simplify.base import Explanation, KeepsVersion, class_index, pyplot
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
@@ -61,7 +61,7 @@ def _inside_has(method):
     return check
 
 
-class SimplifiedModel(BaseEstimator):
+class SimplifiedModel(KeepsVersion, BaseEstimator):
     """One result of :func:`simplify`: a tree, a scorecard, or a smaller ensemble.
 
     It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. It
@@ -722,7 +722,7 @@ class SimplifiedModel(BaseEstimator):
             write_text(path, head + text.removeprefix("{\n"))
             return
         with replacing(path) as new, new.open("wb") as file:
-            file.write(b"%s %d %s\n" % (_MAGIC, _VERSION, _versions().encode()))
+            file.write(b"%s %d %s\n" % (_MAGIC, _VERSION, versions().encode()))
             joblib.dump(self, file, compress=3)
 
     @classmethod
@@ -757,7 +757,7 @@ class SimplifiedModel(BaseEstimator):
                     "file, or one that ends in .json."
                 )
             version, _, written = first.decode("ascii", "replace").split(" ", 1)[1].partition(" ")
-            here = _versions()
+            here = versions()
             if version != str(_VERSION):
                 raise ValueError(
                     f"{str(path)!r} has version {version} of the format; this package reads "
@@ -845,7 +845,8 @@ def _and_more(names):
     return f" and {len(names) - 1} more" if len(names) > 1 else ""
 
 
-def _versions():
+def versions() -> str:
+    """What wrote a file, or reads it: this package, scikit-learn and numpy."""
     package = __name__.partition(".")[0]
     own = sys.modules[package].__version__
     return f"{package} {own}, scikit-learn {sklearn.__version__}, numpy {np.__version__}"

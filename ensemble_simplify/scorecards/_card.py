@@ -188,7 +188,9 @@ class Card:
             choice = Above(self.at, inclusive=self.tie_upper)
             if not self.event:
                 # from the number on that is the first of the event
-                choice = Cut((self.at if self.tie_upper else float(np.nextafter(self.at, 1e9)),), 1)
+                choice = Cut(
+                    (self.at if self.tie_upper else float(np.nextafter(self.at, np.inf)),), 1
+                )
         n_trees = max(1, len(self.terms))
         return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 

@@ -1,13 +1,14 @@
 """What the totals of a card say of how often an event happens, and points that tell it well.
 
 `refitted` gives the bins of a card other points, `with_chances` fits the link of its totals,
-`score_table` lists what was observed, and `against` finds columns along which rows go another way
-than they are asked to.
+`Scale` writes totals in the points that lenders are used to, `score_table` lists what was observed,
+and `against` finds columns along which rows go another way than they are asked to.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -167,6 +168,24 @@ def with_chances(card, X, weight, rates) -> Card:
     # fewer digits are the same on every machine
     slope = float(f"{found[0] / spread:.6g}")
     return replace(card, slope=slope, shift=float(f"{found[1] - found[0] * centre / spread:.6g}"))
+
+
+class Scale(NamedTuple):
+    """What totals mean: odds double every `pdo` points, and are `odds` at a total of `points`."""
+
+    pdo: float
+    points: float
+    odds: float
+
+    def of(self, card) -> Card:
+        """The same card for two classes, chances and all, with its totals on this scale."""
+        slope = float(np.log(2.0)) / self.pdo
+        shift = float(np.log(self.odds)) - slope * self.points
+        # of a score, the total that has the same log-odds
+        factor, by = card.slope / slope, (card.shift - shift) / slope
+        points = [factor * term.points for term in card.terms]
+        scaled = card.with_points(points, factor * card.base + by)
+        return replace(scaled, slope=slope, shift=shift, at=factor * card.at + by)
 
 
 def against(values, rates, weight, direction) -> tuple[float, float] | None:

@@ -32,8 +32,14 @@ from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
 from ensemble_simplify.scorecards._bins import card_path
 from ensemble_simplify.scorecards._card import Card
-from ensemble_simplify.scorecards._chances import against, refitted, score_table, with_chances
-from ensemble_simplify.scorecards._points import rounded, with_short_edges
+from ensemble_simplify.scorecards._chances import (
+    Scale,
+    against,
+    refitted,
+    score_table,
+    with_chances,
+)
+from ensemble_simplify.scorecards._points import rounded, short_between, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
 from ensemble_simplify.scorecards._tables import binning_table
 from ensemble_simplify.scorecards._text import quoted
@@ -50,6 +56,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     n_features_in_: int
     event_: Any
     _kind: ClassVar[str]
+    _scale: Scale | None = None
     _link: Callable
     _wanted: Callable
     _labels: Callable
@@ -261,14 +268,30 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         """Make it the card of a step of the path, with the points that are asked for."""
         training, aside = self._known.training, self._known.aside
         card, self.rounded_ = step.card, None
-        rates = self._rates(training)
+        rates, is_scaled = self._rates(training), self._scale is not None
+        if is_scaled or (self.points == "real" and rates is not None):
+            card = with_chances(card, training.X, training.weight, rates)
+        if self._scale is not None:
+            card = self._scale.of(card)
+            totals = np.unique(card.scores(training.X))
+            card = replace(card, at=short_between(totals, card.at))
         if self.points == "integer":
             self.rounded_ = rounded(
-                card, training.X, training.weight, max_changed=self.max_changed, rates=rates
+                card,
+                training.X,
+                training.weight,
+                max_changed=self.max_changed,
+                rates=rates,
+                is_scaled=is_scaled,
             )
             card = self.rounded_.card
-        elif rates is not None:
-            card = with_chances(card, training.X, training.weight, rates)
+            if is_scaled and self.rounded_.share_changed > self.max_changed:
+                warn(
+                    f"pdo={self._scale.pdo:g} makes points so coarse that rounding them to whole "
+                    f"numbers changes the class of {self.rounded_.share_changed:.2%} of the "
+                    f"training rows, more than max_changed={self.max_changed}. Give a larger pdo, "
+                    "or points='real'."
+                )
         self.card_ = card = self._finished(card)
         self._card_rows = counted(card, training.X, training.weight)
         self._reading = card.reading(getattr(self, "classes_", None), self._table)
@@ -385,6 +408,12 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     positive : label, default=None
         Which of two classes is the event: the one that points, their rising, chances and reasons
         are about. None: the second of `classes_`.
+    pdo : float or None, default=None
+        Points to double the odds, of two classes: totals are
+        ``base_points + pdo * log2(odds / base_odds)``, where ``odds`` are those of the event, its
+        chance over one less its chance. None: points are as small as `max_changed` allows.
+    base_points, base_odds : float, default=600, 1.0
+        The total at which the event has these odds, if there is a `pdo`.
     time_limit : float or None, default=None
         Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
         is up, the best card so far is kept, with a ``ConvergenceWarning``.
@@ -437,7 +466,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         "integer": points are rounded to whole numbers, as small as `max_changed` allows. "real":
         they are not rounded.
     max_changed : float in [0, 1), default=0.01
-        Share of the training rows whose class may change when points are rounded.
+        Share of the training rows whose class may change when points are rounded. With `pdo`,
+        which sets how fine points are, a warning says where more do.
     min_samples_bin : int, default=10
         The fewest training rows in a bin.
     sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
@@ -462,6 +492,13 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     In other features they get those of the largest bin. Levels of text are put in the order of the
     predictor's mean answers, and a bin holds neighbours in this order. Levels that `fit` did not
     see count as missing.
+
+    With `pdo`, whole points cost accuracy: those of each bin are rounded by up to half a point, or
+    a point more where that keeps classes. A total is up to ``rounded_.score_change`` points beside
+    that of ``points="real"``, and a chance up to ``rounded_.probability_change``. The larger `pdo`
+    is, the less that matters: a point changes the odds by a factor of ``2 ** (1 / pdo)``, 3.5 % at
+    20. The total that parts the classes is a whole number, where the fewest training rows change
+    their class.
 
     References
     ----------
@@ -497,6 +534,9 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         **_Scorecard._parameter_constraints,
         "positive": "no_validation",
+        "pdo": [Interval(Real, 0, None, closed="neither"), None],
+        "base_points": [Interval(Real, None, None, closed="neither")],
+        "base_odds": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -514,6 +554,9 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         n_samples: int | None = None,
         validation_fraction: float = 0.1,
         positive: Any = None,
+        pdo: float | None = None,
+        base_points: float = 600,
+        base_odds: float = 1.0,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -532,6 +575,11 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     def _place_of_event(self, classes):
         """Place of the class that points are for, among two."""
+        if self.pdo is not None and len(classes) > 2:
+            raise ValueError(
+                f"pdo={self.pdo} scales the points of a card for two classes, but there are "
+                f"{len(classes)}. Leave it out."
+            )
         if self.positive is None:
             return len(classes) - 1
         found = np.flatnonzero(np.asarray(classes) == self.positive)
@@ -546,6 +594,9 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         found = super()._material(*args, **kwargs)
         self._event = self._place_of_event(self.classes_)
         self.event_ = self.classes_[self._event] if self.classes_.size == 2 else None
+        self._scale = None
+        if self.pdo is not None:
+            self._scale = Scale(float(self.pdo), float(self.base_points), float(self.base_odds))
         return found
 
     def _wanted(self, answers):

@@ -133,6 +133,8 @@ def card_content(named, *, with_room=False, decimals=None) -> Html:
     totals, texts = named.totals()
     if len(totals):
         shown.append(_chances(named, totals, texts))
+    if scaling := named.scaling():
+        shown.append(element("p", scaling))
     if unseen := named.unseen():
         shown.append(element("p", unseen, class_="small faint"))
     return in_html(shown)

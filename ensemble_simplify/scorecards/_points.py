@@ -82,7 +82,7 @@ class Rounded:
     everywhere: Everywhere | None = None
 
 
-def rounded(card, X, weight=None, *, max_changed=0.0, rates=None) -> Rounded:
+def rounded(card, X, weight=None, *, max_changed=0.0, rates=None, is_scaled=False) -> Rounded:
     """Whole numbers for the points of a card, as small as a promise on some rows allows.
 
     Parameters
@@ -97,6 +97,9 @@ def rounded(card, X, weight=None, *, max_changed=0.0, rates=None) -> Rounded:
         square change of its numbers, as a share of their standard deviation.
     rates : float64 array of shape (n_rows,) or (n_rows, n_classes), default=None
         What chances are fitted to: see `with_chances`. None: the probabilities of the card itself.
+    is_scaled : bool, default=False
+        Whether a point and the link of a card for two classes stay what they are: see `Scale`.
+        The promise may then be broken.
 
     Returns
     -------
@@ -108,9 +111,17 @@ def rounded(card, X, weight=None, *, max_changed=0.0, rates=None) -> Rounded:
     if card.link in ("identity", "log"):
         return _rounded_numbers(card, X, weight, max_changed)
     kinds = _Kinds.of(card, X, weight)
+    if is_scaled:
+        _, _, points, base = _at_scale(card, kinds, 1.0, max_changed)
+        whole = replace(card.with_points(points, base), tie_upper=True, at=0.0)
+        # the totals that part classes at zero move to where they are right on average
+        apart = (card.scores(X) - whole.scores(X))[:, 0]
+        by = float(np.rint(np.average(apart, weights=weight)))
+        return _compared(card, replace(whole, base=base + by, at=by), 1.0, X, weight)
+    largest = max((np.ptp(v) for own in kinds.values for v in own), default=0.0)
     best, least = None, np.inf
     for most in (*RANGES, *MORE_RANGES):
-        changed, unit, points, base = _at_scale(card, kinds, most, max_changed)
+        changed, unit, points, base = _at_scale(card, kinds, largest / most or 1.0, max_changed)
         # larger points have to bring something
         if changed > max(least, max_changed):
             continue
@@ -123,7 +134,8 @@ def rounded(card, X, weight=None, *, max_changed=0.0, rates=None) -> Rounded:
         rates = card.probabilities(card.scores(X))
         rates = rates if card.link == "softmax" else rates[:, 1]
     whole = with_chances(whole, X, weight, rates)
-    return _compared(card, whole, unit, X, weight)
+    # where totals of zero are in the upper class, that is a score of half a point
+    return _compared(card, whole, unit, X, weight, 0.5 if whole.tie_upper else 0.0)
 
 
 def _holds_everywhere(card, whole, X, weight, max_changed):
@@ -250,12 +262,10 @@ class _Search:
                     self.changed, self.base = changed, base
 
 
-def _at_scale(card, kinds, most, enough):
-    """The best points found whose largest difference within a term is `most`: share changed,
-    what a point stands for, points and base.
+def _at_scale(card, kinds, unit, enough):
+    """The best points found of which one stands for `unit`, with their cut-off at zero: share
+    changed, the unit, points and base.
     """
-    largest = max((np.ptp(v) for own in kinds.values for v in own), default=0.0)
-    unit = largest / most if largest > 0 else 1.0
     found = None
     for from_usual in (True, False):
         # the bin that most rows are in has no points, or the points have no fractions left out
@@ -264,10 +274,11 @@ def _at_scale(card, kinds, most, enough):
             [np.rint((v - at) / unit).astype(np.int64) for v, at in zip(own, shift, strict=True)]
             for own, shift in zip(kinds.values, shifts, strict=True)
         ]
-        base = card.base + np.sum([np.zeros(card.n_scores), *shifts], axis=0)
+        base = card.base - card.at + np.sum([np.zeros(card.n_scores), *shifts], axis=0)
         search = _Search(kinds, points, np.rint(base / unit).astype(np.int64))
         if found is None or search.changed < found.changed:
             found = search
+    most = max((np.ptp(own) for each in found.points for own in each), default=0)
     if found.changed > enough and most <= MOVED and len(kinds.label) <= KINDS:
         found.mend(enough)
     points = []
@@ -280,10 +291,10 @@ def _at_scale(card, kinds, most, enough):
 # ------------------------------------------------------------------- what it changes
 
 
-def _compared(card, whole, unit, X, weight):
+def _compared(card, whole, unit, X, weight, half=0.0):
     """The two cards side by side: on rows, and over all combinations of bins."""
     apart = card.index_of(card.scores(X)) != whole.index_of(whole.scores(X))
-    change = _largest_change(card, whole, unit)
+    change = _largest_change(card, whole, unit, half)
     return Rounded(
         whole,
         unit,
@@ -295,13 +306,12 @@ def _compared(card, whole, unit, X, weight):
     )
 
 
-def _largest_change(card, whole, unit):
-    """The most points by which a total is beside the score that it stands for, over all rows.
+def _largest_change(card, whole, unit, half=0.0):
+    """The most points by which a total and `half` are beside its score, over all rows.
 
-    Where totals of zero are in the upper class, that is a score of half a point. Of several scores,
+    Of several scores,
     it is the most by which two of them can be moved against each other.
     """
-    half = 0.5 if whole.tie_upper else 0.0
     apart = [(whole.base + half - card.base / unit)[None]]
     for one, two in zip(card.terms, whole.terms, strict=True):
         apart.append((two.points - one.points / unit).reshape(-1, card.n_scores))
@@ -414,7 +424,8 @@ def _crossed(one, two, first, second):
     pairs are counted by bisection in the other half.
     """
     (a, b, share), (c, d, other) = first, second
-    a, b, c, d = a[:, 0] + one.base[0], b[:, 0] + two.base[0], c[:, 0], d[:, 0]
+    a, b = a[:, 0] + one.base[0] - one.at, b[:, 0] + two.base[0] - two.at
+    c, d = c[:, 0], d[:, 0]
     order = np.argsort(c, kind="stable")
     c, d, other = c[order], d[order], other[order]
     n_changed, changed = 0, 0.0
@@ -489,7 +500,7 @@ def with_short_edges(card, X, is_number) -> Card:
         if j not in known:
             values = np.unique(X[:, j])
             known[j] = values[np.isfinite(values)]
-        short = np.array([_between(known[j], edge) for edge in edges.tolist()])
+        short = np.array([short_between(known[j], edge) for edge in edges.tolist()])
         # bins without a row between them could become one
         return short if (np.diff(short) > 0).all() else edges
 
@@ -499,7 +510,7 @@ def with_short_edges(card, X, is_number) -> Card:
     return replace(card, terms=terms)
 
 
-def _between(values, edge):
+def short_between(values, edge) -> float:
     """The number of the fewest digits from the last value up to an edge to before the next one."""
     place = int(np.searchsorted(values, edge, side="right"))
     if place in (0, len(values)):

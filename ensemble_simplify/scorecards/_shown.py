@@ -53,6 +53,7 @@ class ShowsCard:
             told=can_lack if rows is None else told,
             can_lack=can_lack,
             rows=rows,
+            scale=getattr(self, "_scale", None),
             source=getattr(self, "chance_source_", "itself"),
         )
 
@@ -60,15 +61,26 @@ class ShowsCard:
         """Rows as the numbers that the card compares."""
         return fitted_rows(self, X, dtype="float64")
 
-    def _of_points(self):
-        """The total as a model of values, which is written where points are asked for."""
+    def _of_total(self, output):
+        """The total, or its chance, as a model of values: what is written as this output."""
         card = self.card_
         if card.n_scores > 1:
             raise ValueError(
-                f"output='points', but the card has a total for each of {card.n_scores} classes. "
+                f"output={output!r}, but the card has a total for each of {card.n_scores} classes. "
                 "Use output='label' or 'probabilities'."
             )
-        card = replace(card, link="identity", slope=1.0, shift=0.0, at=0.0, event=1)
+        plain = {"slope": 1.0, "shift": 0.0, "at": 0.0, "event": 1}
+        if output == "points":
+            card = replace(card, link="identity", **plain)
+        elif card.link == "logistic":
+            # points are log-odds, of which a sigmoid makes chances
+            odds = [card.slope * term.points for term in card.terms]
+            base = card.slope * card.base + card.shift
+            card = replace(card.with_points(odds, base), **plain)
+        else:
+            raise ValueError(
+                f"output={output!r}, but the card is for values. Use output='label' for its value."
+            )
         found = imported(card.reading(None, self._table), len(self._table))
         found._forest = Model.of(found, check=False).finest
         return found

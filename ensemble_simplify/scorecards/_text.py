@@ -121,6 +121,8 @@ class NamedCard(NamedColumns):
         Columns in which new rows can lack something, or have a level that nobody knows.
     rows : list of ndarray or None
         The weight of the rows in each bin of each term; None: nobody counted.
+    scale : Scale or None
+        What totals mean, where that was asked for.
     source : {"y", "model", "answers", "itself"}
         What chances were fitted to: labels, the model's probabilities, or how often it answered;
         "itself": they are those of an additive model.
@@ -131,6 +133,7 @@ class NamedCard(NamedColumns):
     told: np.ndarray
     can_lack: np.ndarray
     rows: list | None = None
+    scale: Any = None
     source: str = "itself"
 
     # --------------------------------------------------------------- parts
@@ -332,6 +335,13 @@ class NamedCard(NamedColumns):
         digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
         return totals, [f"{total:.{digits}f}" for total in totals]
 
+    def scaling(self) -> str:
+        """A sentence on the scale of totals; empty if there is none."""
+        if self.scale is None:
+            return ""
+        pdo, points, odds = map(number, self.scale)
+        return f"The odds double every {pdo} points, and are {odds} to 1 at a total of {points}."
+
     # --------------------------------------------------------------- text
 
     def text(self, decimals=None, *, with_title=True) -> str:
@@ -358,7 +368,7 @@ class NamedCard(NamedColumns):
         if len(totals):
             chances = map(chance_in_words, self.card.chances(totals))
             rows = [["total", *texts], [self.chance_head, *chances]]
-            lines += ["", *_aligned(rows)]
+            lines += ["", *_aligned(rows), *filter(None, [self.scaling()])]
         if unseen := self.unseen():
             lines += ["", *textwrap.wrap(unseen, _WIDTH, break_on_hyphens=False)]
         return "\n".join(lines) + "\n"

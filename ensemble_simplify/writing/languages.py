@@ -254,9 +254,9 @@ def export_model(
           columns (x0, x1, ... if there are none; in JavaScript, their positions). Probabilities are
           an array in the order of the classes. Null and NaN are missing values.
         - "json": `import_model` reads it back. Its keys are listed in :ref:`json_format`.
-    output : {"label", "probabilities", "points"}, default="label"
+    output : {"label", "probabilities", "points", "chance"}, default="label"
         As in :func:`export_tree`. JSON holds what both take. "points": the total of a scorecard
-        with one score.
+        with one score. "chance": of a scorecard for two classes, the probability of the event.
     table : str, default=None
         The table to select from. It is needed by "sql", and goes with no other language.
     dialect : str, default=None
@@ -366,15 +366,17 @@ def export_model(
     """
     if not isinstance(language, str) or language not in _OF_ENSEMBLES:
         raise ValueError(f"language={language!r}. Choose one of {', '.join(_OF_ENSEMBLES)}.")
-    if output not in (*_OUTPUTS, "points"):
-        raise ValueError(f"output={output!r}. Choose label, probabilities, or points of a card.")
-    if output == "points":
-        if not hasattr(model, "_of_points"):
+    if output not in (*_OUTPUTS, "points", "chance"):
+        raise ValueError(
+            f"output={output!r}. Choose label, probabilities, or points or chance of a card."
+        )
+    if output not in _OUTPUTS:
+        if not hasattr(model, "_of_total"):
             raise ValueError(
-                "output='points', but the model is no scorecard. Use output='label' or "
+                f"output={output!r}, but the model is no scorecard. Use output='label' or "
                 "'probabilities'."
             )
-        model, output = model._of_points(), "label"
+        model, output = model._of_total(output), "label"
     if language == "sql" and not isinstance(table, str):
         raise ValueError(
             f"table={table!r}, but language='sql' writes a whole query. Name the table to select "

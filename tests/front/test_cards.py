@@ -46,6 +46,20 @@ def test_card_is_recommended_where_nothing_else_is_asked_for(outcome):
     assert not outcome.curve
 
 
+def test_chances_of_a_card_are_rates_of_the_labels(data, outcome):
+    X, y, forest = data
+    card = outcome.best_model.fitted
+    assert card.chance_source_ == "y"
+    assert f"chance of '{card.event_}'" in outcome.best_model.export_text()
+    table = card.score_table_
+    assert table["observed"] @ table["share"] == pytest.approx((y[80:] == card.event_).mean())
+    # without labels, they are the mean of what the model says
+    options = {"kinds": "scorecard", "max_leaves": 4, "random_state": 0}
+    bare = simplify(forest, X[80:], **options).best_model.fitted
+    assert bare.chance_source_ == "model"
+    assert "observed" not in bare.score_table_
+
+
 def test_card_is_never_called_a_tree(outcome, tmp_path):
     text = outcome.report(tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+import ensemble_simplify
 from ensemble_simplify import (
     BornAgainClassifier,
     GuideTree,
@@ -416,6 +417,8 @@ def test_files_of_boosting_libraries(library, iris, tmp_path, capsys, monkeypatc
         assert run("verify", "model.joblib", name) == 0
         assert run("differences", name, "model.joblib", "data.csv") == 0
         assert "none of 150 rows" in capsys.readouterr().out
+        assert run("predict", name, "data.csv") == 0
+        assert capsys.readouterr().out.split() == ["prediction", *map(str, model.predict(X))]
         with open(name, "w", encoding="utf-8") as file:
             file.write('{"learner": 1}')
         assert run("verify", name, "model.joblib") == 2
@@ -626,3 +629,64 @@ def test_json_without_an_end_is_refused_in_words(files, capsys):
             assert "Traceback" not in shown.err
             assert ("the file cannot be followed" in shown.out) == (told == ["check"])
             assert ("deep.json" in shown.err) == (told != ["check"])
+
+
+# ------------------------------------------------------------------- predict
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        run("--version")
+    assert f"ensemble_simplify {ensemble_simplify.__version__}, scikit-learn" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_predict(ending, files, iris, capsys):
+    """Tables in all forms are answered alike, and so are models and results."""
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    X, _ = iris
+    table = pd.read_csv("data.csv")
+    read = {
+        "csv": pd.read_csv,
+        "tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "parquet": pd.read_parquet,
+    }[ending]
+    if ending == "parquet":
+        table.to_parquet("rows.parquet")
+    else:
+        table.to_csv(f"rows.{ending}", index=False, sep="\t" if ending == "tsv" else ",")
+    told = ["predict", "model.joblib", f"rows.{ending}", "--target", "kind"]
+    assert run(*told, "--out", f"answers.{ending}") == 0
+    assert read(f"answers.{ending}")["prediction"].tolist() == files.predict(X[1::2]).tolist()
+    assert run(*told, "--probabilities", "--name", "p", "--out", f"chances.{ending}") == 0
+    chances = read(f"chances.{ending}")
+    assert chances.columns.tolist() == ["p_setosa", "p_versicolor", "p_virginica"]
+    np.testing.assert_array_equal(chances.to_numpy(), files.predict_proba(X[1::2]))
+    capsys.readouterr()
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, iris[1])
+    SimplifiedModel(tree, model=files, name="tree").save("tree.json")
+    assert run("predict", "tree.json", f"rows.{ending}") == 0
+    assert capsys.readouterr().out.split() == ["prediction", *tree.predict(X[1::2])]
+    with open(f"rows.{ending}", "wb") as file:
+        file.write(b"\xff\xfe\x00a,b")
+    assert run(*told) == 2
+    assert f"rows.{ending} is not a table that pandas can read" in capsys.readouterr().err
+
+
+def test_parquet_without_pyarrow(files, capsys, monkeypatch):
+    with open("rows.parquet", "wb") as file:
+        file.write(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert run("predict", "model.joblib", "rows.parquet") == 2
+    assert "rows.parquet is read with pyarrow, which is not installed" in capsys.readouterr().err
+
+
+def test_predict_needs_probabilities(iris, tmp_path, capsys):
+    X, _ = iris
+    joblib.dump(RandomForestRegressor(2, random_state=0).fit(X, range(150)), tmp_path / "m.joblib")
+    X.to_csv(tmp_path / "data.csv", index=False)
+    assert run("predict", tmp_path / "m.joblib", tmp_path / "data.csv", "--probabilities") == 2
+    assert "has no probabilities" in capsys.readouterr().err
