@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 
@@ -12,16 +13,23 @@ def batches(X: Any) -> Iterator | None:
     Parameters
     ----------
     X : object
-        An iterator or a generator of frames; a pyarrow table, dataset or reader of batches; a Dask
-        frame; or anything with an Arrow stream that is no array, as a relation of DuckDB.
+        The path of a Parquet file, or of a folder of such; an iterator or a generator of frames; a
+        lazy frame of polars; a pyarrow table, dataset or reader of batches; a Dask frame; or
+        anything with an Arrow stream that is no array, as a relation of DuckDB.
 
     Returns
     -------
     batches : iterator or None
         None where the rows lie in memory, and are read as they are.
     """
+    if isinstance(X, str | Path):
+        from pyarrow.dataset import dataset
+
+        X = dataset(X)
     if hasattr(X, "__next__"):
         found = X
+    elif hasattr(X, "collect_batches"):
+        found = X.collect_batches()
     elif hasattr(X, "to_batches"):
         found = iter(X.to_batches())
     elif hasattr(X, "to_delayed") and hasattr(X, "partitions"):

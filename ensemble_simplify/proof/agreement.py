@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from joblib import hash as hash_of
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -29,22 +32,18 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, Stopped, limited, limits, read_domain, time_left
 from ensemble_simplify.proof.compare import closeness_of, places_of, side_by_side
 from ensemble_simplify.proof.forest_pair import Space, may_begin
-from ensemble_simplify.proof.volume import BOXES, FIRST_BOXES, box_of, drawn, settled_volume
-from ensemble_simplify.reading import Model, common_forests, common_table
+from ensemble_simplify.proof.volume import Effort, box_of, drawn, settled_volume
+from ensemble_simplify.reading import Model, common_forests, common_table, is_plain
 from ensemble_simplify.writing import percent
 
-# Points drawn from the box without a time limit.
-SAMPLES = 100_000
 # Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
-# Nodes of trees, over all boxes, that are loaded before hardly settled volumes are given up.
-NODES = 1e8
 # Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
-# Points predicted at once; and those that are drawn where the time is up before.
-BATCH, LATE_BATCH = 10_000, 1_000
+# Points predicted at once; and those that are drawn first, or where the time is up before.
+BATCH, FIRST_BATCH = 10_000, 1_000
 # Quantiles of differences that are told.
 TOLD = (0.5, 0.9)
 
@@ -151,28 +150,35 @@ class Agreement:
     finer: bool = False
     # of the first model's values: how many, their mean, and the sums of squares that R2 is made of
     _squares: tuple | None = None
+    # the two models, or what tells them from others
+    _models: tuple = ()
 
-    def merge(self, other: Agreement) -> Agreement:
-        """The outcome on the rows of two outcomes together.
+    def __getstate__(self):
+        # outcomes travel between machines without their models
+        return {**self.__dict__, "_models": _marks(self._models)}
+
+    def merge(self, *others: Agreement) -> Agreement:
+        """The outcome on the rows of several outcomes together.
 
         Parts of a table can be compared one by one, on one machine or on many. Intervals, quantiles
         and R2 are those of all rows at once.
 
         Parameters
         ----------
-        other : Agreement
-            What the same two models answer to other rows.
+        *others : Agreement
+            What the same two models answer to other rows. To join many, give all of them at once.
 
         Returns
         -------
         merged : Agreement
-            Its ``box`` holds both boxes. Volumes of two boxes tell nothing about that box, so its
+            Its ``box`` holds all boxes. Volumes of these tell nothing about that box, so its
             ``volume`` is (0, 1), and no bound on the largest difference is kept.
 
         Raises
         ------
         ValueError
-            If the outcomes have different tolerances or confidences.
+            If the outcomes have different tolerances or confidences, or are about other columns or
+            other models. Models that cannot be read are told apart by their types and classes.
 
         Examples
         --------
@@ -186,29 +192,28 @@ class Agreement:
         >>> parts[0].merge(parts[1]).n_rows
         75
         """
-        if (self.atol, self.confidence) != (other.atol, other.confidence):
-            raise ValueError(
-                f"Outcomes with atol={self.atol}, confidence={self.confidence} and with "
-                f"atol={other.atol}, confidence={other.confidence} cannot be merged. Give both "
-                "calls of agreement the same numbers."
-            )
-        n_rows = self.n_rows + other.n_rows
-        n_different = self.n_different + other.n_different
+        for other in others:
+            self._check_alike(other)
+        parts = [self, *others]
+        n_rows = sum(own.n_rows for own in parts)
+        n_different = sum(own.n_different for own in parts)
         # those that were drawn from a box are no rows of X
-        shown = [own.counterexamples[: own.n_different] for own in (self, other)]
-        predictions = [pair for own in (self, other) for pair in own.predictions[: own.n_different]]
+        shown = [own.counterexamples[: own.n_different] for own in parts]
+        predictions = [pair for own in parts for pair in own.predictions[: own.n_different]]
         told: dict[str, Any] = {}
         order = np.arange(sum(map(len, shown)))
-        if self.differences is not None and other.differences is not None:
-            told["differences"] = np.concatenate([self.differences, other.differences])
+        differences = [own.differences for own in parts if own.differences is not None]
+        if differences:
+            told["differences"] = np.concatenate(differences)
             # each outcome shows its largest differences, the largest first
-            worst = [np.sort(own)[::-1] for own in (self.differences, other.differences)]
+            worst = [np.sort(own)[::-1] for own in differences]
             worst = [own[: len(rows)] for own, rows in zip(worst, shown, strict=True)]
             order = np.argsort(-np.concatenate(worst), kind="stable")
-            told["max_difference"] = max(own.max_difference or 0.0 for own in (self, other))
+            told["max_difference"] = max(own.max_difference or 0.0 for own in parts)
             told["max_difference_bound"] = np.inf
-        if self._squares is not None:
-            told["_squares"] = _merged_squares(self._squares, other._squares)
+        squares = [own._squares for own in parts if own._squares is not None]
+        if squares:
+            told["_squares"] = reduce(_merged_squares, squares)
             told["r2"] = _r2_of(told["_squares"])
         order = order[:SHOWN]
         return replace(
@@ -220,13 +225,37 @@ class Agreement:
             volume=(0.0, 1.0),
             volume_estimate=np.nan,
             volume_interval=(0.0, 1.0),
-            box=(np.minimum(self.box[0], other.box[0]), np.maximum(self.box[1], other.box[1])),
+            box=(
+                np.min([own.box[0] for own in parts], axis=0),
+                np.max([own.box[1] for own in parts], axis=0),
+            ),
             counterexamples=np.concatenate(shown)[order],
             predictions=[predictions[i] for i in order],
             is_read=False,
-            seconds=self.seconds + other.seconds,
+            seconds=sum(own.seconds for own in parts),
             **told,
         )
+
+    def _check_alike(self, other):
+        """Refuse an outcome of other models, other columns or other tolerances."""
+        if (self.atol, self.confidence) != (other.atol, other.confidence):
+            raise ValueError(
+                f"Outcomes with atol={self.atol}, confidence={self.confidence} and with "
+                f"atol={other.atol}, confidence={other.confidence} cannot be merged. Give both "
+                "calls of agreement the same numbers."
+            )
+        one, two = (_columns_of(own) for own in (self, other))
+        if one != two:
+            raise ValueError(
+                f"Outcomes on rows with {_shown(one)} and with {_shown(two)} cannot be merged. "
+                "Merge outcomes on parts of one table."
+            )
+        same = all(map(operator.is_, self._models, other._models))
+        if not same and _marks(self._models) != _marks(other._models):
+            raise ValueError(
+                "Outcomes of different models cannot be merged. Compare the same model_a and "
+                "model_b, in this order, on all parts of the rows."
+            )
 
     def quantile(self, share: float) -> tuple[float, float, float]:
         """The difference that a given share of rows like those of `X` does not exceed.
@@ -317,9 +346,9 @@ class Agreement:
                 parts.append(" and ".join(map(self._at_most, TOLD)))
         if self.max_difference is not None:
             parts.append(self._largest())
-        if np.isnan(self.volume_estimate):  # no volume was asked for
-            return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
-        about, volume = percent(self.volume_estimate), _range(self.volume)
+        if np.isnan(self.volume_estimate):
+            return f"Agreement({', '.join(parts)}, volume not measured, {self.seconds:.3g} s)"
+        drawn_, volume = _range(self.volume_interval), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
         elif self.volume[1] - self.volume[0] < SHARP:
@@ -327,7 +356,8 @@ class Agreement:
             rows = ", but for single rows" if self.n_different and self.volume[0] == 1 else ""
             volume = f"{volume} of the volume (proven{rows})"
         else:
-            volume = f"about {about} of the volume (proven: {volume})"
+            proven = "nothing proven" if self.volume == (0.0, 1.0) else f"proven: {volume}"
+            volume = f"{drawn_} of the volume (at confidence {self.confidence:g}; {proven})"
         parts.append(f"{alike} on {volume}")
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
 
@@ -393,8 +423,9 @@ def agreement(
     X : array-like of shape (n_samples, n_features), stream of such rows, or None, default=None
         Rows like those that the models will meet, on which neither model was fitted. Without them,
         `domain` must bound every feature. Rows that do not lie in memory are compared batch by
-        batch: an iterator of frames, a pyarrow dataset or table, a Dask frame, a relation of
-        DuckDB, or anything else with an Arrow stream. The outcome is that of all rows at once.
+        batch: the path of Parquet files, an iterator of frames, a lazy frame of polars, a pyarrow
+        dataset or table, a Dask frame, a relation of DuckDB, or anything else with an Arrow stream.
+        The outcome is that of all rows at once.
     atol : float, str or None, default=None
         Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%"
         means that share of the standard deviation of the first model's answers to the rows `X`. For
@@ -407,13 +438,15 @@ def agreement(
         supported here. None: the range of the rows.
     volume : bool or None, default=None
         Whether the volume of the box is measured too. False: rows alone are compared, which takes
-        about as long as to predict them. None: it is, unless `X` is a stream.
+        about as long as to predict them. True: with the effort that `time_limit` names. None: as
+        with True where there are no rows, and not at all where `X` is a stream. For other rows, the
+        effort is in proportion to their number, and ends where the bounds hardly move: see Notes.
     confidence : float in (0, 1), default=0.95
         Confidence of the intervals.
     time_limit : float or None, default=None
-        Seconds for random points and proofs together. None: 100,000 points, and at most 20,000
-        boxes each for the volume and for the largest difference. If 1,000 boxes settle less than
-        1 % of the volume, no more are tried (for numbers of large forests, fewer).
+        Seconds for random points and proofs together. None: with ``volume=True``, 100,000 points,
+        and at most 20,000 boxes each for the volume and for the largest difference. If 1,000 boxes
+        settle less than 1 % of the volume, no more are tried (for numbers of large forests, fewer).
     random_state : int, RandomState instance or None, default=None
         Seeds the random points.
 
@@ -455,6 +488,12 @@ def agreement(
     bounded as by :func:`verify`, within the box. Probabilities that :func:`verify` does not compare
     are estimated from random points.
 
+    *Effort.* With rows and without `volume`, there are as many points as rows (1,000 at least), but
+    no more once their interval is at most 2 % wide. Boxes load at most three nodes for each row and
+    tree. After 16 boxes, then 32, 64 and so on, the search ends if the last of them settled less
+    than 10 % of the volume that was open. All of this is counted, so it does not depend on the
+    processor.
+
     *Rounding.* Most models round numbers to float32 before they compare them, and the bounds count
     how many numbers are rounded to which side of a threshold. Two models that compare float64
     numbers (HistGradientBoosting, LightGBM) are compared on all of these. For pipelines, and for
@@ -484,23 +523,25 @@ def agreement(
     if X is None and volume is False:
         raise ValueError("volume=False compares rows alone. Give rows X, or leave volume out.")
     check_atol(atol, X is not None)
-    models, stream = _read_both(model_a, model_b), None if X is None else batches(X)
+    fitted, stream = (model_a, model_b), None if X is None else batches(X)
     options = {"domain": domain, "confidence": confidence, "random_state": random_state}
     if stream is None:
-        return _agreement(models, X, atol, volume=volume is not False, **options)
+        models = _asked_for_numbers(fitted, X) if volume is False else None
+        volume = True if X is None else volume
+        outcome = _agreement(models or _read_both(*fitted), X, atol, volume=volume, **options)
+        return replace(outcome, _models=fitted)
     if volume or isinstance(atol, str):
         name, value = ("volume", volume) if volume else ("atol", atol)
         raise ValueError(
             f"{name}={value!r} needs all rows at once, but X is a stream of rows. Give numbers for "
             "atol, and measure the volume by a call without X, with a domain."
         )
-    parts = (_agreement(models, rows, atol, volume=False, **options) for rows in stream)
-    merged = next(parts, None)
-    for part in parts:
-        merged = merged.merge(part)
-    if merged is None:
+    models = _read_both(*fitted)
+    parts = [_agreement(models, rows, atol, volume=False, **options) for rows in stream]
+    if not parts:
         raise ValueError("X is a stream without rows. Give one that was not read before.")
-    return merged
+    # all at once, so that no difference is copied twice
+    return replace(parts[0].merge(*parts[1:]), _models=fitted)
 
 
 def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
@@ -511,11 +552,14 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
     table, models = common_table(models, X)
     compared = _compared(models, atol)
     forests = None
-    if volume and all(model.forest is not None for model in models):
+    is_measured = volume is not False
+    if is_measured and all(model.forest is not None for model in models):
         forests = common_forests(models)
     given = None if X is None else Rows.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
-    missing, codes = table.may_miss(rows), table.highest_code
+    # gaps and bounds of rows alone are of no use
+    missing = table.may_miss(rows) if is_measured or domain is not None else None
+    codes = table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
     table.check_bounds(inside)
     if inside is not None and inside.clauses:
@@ -530,8 +574,11 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
         table = table.like(X)
         batches = [answered for _, answered in given.answers(models, compared.method, to_end=True)]
         answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
+        if compared.method == "predict" and any(own.ndim != 1 for own in answers):
+            raise ValueError("A model has several outputs. Compare models of one output each.")
         different = compared.of_rows(answers)
-    box = box_of(rows.astype(np.float64), inside)
+    effort = Effort() if volume else Effort.of_rows(len(rows), forests)
+    box = box_of(rows, inside)
     # what is drawn need not be finer than what all models look at
     rounds = forests is not None and all(model.forest.input_dtype == "float32" for model in models)
     first = compared.furthest(np.flatnonzero(different))[:SHOWN]
@@ -539,8 +586,14 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
     n_drawn, n_apart = 0, 0
     # half of the time is for the proof, if there can be one
     kept = 0.0 if forests is None or limit == np.inf else limit / 2
-    while volume and n_drawn < SAMPLES and (time_left() > kept or not n_drawn):
-        n_points = BATCH if time_left() > kept else LATE_BATCH
+    volume_interval = 0.0, 1.0
+    while is_measured and n_drawn < effort.points and (time_left() > kept or not n_drawn):
+        if volume_interval[1] - volume_interval[0] <= effort.width:
+            break
+        # twice as many each time, where it can end early
+        n_points = max(n_drawn, FIRST_BATCH) if effort.width else BATCH
+        n_points = min(n_points, BATCH, effort.points - n_drawn)
+        n_points = n_points if time_left() > kept else min(n_points, FIRST_BATCH)
         points = drawn(*box, rounds, n_points, rng).astype(rows.dtype)
         found = [model.answers(points, compared.method) for model in models]
         apart = compared.apart(found)
@@ -548,13 +601,13 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
         first = np.flatnonzero(apart)[: SHOWN - sum(map(len, shown))]
         shown.append(points[first])
         told += _pairs(found, first)
+        volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     n_rows, n_different = len(rows), int(different.sum())
     interval = _interval(n_rows - n_different, n_rows, confidence)
-    volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     bounds = None
     if forests is not None:
         try:
-            bounds = compared.volume(forests, inside, missing, box)
+            bounds = compared.volume(forests, inside, missing, box, effort)
         except Stopped:
             bounds = 0.0, 1.0
     return Agreement(
@@ -586,6 +639,47 @@ def _read_both(*fitted):
         for model in models:
             check_is_fitted(model.estimator)
         return models
+
+
+def _asked_for_numbers(fitted, X):
+    """Two models that need not be read: plain rows are asked about; None where they must be.
+
+    Models with levels, or of whom too little is known, must be read before they can be compared.
+    """
+    if not is_plain(X):
+        return None
+    models = [Model.unread(model) for model in fitted]
+    width = getattr(X, "shape", (0, 0))[-1]
+    for model in models:
+        if not model.table.is_plain or model.table.categorical.any() or len(model.table) != width:
+            return None
+        check_is_fitted(model.estimator)
+    return models
+
+
+def _columns_of(outcome):
+    """How many columns an outcome is about, and their names."""
+    names = getattr(outcome.table, "names", None)
+    return len(outcome.box[0]), None if names is None else list(names)
+
+
+def _shown(columns):
+    n, names = columns
+    return f"{n} columns" + (f" ({', '.join(map(str, names[:8]))})" if names else "")
+
+
+def _marks(models):
+    """For each of some models, what tells it from others, and is the same in another process."""
+    return tuple(own if isinstance(own, str) else _mark(own) for own in models)
+
+
+def _mark(fitted):
+    try:
+        forest = Model.of(fitted, check=False).forest
+    except (TypeError, ValueError, ImportError):
+        return f"{type(fitted).__name__} {getattr(fitted, 'classes_', None)}"
+    parts = (forest.feature, forest.threshold, forest.value, forest.left, forest.offsets)
+    return f"{type(fitted).__name__} {forest.classes} {hash_of(parts)}"
 
 
 def _compared(models, atol):
@@ -625,7 +719,7 @@ class _Labels:
         """Some rows on which models differ, those that matter most first."""
         return rows
 
-    def volume(self, forests, inside, missing, box):
+    def volume(self, forests, inside, missing, box, effort):
         """Bounds on the share of the box on which two forests answer alike."""
         if not may_begin(forests):
             return 0.0, 1.0
@@ -639,7 +733,7 @@ class _Labels:
                 return False
             return equal or None
 
-        return settled_volume(settle, space.axes, box, _are_finer(forests))
+        return settled_volume(settle, space.axes, box, _are_finer(forests), effort, effort.first)
 
 
 class _Numbers:
@@ -689,7 +783,7 @@ class _Numbers:
         """Some rows on which models differ, those furthest apart first."""
         return rows[np.argsort(-self.told["differences"][rows], kind="stable")]
 
-    def volume(self, forests, inside, missing, box):
+    def volume(self, forests, inside, missing, box, effort):
         """Bounds on the share of the box on which two models are within the tolerance.
 
         The largest difference is bounded first. None where the numbers are no sums.
@@ -704,7 +798,7 @@ class _Numbers:
         found = closeness.found
         if not is_copy:
             with limits(time_left() / 2):
-                found = closeness.everywhere(np.random.default_rng(0), BOXES)
+                found = closeness.everywhere(np.random.default_rng(0), effort.boxes)
         told["max_difference"] = max(told["max_difference"], found.largest)
         told["max_difference_bound"] = max(told["max_difference"], found.bound)
         if found.outcome and not finer:
@@ -713,8 +807,8 @@ class _Numbers:
         def settle(lo, hi):
             return closeness.settle((lo, hi), BOXES_OF_ONE)
 
-        first = int(np.clip(NODES / sum(forest.n_nodes for forest in forests), 50, FIRST_BOXES))
-        return settled_volume(settle, closeness.axes, box, finer, first)
+        first = effort.first_of(forests)
+        return settled_volume(settle, closeness.axes, box, finer, effort, first)
 
 
 def _domain_of(box, inside, missing):

@@ -90,13 +90,15 @@ class Column:
 
     def in_dtype(self, kind, narrow: Iterator) -> Self:
         """The column as it comes in rows where it has a dtype; see `narrow_floats` for `narrow`."""
-        return replace(self, dtype=next(narrow))
+        dtype = next(narrow)
+        return self if dtype is self.dtype else replace(self, dtype=dtype)
 
     def as_in(self, other: Column) -> Self:
         """The column in the dtype and the order of levels of another table's."""
         # the dtype of levels is none for their codes, which one of the two may hold
         alike = (self.levels is None) == (other.levels is None)
-        return replace(self, dtype=other.dtype if alike else None)
+        dtype = other.dtype if alike else None
+        return self if dtype is self.dtype else replace(self, dtype=dtype)
 
     # ------------------------------------------------------------------ beside another table's
 
@@ -533,11 +535,15 @@ def narrow_floats(kinds: list) -> Iterator[Callable | None]:
     Short integers do beside such columns: NumPy makes one array of them all, in that dtype.
     """
     are_numpys = all(isinstance(kind, np.dtype) for kind in kinds)
-    joined = _NARROW.get(str(np.result_type(*kinds))) if are_numpys and kinds else None
+    joined = _NARROW.get(str(np.result_type(*set(kinds)))) if are_numpys and kinds else None
+    known: dict[Any, Callable | None] = {}  # a table of a thousand columns has few dtypes
     for kind in kinds:
-        # pandas' Float32 is none: scikit-learn makes float64 of it; Polars' Float32 is
-        name = str(kind) if hasattr(kind, "kind") else str(kind).lower()
-        yield joined if getattr(kind, "kind", "f") in "biu" else _NARROW.get(name)
+        if kind not in known:
+            # pandas' Float32 is none: scikit-learn makes float64 of it; Polars' Float32 is
+            name = str(kind) if hasattr(kind, "kind") else str(kind).lower()
+            is_short = getattr(kind, "kind", "f") in "biu"
+            known[kind] = joined if is_short else _NARROW.get(name)
+        yield known[kind]
 
 
 def scale_of(kind) -> np.ndarray | None:

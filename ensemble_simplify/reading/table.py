@@ -36,6 +36,8 @@ from ensemble_simplify.reading.columns import (
 
 # What a level is that a model does not know, the most cautious first.
 _UNKNOWN = ("refused", "code", "missing")
+# One column of numbers stands for all of which nothing else is known.
+_NUMBERS = Column()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,8 @@ class Table:
     def of_numbers(cls, n_columns, names=None, codes=None) -> Self:
         """A table without levels; `codes` says which numbers are codes of categories themselves."""
         names = None if names is None else np.asarray(names, dtype=object)
-        codes = np.zeros(n_columns, dtype=bool) if codes is None else codes
+        if codes is None:
+            return cls((_NUMBERS,) * n_columns, names)
         return cls(tuple(Column(is_code=bool(is_code)) for is_code in codes), names)
 
     @classmethod
@@ -181,6 +184,8 @@ class Table:
         on_codes = on_codes or [False] * len(tables)
         asked = [table for table, coded in zip(tables, on_codes, strict=True) if not coded]
         asked = asked[::-1] if order else asked
+        if all(table._is_bare for table in tables):
+            return base
         columns = []
         for j in range(len(base)):
             label = repr(j if asked[0].names is None else asked[0].names[j])
@@ -233,10 +238,15 @@ class Table:
         """Which columns hold codes of categories, as a bool array."""
         return self.coded | np.array([column.is_code for column in self.columns], dtype=bool)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether it holds numbers alone."""
         return not self.as_objects and all(known is None for known in self.levels)
+
+    @cached_property
+    def _is_bare(self) -> bool:
+        """Whether nothing is known of its columns but that they hold numbers."""
+        return all(column is _NUMBERS for column in self.columns)
 
     @property
     def is_uniform(self) -> bool:
@@ -387,6 +397,9 @@ class Table:
             pairs = zip(self.columns, X.columns, strict=True)
             columns = self._with_columns(mine.as_in(theirs) for mine, theirs in pairs)
             return replace(columns, frame=X.frame)
+        if self._is_bare and not hasattr(X, "columns"):
+            column = _NUMBERS.in_dtype(None, narrow_floats([getattr(X, "dtype", None)]))
+            return self if column is _NUMBERS else replace(self, columns=(column,) * len(self))
         dtypes = _dtypes_of(X, len(self))
         self._check_width(len(dtypes), "X")
         pairs = list(zip(self.columns, dtypes, strict=True))
@@ -425,7 +438,10 @@ class Table:
         )
 
     def _with_columns(self, columns: Iterable[Column]) -> Self:
-        return replace(self, columns=tuple(columns))
+        columns = tuple(columns)
+        # a thousand columns mostly stay as they are, with what is known of them
+        same = all(mine is theirs for mine, theirs in zip(self.columns, columns, strict=True))
+        return self if same else replace(self, columns=columns)
 
     # ------------------------------------------------------------------ two tables
 
@@ -441,6 +457,8 @@ class Table:
         holds numbers there, of the intervals between some ends; and these ends, or None. A level
         that this table lacks is unknown to it, and has the code after its last one.
         """
+        if self._is_bare and other.is_plain:
+            return {}
         pairs = enumerate(zip(self.columns, other.columns, strict=True))
         codes = {j: mine.codes_of(theirs) for j, (mine, theirs) in pairs}
         return {j: known for j, known in codes.items() if known is not None}

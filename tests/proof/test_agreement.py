@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import Domain, agreement, verify
 from ensemble_simplify.base.shares import binomial_interval
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.proof import forest_pair
+from ensemble_simplify.proof import forest_pair, volume
 from ensemble_simplify.reading.forest import read_forest
 
 X, Y = load_iris(return_X_y=True)
@@ -68,7 +68,7 @@ def volume_by_counting(one, two, low, high, integer):
 def test_volume_is_what_counting_all_cells_finds():
     one, two = models()
     rows = X[1::2]
-    outcome = agreement(one, two, rows, random_state=0)
+    outcome = agreement(one, two, rows, volume=True, random_state=0)
     low, high = outcome.box
     np.testing.assert_array_equal(low, rows.min(axis=0))
     np.testing.assert_array_equal(high, rows.max(axis=0))
@@ -104,9 +104,29 @@ def test_bounds_hold_before_they_meet():
     assert 0 <= outcome.volume[0] <= outcome.volume_estimate <= outcome.volume[1] <= 1
 
 
+def test_the_effort_goes_with_the_rows(monkeypatch):
+    one, two = models()
+    asked = []
+    count = np.random.default_rng(0).permutation(np.tile(X, (20, 1)))
+    monkeypatch.setattr(volume, "LEAST_ROWS", 1)
+    for rows in (count[:50], count[:400]):
+        outcome = agreement(one, two, rows, random_state=0)
+        full = agreement(one, two, rows, volume=True, random_state=0)
+        # less was looked at: the bounds are wider, and hold the exact share
+        assert outcome.box[0].tolist() == full.box[0].tolist()
+        low, high = outcome.volume
+        assert low - 1e-12 <= full.volume[0] == full.volume[1] <= high + 1e-12
+        low, high = outcome.volume_interval
+        asked.append((outcome.volume[1] - outcome.volume[0], high - low))
+    assert asked[0][0] > asked[1][0]
+    assert asked[0][1] > 2 * asked[1][1]
+    # between the two ends there is no proof, and the text says so
+    assert "at confidence 0.95; " in repr(agreement(one, two, count[:50], random_state=0))
+
+
 def test_counterexamples_are_some():
     one, two = models()
-    outcome = agreement(one, two, X[1::2], random_state=0)
+    outcome = agreement(one, two, X[1::2], volume=True, random_state=0)
     assert len(outcome.counterexamples) == len(outcome.predictions) == 10
     for row, (first, second) in zip(outcome.counterexamples, outcome.predictions, strict=True):
         assert one.predict([row])[0] == first != second == two.predict([row])[0]
@@ -116,15 +136,15 @@ def test_counterexamples_are_some():
 
 def test_repr_tells_shares_in_per_cent():
     one, two = models()
-    outcome = agreement(one, two, X[1::2], random_state=0)
+    outcome = agreement(one, two, X[1::2], volume=True, random_state=0)
     assert f"the same answer on {100 * outcome.share:.1f} % of {len(X[1::2])} rows" in repr(outcome)
     assert "of the volume (proven)" in repr(outcome)
-    same = agreement(one, one, X[1::2], random_state=0)
+    same = agreement(one, one, X[1::2], volume=True, random_state=0)
     assert "the same answer on 100 % of the volume (proven)" in repr(same)
     # what is not all, or not none, is not rounded to it
     nearly = replace(outcome, share=1.0 - 1e-9, volume=(1e-9, 1.0 - 1e-9))
     assert "on more than 99.9 % of" in repr(nearly)
-    assert "of the volume (proven: less than 0.1 % to more than 99.9 %)" in repr(nearly)
+    assert "; proven: less than 0.1 % to more than 99.9 %)" in repr(nearly)
     assert "rows" not in repr(replace(outcome, n_rows=0))
 
 
@@ -151,7 +171,7 @@ def test_a_proof_that_cannot_begin_in_time_is_not_begun(monkeypatch):
     one, two = models()
     monkeypatch.setattr(forest_pair, "NODE_SECONDS", 1e6)
     with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
-        outcome = agreement(one, two, X[1::2], time_limit=1e3, random_state=0)
+        outcome = agreement(one, two, X[1::2], time_limit=1e3, volume=True, random_state=0)
     assert outcome.volume == (0.0, 1.0)
     assert outcome.share == (one.predict(X[1::2]) == two.predict(X[1::2])).mean()
     with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
@@ -160,7 +180,7 @@ def test_a_proof_that_cannot_begin_in_time_is_not_begun(monkeypatch):
     assert proof.reason == "time"
     # without a limit there is nothing to be late for
     assert verify(one, two).equal is False
-    assert agreement(one, two, X[1::2], random_state=0).volume != (0.0, 1.0)
+    assert agreement(one, two, X[1::2], volume=True, random_state=0).volume != (0.0, 1.0)
 
 
 def test_few_points_are_drawn_where_the_time_is_up():

@@ -54,7 +54,7 @@ def labels(y):
 @pytest.mark.parametrize("atol", [0.0, 0.3, 1.0, 20.0])
 def test_values_are_counted_as_all_rows_of_the_domain_tell(kind, atol, seed):
     one, two, X = regressors(kind, seed)
-    outcome = agreement(one, two, X, atol=atol, domain=WHOLE, random_state=0)
+    outcome = agreement(one, two, X, atol=atol, domain=WHOLE, volume=True, random_state=0)
     every = np.abs(one.predict(EVERY) - two.predict(EVERY))
     assert outcome.is_read
     low, high = outcome.volume
@@ -70,7 +70,7 @@ def test_values_are_counted_as_all_rows_of_the_domain_tell(kind, atol, seed):
 
 def test_bounds_hold_between_all_numbers_of_the_box():
     one, two, X = regressors("boosting")
-    outcome = agreement(one, two, X, atol=0.5, random_state=0)
+    outcome = agreement(one, two, X, atol=0.5, volume=True, random_state=0)
     ends = []
     for j in range(3):
         cuts = [tree.tree_ for tree in (*one.estimators_.ravel(), two)]
@@ -99,7 +99,7 @@ def test_bounds_that_do_not_meet_hold():
     forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X[::2], y[::2])
     tree = DecisionTreeRegressor(max_leaf_nodes=8, random_state=0)
     tree.fit(X[::2], forest.predict(X[::2]))
-    outcome = agreement(forest, tree, X[1::2], atol="50%", random_state=0)
+    outcome = agreement(forest, tree, X[1::2], atol="50%", volume=True, random_state=0)
     assert outcome.atol == 0.5 * forest.predict(X[1::2]).std()
     low, high = outcome.volume
     assert 0 < low < outcome.volume_interval[0]
@@ -121,7 +121,7 @@ def test_probabilities_are_counted_as_all_rows_of_the_domain_tell(n_classes, ato
     y = np.minimum(labels(y), n_classes - 1)
     one = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
     two = RandomForestClassifier(5, max_depth=2, random_state=1).fit(X, y)
-    outcome = agreement(one, two, X, atol=atol, domain=WHOLE, random_state=0)
+    outcome = agreement(one, two, X, atol=atol, domain=WHOLE, volume=True, random_state=0)
     every = np.abs(one.predict_proba(EVERY) - two.predict_proba(EVERY)).max(axis=1)
     low, high = outcome.volume
     assert low == high == pytest.approx((every <= atol).mean(), abs=1e-12)
@@ -129,7 +129,7 @@ def test_probabilities_are_counted_as_all_rows_of_the_domain_tell(n_classes, ato
     assert every.max() <= outcome.max_difference_bound <= every.max() + 1e-6
     assert outcome.r2 is None
     # labels are compared as before
-    told = agreement(one, two, X, domain=WHOLE, random_state=0)
+    told = agreement(one, two, X, domain=WHOLE, volume=True, random_state=0)
     assert told.volume[0] == pytest.approx((one.predict(EVERY) == two.predict(EVERY)).mean())
     assert told.atol is told.differences is told.max_difference is None
 
@@ -139,7 +139,7 @@ def test_probabilities_of_boosting_are_bounded_from_below():
     y = labels(y) > 0
     one = GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0).fit(X, y)
     two = GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0).fit(X, y)
-    outcome = agreement(one, two, X, atol=0.04, domain=WHOLE, random_state=0)
+    outcome = agreement(one, two, X, atol=0.04, domain=WHOLE, volume=True, random_state=0)
     every = np.abs(one.predict_proba(EVERY) - two.predict_proba(EVERY)).max(axis=1)
     assert 0 < (every <= 0.04).mean() < 1
     assert outcome.volume[0] == pytest.approx((every <= 0.04).mean(), abs=1e-12)
@@ -151,7 +151,7 @@ def test_classes_that_one_model_does_not_know_have_no_probability():
     y = labels(y)
     one = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
     two = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X[y != 1], y[y != 1])
-    outcome = agreement(one, two, X, atol=0.1, domain=WHOLE, random_state=0)
+    outcome = agreement(one, two, X, atol=0.1, domain=WHOLE, volume=True, random_state=0)
     a, b = one.predict_proba(X), np.zeros((len(X), 3))
     b[:, [0, 2]] = two.predict_proba(X)
     np.testing.assert_array_equal(outcome.differences, np.abs(a - b).max(axis=1))
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_asked():
     X, y = data()
     forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
     line = LinearRegression().fit(X, y)
-    outcome = agreement(forest, line, X, atol=1, random_state=0)
+    outcome = agreement(forest, line, X, atol=1, volume=True, random_state=0)
     assert not outcome.is_read
     assert outcome.volume == outcome.volume_interval
     assert outcome.max_difference_bound == np.inf
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_asked():
     boosting = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
     outcome = agreement(boosting, LogisticRegression().fit(X, y), X, atol=0.5, random_state=0)
     assert not outcome.is_read
-    outcome = agreement(boosting, boosting, X, atol=0.5, random_state=0)
+    outcome = agreement(boosting, boosting, X, atol=0.5, volume=True, random_state=0)
     assert not outcome.is_read
     assert outcome.share == 1
 
@@ -181,7 +181,7 @@ def test_models_that_compare_finer_numbers_and_gaps():
     X[::7, 0] = np.nan
     one = HistGradientBoostingRegressor(max_iter=5, max_leaf_nodes=4, min_samples_leaf=5)
     two = DecisionTreeRegressor(max_leaf_nodes=5, random_state=0).fit(X, one.fit(X, y).predict(X))
-    outcome = agreement(one, two, X, atol=0.5, random_state=0)
+    outcome = agreement(one, two, X, atol=0.5, volume=True, random_state=0)
     apart = np.abs(one.predict(X) - two.predict(X))
     np.testing.assert_array_equal(outcome.differences, apart)
     assert outcome.is_read
@@ -193,7 +193,7 @@ def test_models_that_compare_finer_numbers_and_gaps():
 
 def test_a_copy_is_known_as_one():
     one, _, X = regressors("forest")
-    outcome = agreement(one, one, X, random_state=0)
+    outcome = agreement(one, one, X, volume=True, random_state=0)
     assert outcome.volume == (1.0, 1.0)
     assert outcome.share == outcome.r2 == 1.0
     assert outcome.max_difference == outcome.max_difference_bound == 0.0
@@ -217,11 +217,11 @@ def test_intervals_of_quantiles_cover_them_as_often_as_they_say(n, share):
 
 def test_quantiles_of_the_differences():
     one, two, X = regressors("stumps")
-    outcome = agreement(one, two, X, atol=0.5, random_state=0)
+    outcome = agreement(one, two, X, atol=0.5, volume=True, random_state=0)
     value, low, high = outcome.quantile(0.5)
     assert value == np.median(outcome.differences)
     assert (low, high) == quantile_interval(outcome.differences, 0.5)
-    few = agreement(one, two, X[:3], atol=0.5, random_state=0)
+    few = agreement(one, two, X[:3], atol=0.5, volume=True, random_state=0)
     assert few.quantile(0.5)[1:] == (0.0, np.inf)
     with pytest.raises(ValueError, match="share=1 must be a number between 0 and 1"):
         outcome.quantile(1)
@@ -231,7 +231,7 @@ def test_quantiles_of_the_differences():
 
 def test_repr_tells_how_far_numbers_are_apart():
     one, two, X = regressors("stumps")
-    outcome = agreement(one, two, X, atol=0.5, random_state=0)
+    outcome = agreement(one, two, X, atol=0.5, volume=True, random_state=0)
     told = repr(outcome)
     assert f"within 0.5 on {100 * outcome.share:.1f} % of {len(X)} rows" in told
     assert (
@@ -242,7 +242,7 @@ def test_repr_tells_how_far_numbers_are_apart():
     few = repr(agreement(one, LinearRegression().fit(X, X[:, 0]), X[:3], atol=0.5, random_state=0))
     assert "(0 or more)" in few
     assert "none above" not in few
-    assert "the same answer on" in repr(agreement(one, two, X, random_state=0))
+    assert "the same answer on" in repr(agreement(one, two, X, volume=True, random_state=0))
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -263,7 +263,7 @@ def test_a_proof_ends_in_time():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(10, random_state=0).fit(X, y)
     other = RandomForestRegressor(10, random_state=1).fit(X, y)
-    outcome = agreement(forest, other, X, atol=10, time_limit=1e-9, random_state=0)
+    outcome = agreement(forest, other, X, atol=10, time_limit=1e-9, volume=True, random_state=0)
     assert outcome.n_rows == len(X)
     assert outcome.max_difference <= outcome.max_difference_bound < np.inf
 

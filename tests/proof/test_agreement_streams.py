@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -42,16 +45,31 @@ def of_dataset(frame, folder):
     return pytest.importorskip("pyarrow.dataset").dataset(folder / "rows.parquet")
 
 
+def of_path(frame, folder):
+    of_dataset(frame, folder)
+    return folder
+
+
 def of_duckdb(frame):
     return pytest.importorskip("duckdb").from_df(frame)
 
 
+def of_lazy_frame(frame):
+    lazy = pytest.importorskip("polars").from_pandas(frame).lazy()
+    if not hasattr(lazy, "collect_batches"):
+        pytest.skip("This polars has no batches of lazy frames.")
+    return lazy
+
+
+FORMS = [of_iterator, of_dask, of_arrow, of_dataset, of_path, of_duckdb, of_lazy_frame]
+
+
 @pytest.mark.parametrize(("pair", "atol"), [(regressors, 20.0), (classifiers, None)])
-@pytest.mark.parametrize("form", [of_iterator, of_dask, of_arrow, of_dataset, of_duckdb])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
-    if form is of_dataset:
+    if form in (of_dataset, of_path):
         pytest.importorskip("pyarrow")
-        stream = of_dataset(X, tmp_path)
+        stream = form(X, tmp_path)
     else:
         stream = form(X)
     models = pair()
@@ -63,7 +81,7 @@ def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
     for outcome in (whole, parts):
         assert (outcome.n_rows, outcome.n_different) == (len(X), apart.sum())
         assert np.isnan(outcome.volume_estimate)
-        assert "volume" not in repr(outcome)
+        assert "volume not measured" in repr(outcome)
     assert parts.interval == whole.interval
     np.testing.assert_array_equal(parts.box, whole.box)
     np.testing.assert_array_equal(parts.counterexamples, whole.counterexamples)
@@ -90,6 +108,35 @@ def test_outcomes_of_other_tolerances_are_not_merged():
     one, other = (agreement(*models, X, atol=atol, volume=False) for atol in (5.0, 6.0))
     with pytest.raises(ValueError, match=r"atol=5\.0.*atol=6\.0.*cannot be merged"):
         one.merge(other)
+
+
+def test_outcomes_of_other_models_or_columns_are_not_merged():
+    forest, tree = regressors()
+    other = DecisionTreeRegressor(max_depth=2, random_state=0).fit(X[::2], Y[::2])
+    rows = {"atol": 5.0, "volume": False}
+    one = agreement(forest, tree, X[:40], **rows)
+    for models in ((forest, other), (tree, forest)):
+        with pytest.raises(ValueError, match="different models cannot be merged"):
+            one.merge(agreement(*models, X[40:], **rows))
+    part = X.columns[:9]
+    narrow = [clone(model).fit(X.loc[::2, part], Y[::2]) for model in (forest, tree)]
+    with pytest.raises(ValueError, match=r"10 columns \(age, .*9 columns \(age"):
+        one.merge(agreement(*narrow, X[part], **rows))
+
+
+def test_outcomes_of_other_processes_are_merged_all_at_once():
+    models = regressors()
+    rows = {"atol": 20.0, "volume": False}
+    parts = [X[i : i + 50] for i in range(0, len(X), 50)]
+    # each with models of its own, as a worker has
+    outcomes = [agreement(*pickle.loads(pickle.dumps(models)), part, **rows) for part in parts]
+    first, *others = [pickle.loads(pickle.dumps(outcome)) for outcome in outcomes]
+    merged, whole = first.merge(*others), agreement(*models, X, **rows)
+    np.testing.assert_array_equal(merged.differences, whole.differences)
+    assert merged.interval == whole.interval
+    other = DecisionTreeRegressor(max_depth=2, random_state=0).fit(X[::2], Y[::2])
+    with pytest.raises(ValueError, match="different models"):
+        first.merge(agreement(models[0], other, X, **rows))
 
 
 def test_rows_before_drawn_points_stay_in_a_merge():

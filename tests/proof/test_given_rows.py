@@ -163,7 +163,7 @@ def test_a_row_on_the_rim_of_the_domain_is_inside():
 
 def test_volume_leaves_open_what_float32_does_not_tell():
     X, a, b = boosted()
-    outcome = agreement(a, b, X, random_state=0)
+    outcome = agreement(a, b, X, volume=True, random_state=0)
     assert outcome.n_different == (a.predict(X) != b.predict(X)).sum() > 0
     np.testing.assert_array_equal(outcome.counterexamples[0], X[a.predict(X) != b.predict(X)][0])
     low, high = outcome.volume
@@ -181,7 +181,7 @@ def test_volume_leaves_open_what_float32_does_not_tell():
 def test_volume_of_models_that_compare_doubles_is_exact():
     X, a, b = boosted()
     a, b = a[-1], b[-1]
-    outcome = agreement(a, b, X, random_state=0)
+    outcome = agreement(a, b, X, volume=True, random_state=0)
     low, high = outcome.volume
     points = np.random.RandomState(1).uniform(*outcome.box, size=(100_000, 2))
     truth = (a.predict(points) == b.predict(points)).mean()
@@ -198,7 +198,7 @@ def test_volume_counts_what_is_rounded_where_float32_is_coarse():
     X, y = seconds()
     one = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, y)
     two = RandomForestClassifier(5, max_depth=4, random_state=1).fit(X, y)
-    outcome = agreement(one, two, X, random_state=0)
+    outcome = agreement(one, two, X, volume=True, random_state=0)
     assert outcome.volume[0] == outcome.volume[1] < 1
     # every second is rounded the same way as its neighbours: count them all
     low, high = outcome.box
