@@ -271,7 +271,10 @@ class _Steps:
             if own.link == "sigmoid":
                 return self._add("sigmoid", numbers[0], own.column, kind)
             return self._add("softmax", numbers, own.column, kind)
-        raise TypeError(f"{type(own).__name__} is no step")
+        raise NoEvidence(
+            f"The answers of the model pass a step, {type(own).__name__}, that files of evidence "
+            "cannot hold yet."
+        )
 
 
 # ------------------------------------------------------------------- claims

@@ -440,6 +440,13 @@ def test_what_is_proven_is_saved(name, n_classes, tmp_path):
     assert n_saved >= 4
 
 
+def test_a_step_that_files_cannot_hold_is_refused_by_name(tmp_path):
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=2).fit(FRAME, np.abs(VALUE))
+    with pytest.raises(NoEvidence, match="a step, Exponential"):
+        verify(model, copy.deepcopy(model), rtol=0.01).save(tmp_path / "evidence.json")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_limit_of_time_holds_for_all_that_save_does(tmp_path, monkeypatch):
     path = tmp_path / "evidence.json"
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)

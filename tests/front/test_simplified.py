@@ -426,13 +426,13 @@ def test_other_files_are_refused(tmp_path, of_levels):
 
 def test_it_is_short_in_text_and_draws_its_tree_in_a_notebook(small):
     assert repr(small) == (
-        "SimplifiedModel(representer: a tree of 3 leaves, agreement 95 % (91 to 98 %), "
-        "accuracy 90 %)"
+        "SimplifiedModel(representer: a tree of 3 leaves, agreement 95.0 % (91.0 to 98.0), "
+        "accuracy 90.0 %)"
     )
     page = small._repr_html_()
     assert "<svg" in page
     assert "representer tree" in page
-    assert "95 %" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "95.0 %" in page.replace("\N{NO-BREAK SPACE}", " ")
     assert small._repr_mimebundle_() == {"text/plain": repr(small), "text/html": page}
     wild = SimplifiedModel(small.fitted, model=None, name="a", title="<b>&\n", promise="<i>")
     assert "<i>" not in wild._repr_html_()
