@@ -49,7 +49,7 @@ class Explanation:
     model_chance: float = math.nan
 
     def __str__(self):
-        answer = f"{self.answer:.6g}" if isinstance(self.answer, float) else one_line(self.answer)
+        answer = _in_words(self.answer)
         told = f"{answer}, since {self.rule}" if self.rule else f"{answer}, as for every row"
         rows = "training row is" if self.n_rows == 1 else "training rows are"
         told += f"; {self.n_rows:,} {rows} there"
@@ -57,12 +57,15 @@ class Explanation:
             told += f", chance of {answer} {percent(self.chance)}"
         if self.model_answer is None:
             return told
-        by_model = self.model_answer
-        by_model = f"{by_model:.6g}" if isinstance(by_model, float) else one_line(by_model)
-        told += f". The model answers {by_model}"
+        told += f". The model answers {_in_words(self.model_answer)}"
         if math.isfinite(self.model_chance):
             told += f", with a chance of {answer} of {percent(self.model_chance)}"
         return told
+
+
+def _in_words(answer):
+    """A label, or a value in few digits."""
+    return f"{answer:.6g}" if isinstance(answer, float) else one_line(answer)
 
 
 def explained(tree, leaves, answers, chances) -> list[Explanation]:

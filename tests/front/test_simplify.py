@@ -257,7 +257,12 @@ def test_class_that_trees_know_of_one_row_alone():
     new = rng.normal(size=(60, 3))
     found = simplify(model, new, X_more=X, methods="representer", random_state=0)
     assert found.best == "representer"
-    assert found.curve[0].n_leaves == 8  # no size below the number of classes
+    # no size below the number of classes, and none that gives the same tree again
+    sizes = [point.n_leaves for point in found.curve]
+    assert sizes == [8, 16, 32][: len(sizes)]
+    larger = {"methods": "representer", "max_leaves": 32, "random_state": 0}
+    n_leaves = simplify(model, new, X_more=X, **larger).best_model.get_n_leaves()
+    assert n_leaves == found.at(sizes[-1]).get_n_leaves()
 
 
 def test_no_size_below_the_number_of_classes():
