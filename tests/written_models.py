@@ -185,12 +185,10 @@ def card():
 
 
 def selective():
-    X, y = _xy(700, 3)
+    X, y = _xy(1500, 3)
     X = np.nan_to_num(X)
-    forest = RandomForestClassifier(8, max_depth=4, random_state=0).fit(X[:200], y[:200])
-    model = SelectiveTreeClassifier(
-        FrozenEstimator(forest), random_state=0, max_disagreement=0.1
-    ).fit(X[200:])
+    forest = RandomForestClassifier(8, random_state=0).fit(X[:200], y[:200])
+    model = SelectiveTreeClassifier(FrozenEstimator(forest), random_state=0).fit(X[200:])
     frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])
     assert 0 < model.defers(X).mean() < 1
     return model, frame, model.predict(X), {"otherwise": "model"}

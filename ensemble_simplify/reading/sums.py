@@ -180,9 +180,11 @@ def _cut_sums(forest, vote):
     for own, columns, factor in shares:
         nodes = forest.nodes_of(own)
         if own.has_one_score:
-            unit = own.divisor
-            value[nodes, 1] = forest.value[nodes, 0]
-            start += [middle * unit, own.moved_by[0]]
+            if not vote.members:
+                unit = factor = own.divisor
+            share = factor / own.divisor
+            value[nodes, 1] = forest.value[nodes, 0] * share
+            start += [middle * factor, own.moved_by[0] * share]
         elif own.is_of_votes:
             unit = own.divisor
             value[nodes] = forest.value[nodes, :2]

@@ -11,11 +11,14 @@ import warnings
 
 import numpy as np
 
-from ensemble_simplify.writing.code import Best, Exponential
+from ensemble_simplify.writing.code import Best
 from ensemble_simplify.writing.dialects import COMMON
 from ensemble_simplify.writing.in_json import ensemble_in_json, read_json
 from ensemble_simplify.writing.int16 import Int16
 from ensemble_simplify.writing.words import number_up
+
+# Links of regressors that no two libraries round alike.
+_OF_EXPONENTIALS = ("exp", "expm1", "sigmoid", "softplus")
 
 
 def caveats(ensemble, dialect, X):
@@ -95,8 +98,8 @@ def _reasons(ensemble, dialect):
             found.append("the model adds in float32, which SQLite lacks")
         elif dialect.single is None:
             found.append(f"the model adds in float32, the query for {dialect.title} in doubles")
-    if isinstance(program.result, Exponential):
-        found.append("its values are exponentials, which libraries round in their own ways")
+    if ensemble.forest.classes is None and vote.link_kind in _OF_EXPONENTIALS:
+        found.append("its values come of exponentials, which libraries round in their own ways")
     labels = [*program.labels, program.result]
     if program.margin or any(isinstance(own, Best) and own.softmax for own in labels):
         found.append("the model compares exponentials, which libraries round in their own ways")

@@ -361,7 +361,7 @@ def test_tables_in_json(kind):
         ({"language": "json", "name": "f"}, "means nothing in json"),
         ({"language": "python", "form": "tables"}, "goes with language='c' or 'sql' alone"),
         ({"language": "sql", "table": "t", "form": "joined"}, "Choose tables or nested"),
-        ({"language": "c", "output": "proba"}, "Choose label or probabilities"),
+        ({"language": "c", "output": "proba"}, "Choose label, probabilities, or points"),
     ],
 )
 def test_wrong_options(options, message):

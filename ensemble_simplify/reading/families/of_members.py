@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 
 from ensemble_simplify.reading.decision import samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, RandomForest, scaled_members
+from ensemble_simplify.reading.families.gradient_boosting import GradientBoosting
 from ensemble_simplify.reading.family import Family, family_of, kept_table
 from ensemble_simplify.reading.program import adaboost, mean_of_members, mean_of_trees, voting
 from ensemble_simplify.reading.trees import Reading, name_of, spread
@@ -100,9 +101,9 @@ class Bagging(OfMembers):
         if all(hasattr(member, "tree_") for member in self.members):
             return self._grown_on_samples(n_rows)
         samples, first = self.samples(n_rows), family_of(self.members[0])
-        if samples is None or not isinstance(first, RandomForest):
+        if samples is None or not isinstance(first, RandomForest | GradientBoosting):
             return []
-        # rows that were not drawn are given to a forest with weight 0, and it leaves them out
+        # rows that were not drawn are given to a member with weight 0, and it leaves them out
         return [
             (own, np.intersect1d(samples[0], np.arange(n_rows) if rows is None else rows))
             for own, rows in first.grown_on(n_rows)

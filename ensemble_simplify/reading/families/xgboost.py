@@ -209,7 +209,7 @@ class XGBoost(Boosted):
             return []
         objective, base = learner["objective"]["name"], self._base(learner)
         # what each row adds to the cover of a node in the first round, where all scores are alike
-        if objective == "reg:squarederror":
+        if objective in ("reg:squarederror", "reg:quantileerror"):
             each = np.ones(len(base))
         elif _LINKS.get(objective, ("",))[0] == "sigmoid":
             each = base * (1.0 - base)
