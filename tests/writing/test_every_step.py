@@ -430,7 +430,7 @@ def test_answers(name, language, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         return
     if name.endswith((", log", ", share")):
-        # NumPy, the C library, CatBoost and each engine of JavaScript have exponentials of their own
+        # NumPy, the C library, CatBoost and engines of JavaScript have exponentials of their own
         np.testing.assert_allclose(found, expected, rtol=1e-15)
         return
     clear = np.ones(len(found), dtype=bool)
