@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -12,8 +13,17 @@ from scipy.sparse import issparse
 from ensemble_simplify.audit._response import CLASS
 from ensemble_simplify.base import Rows, check_column_names, check_missing
 from ensemble_simplify.evidence import Claim, Use
-from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain, unlimited
+from ensemble_simplify.grid import MANY, Axes, float32_floor, next_after, read_domain, unlimited
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
+
+# Of twice a threshold: below this, the float32 next to a whole number is close to it.
+TELLING = 2**17
+
+
+def kept_in_words(keeping):
+    """What inputs keep of the rows of a frame, where these say what can occur."""
+    return f", keeping {' and '.join(keeping)}" if keeping else ""
+
 
 # Numbers of a row between two of float32 for which both of these are tried.
 MAX_APART = 8
@@ -28,8 +38,8 @@ class Audited:
     then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
     answers with a copy that is about one of them.
 
-    With `like_rows`, a frame of rows says what can occur where the user does not: whole numbers,
-    known levels, and gaps where the row itself has them. `keeping` names what this restricts.
+    Where the user gives no domain, a frame of rows says what can occur: whole numbers, known
+    levels, and gaps where the row itself has them. `keeping` names what this restricts.
     """
 
     # Of the row: as it was given, in numbers; in float64, rounded if the model is followed on what
@@ -50,7 +60,6 @@ class Audited:
         classifier=True,
         with_ties=False,
         near=None,
-        like_rows=False,
     ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
@@ -62,6 +71,7 @@ class Audited:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
                 given, finest = Rows.of(self.table, near), self.model.finest
+                self._keep_to_rows(near, given.numbers)
                 rounded = given.rounded(finest.row_dtype)
                 self.near = rounded if finest.is_finer else given.numbers.astype(np.float64)
             self._stand_on(rounded)
@@ -70,21 +80,39 @@ class Audited:
         self._come_as(self.rows)
         self.forest = self.model.finest
         self.numbers = self.table.read(self.rows, [np.float64, np.float32], name=name).copy()
-        if like_rows and domain is None and hasattr(self.rows, "columns"):
-            self._keep_to_rows()
+        self._keep_to_rows(self.rows, self.numbers)
 
-    def _keep_to_rows(self) -> None:
-        """Take the domain from the rows, if that leaves anything out."""
-        domain = self.table.domain_of(self.rows)
-        whole = [self.index(key, "rows") for key in domain.integers]
+    def _keep_to_rows(self, rows, numbers) -> None:
+        """Take the domain from rows of a frame, if nobody gave one and that leaves anything out."""
+        if self.domain is not None or not hasattr(rows, "columns"):
+            return
+        domain = self.table.domain_of(rows)
+        whole = self._split_as_whole(numbers)
+        whole[[self.index(key, "rows") for key in domain.integers]] = True
+        whole &= ~self.table.categorical
         open_levels = self.table.coded & (np.array(self.table.unknown, dtype=object) != "refused")
-        kept = {
-            "whole numbers": not self.table.categorical[whole].all(),
-            "known levels": open_levels.any(),
-        }
+        kept = {"whole numbers": whole.any(), "known levels": open_levels.any()}
         self.keeping = tuple(words for words, is_kept in kept.items() if is_kept)
         if self.keeping:
-            self.domain = domain
+            self.domain = replace(domain, integers=np.flatnonzero(whole).tolist())
+
+    def _split_as_whole(self, numbers):
+        """Columns of whole numbers that the model splits as such: at them, or half way between.
+
+        Where a column may have gaps, its whole numbers are floats. A few rows do not tell, but the
+        model has seen many.
+        """
+        forest = self.model.finest
+        is_split = forest.feature >= 0
+        feature, twice = forest.feature[is_split], 2.0 * forest.threshold[is_split]
+        # thresholds are the number next to what is meant, at times
+        is_half = np.isclose(twice, np.round(twice), rtol=3e-7, atol=1e-9)
+        is_half &= np.abs(twice) < TELLING
+        n_splits, n_half = (
+            np.bincount(each, minlength=numbers.shape[1]) for each in (feature, feature[is_half])
+        )
+        are_whole = (np.isnan(numbers) | (np.floor(numbers) == numbers)).all(axis=0)
+        return are_whole & (n_splits == n_half) & (n_splits >= MANY)
 
     def _come_as(self, rows) -> None:
         """Read the model for the form in which some rows come."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._audited import Audited, kept_in_words
 from ensemble_simplify.audit._response import (
     CLASS,
     RESPONSES,
@@ -211,6 +211,7 @@ class SufficientBox(HasEvidence):
                 name = plain(self.audited.model.forest.classes[asked.column])
                 answer = f"probability of {name!r}"
             answer = f"{low}{answer}{high}"
+        end += kept_in_words(self.audited.keeping)
         return (
             f"SufficientBox({answer} wherever {rule}; {end}, "
             f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s)"
@@ -263,9 +264,12 @@ def sufficient_box(
     positive : label or None, default=None
         The class whose probability is meant. None: the upper one of two classes.
     domain : Domain, dict or None, default=None
-        Which inputs can occur. Only these must have the same answer. See :class:`Domain`. None:
+        Which inputs can occur. Only these must have the same answer. See :class:`Domain`. None,
+        with a frame: inputs like its row, as for :func:`nearest_flip`: whole numbers stay whole,
+        levels are known ones, and only what the row lacks may be missing. None, with an array:
         every finite input. The features that `row` lacks may then be missing, and so may those in
-        which the model takes unknown levels for missing values.
+        which the model takes unknown levels for missing values. ``Domain()`` asks for the same with
+        a frame.
     time_limit : float or None, default=None
         Seconds after which the search ends. Sides that are not settled then stay where they are.
         None: an effort that is counted in nodes of trees and grows with the model, about a second
@@ -368,7 +372,7 @@ def sufficient_box(
         maximal_share=float(settled.mean()),
         n_boxes=growth.n_boxes,
         seconds=monotonic() - begin,
-        domain=domain,
+        domain=audited.domain,
         audited=audited,
         within=question.range,
         claim=audited.claim((low, high, missing)),

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._audited import Audited, kept_in_words
 from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch, scales_of
 from ensemble_simplify.audit._response import (
     CLASS,
@@ -175,11 +175,11 @@ class NearestFlip(HasEvidence):
             text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
             if self.probabilities or self.target is not None:
                 text = f"proven: no change of at most {n}{to} takes {self._answer(0)} to the target"
-            text += self._shares() + self._kept()
+            text += self._shares() + kept_in_words(self.keeping)
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
             text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
-            text += self._kept()
+            text += kept_in_words(self.keeping)
         else:
             parts = [
                 f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
@@ -190,15 +190,11 @@ class NearestFlip(HasEvidence):
             text += ", ".join(parts)
             if not parts:
                 text = f"{self._answer(0)} meets the target{self._shares()}; no change is needed"
-            text += f"; {'nearest' if self.proven else 'not proven nearest'}{self._kept()}"
-            text += f", distance {self.distance:.4g}"
+            text += f"; {'nearest' if self.proven else 'not proven nearest'}"
+            text += kept_in_words(self.keeping) + f", distance {self.distance:.4g}"
             if self.others:
                 text += f", and {counted(len(self.others), 'other plan')}"
         return f"NearestFlip({text}; {self.seconds:.3g} s)"
-
-    def _kept(self):
-        """What changed rows keep of those that were given, in words."""
-        return f", keeping {' and '.join(self.keeping)}" if self.keeping else ""
 
     def _answer(self, i):
         """What the model answers, before or after the change, in words."""
@@ -282,8 +278,9 @@ def nearest_flip(
     domain : Domain, dict or None, default=None
         Which inputs can occur. The changed row is one of them. See :class:`Domain`. None, with a
         frame: inputs like its rows, as of ``Domain.from_rows(rows, ranges=False)``. Whole numbers
-        stay whole, booleans 0 or 1, levels are known ones, and only what a row lacks may be
-        missing. None, with an array: every finite input. The features that a row lacks may then be
+        stay whole (also where floats are whole in the rows, and the model splits them as such),
+        booleans 0 or 1, levels are known ones, and only what a row lacks may be missing. None, with
+        an array: every finite input. The features that a row lacks may then be
         missing, and so may those in which the model takes unknown levels for missing values.
         ``Domain()`` asks for the same with a frame.
     time_limit : float or None, default=None
@@ -374,8 +371,7 @@ def nearest_flip(
     [1, 0, 1]
     """
     begin = monotonic()
-    options = {"name": "rows", "classifier": False, "with_ties": True, "like_rows": True}
-    audited = Audited(model, domain, rows, **options)
+    audited = Audited(model, domain, rows, name="rows", classifier=False, with_ties=True)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
     asked = _Asked(

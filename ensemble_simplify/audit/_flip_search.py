@@ -157,7 +157,9 @@ def _values(audited, a):
     whole = inside is not None and inside.integer[j]
     dtype = "float32" if audited.table.narrow[j] else audited.axes.row_dtype
     ends = np.floor(finite) if whole else finite
-    after = np.floor(finite) + 1.0 if whole else next_after(finite, dtype)
+    after = next_after(finite, dtype)
+    # numbers so large that they are all whole are further apart than by one
+    after = np.maximum(np.floor(finite) + 1.0, after) if whole else after
     from_above, from_below = anywhere.copy(), anywhere.copy()
     from_above[: len(finite)], from_below[1 : len(finite) + 1] = ends, after
     if inside is not None:

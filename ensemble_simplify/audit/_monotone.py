@@ -204,6 +204,7 @@ def is_monotone(
         about: the class that it belongs to. None: of two classes, the second of ``classes_``.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these count. See :class:`Domain`. None: every finite input.
+        ``Domain.from_rows(X)`` leaves out what no row of a table can be, such as half a year.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
 

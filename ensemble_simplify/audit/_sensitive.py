@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._audited import Audited, kept_in_words
 from ensemble_simplify.audit._flip import changes_between
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
@@ -59,6 +59,9 @@ class Sensitivity(HasEvidence):
         Time taken.
     domain : Domain, dict or None
         Which inputs counted. None: all.
+    keeping : tuple of str
+        What `near`, a frame, restricted: "whole numbers", "known levels", or both. The printed form
+        names it.
     max_changes : int or None
         How many other features of a pair could differ from a row of `near`. None: all pairs
         counted.
@@ -94,6 +97,7 @@ class Sensitivity(HasEvidence):
     n_boxes: int
     seconds: float
     domain: Domain | dict | None = None
+    keeping: tuple = ()
     max_changes: int | None = None
     reason: str | None = None
     finer: bool = False
@@ -117,6 +121,7 @@ class Sensitivity(HasEvidence):
             for key, (before, after) in self.changes.items()
         )
         first, second = shown_answers(self.predictions)
+        steps += kept_in_words(self.keeping)
         return f"Sensitivity({self._what()}: {first} becomes {second} by {steps}; {effort})"
 
     def _what(self) -> str:
@@ -129,10 +134,10 @@ class Sensitivity(HasEvidence):
 
     def _where(self):
         where = "every input that float32 represents" if self.finer else "every input"
-        where += "" if self.domain is None else " in the domain"
+        where += "" if self.domain is None or self.keeping else " in the domain"
         if self.max_changes is not None:
             where += f" near the rows ({counted(self.max_changes, 'other feature')} changed)"
-        return where
+        return where + kept_in_words(self.keeping)
 
 
 @limited
@@ -187,8 +192,11 @@ def is_sensitive(
     max_changes : int or None, default=None
         With `near`, how many other features may differ from the row. None: 0.
     domain : Domain, dict or None, default=None
-        Which inputs can occur. Both rows of a pair must be among them. See :class:`Domain`. None:
-        every finite input and, with `near`, missing values in columns of `near` that have some.
+        Which inputs can occur. Both rows of a pair must be among them. See :class:`Domain`. None,
+        where `near` is a frame: inputs like its rows, as of
+        ``Domain.from_rows(near, ranges=False)``. None otherwise: every finite input and, with
+        `near`, missing values in columns of `near` that have some. ``Domain()`` asks for the same
+        with a frame.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
 
@@ -290,7 +298,8 @@ def is_sensitive(
         bound=None if is_class else found.bound,
         n_boxes=found.n_boxes,
         seconds=monotonic() - begin,
-        domain=domain,
+        domain=audited.domain,
+        keeping=audited.keeping,
         max_changes=n_changes,
         reason=found.reason,
         finer=audited.finer,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -10,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import check_column_names, safe_indexing, tags_of
+from ensemble_simplify.base import check_column_names, safe_indexing, tags_of, warn
 from ensemble_simplify.reading import Model, learned_from, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
@@ -33,6 +35,41 @@ class Given:
     is_out_of_bag: bool  # whether the answers to these are
     is_whole: bool  # whether these are all that were given
     notes: list  # of str
+
+
+class LearnedRows:
+    """Rows that a result has learned from, as far as it takes to know them again."""
+
+    def __init__(self, table, X):
+        self.table, self._X = table, X
+
+    def __getstate__(self):
+        # a file holds none of the rows
+        return {"table": self.table, "known": self.known}
+
+    @cached_property
+    def known(self) -> frozenset:
+        """Digests of the rows."""
+        return frozenset(self._digests(self._X))
+
+    def _digests(self, X):
+        try:
+            rows = self.table.read(X)
+        except (TypeError, ValueError):  # whoever is asked about them says what is wrong with them
+            return []
+        # no number stands for a gap, and minus zero is zero
+        rows = np.nan_to_num(rows, nan=np.inf) + 0.0
+        return [blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
+
+    def tell(self, X, name, what, instead) -> None:
+        """Warn that some of the rows in X are among them."""
+        asked = self._digests(X)
+        if n_learned := sum(each in self.known for each in asked):
+            warn(
+                f"{n_learned:,} of {len(asked):,} rows of X are rows that {name!r} has learned "
+                f"from. On new rows, it usually {what}. Give rows that simplify was not given, or "
+                f"see {instead}."
+            )
 
 
 def checked_rows(model, X, y, X_more, random_state) -> Given:
@@ -185,8 +222,8 @@ def _stacked(X, X_more):
 def folds(answers, n_judged, fraction, by_class, rng, may_leave_all=True) -> np.ndarray:
     """The fold in which each row is left out, alike in answers; -1: in none.
 
-    Of few rows, every row to judge by is in a fold. Of many, all are left out at once if at least
-    as many others are there to learn from, and `may_leave_all`; else a part of them is.
+    Of few rows, every row to judge by is in a fold. Of many, all are left out at once if as many
+    others are there to learn from, or more than a few, and `may_leave_all`; else a part of them is.
     """
     fold_of = np.full(len(answers), -1, dtype=np.intp)
     n_folds = round(1 / fraction)
@@ -198,7 +235,7 @@ def folds(answers, n_judged, fraction, by_class, rng, may_leave_all=True) -> np.
     if n_folds > 1 and n_judged <= MOST_IN_FOLDS:
         fold_of[order] = np.arange(n_judged) % n_folds
         return fold_of
-    if may_leave_all and len(answers) >= 2 * n_judged:
+    if may_leave_all and len(answers) - n_judged >= min(n_judged, MOST_IN_FOLDS):
         fold_of[:n_judged] = 0
         return fold_of
     # rows at even distances in the order of the classes

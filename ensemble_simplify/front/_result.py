@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -14,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import Explanation, safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
-from ensemble_simplify.front._inputs import checked_rows
+from ensemble_simplify.front._inputs import LearnedRows, checked_rows
 from ensemble_simplify.front._judged import FIGURES, Judged
 from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
 from ensemble_simplify.front._page import as_fragment, as_page
@@ -35,8 +34,8 @@ _OF_CARDS = ("bins", "is_card")
 _RULES_TOLD = 3
 
 
-def simplified(result, model, figures=None) -> SimplifiedModel:
-    """What a method found, as users get it, with the figures of a row of the table."""
+def simplified(result, model, learned, figures=None) -> SimplifiedModel:
+    """What a method found, as users get it: the rows learned from, and a row of the table."""
     known = {} if figures is None else {name: figures[name] for name in FIGURES}
     return SimplifiedModel(
         result.fitted,
@@ -44,6 +43,7 @@ def simplified(result, model, figures=None) -> SimplifiedModel:
         name=result.name,
         promise=result.promise,
         is_proven=result.is_proven,
+        learned=learned,
         **known,
     )
 
@@ -322,7 +322,7 @@ class Simplification:
             raise ValueError(f"{name!r} cannot be fitted to these rows: {reason}.") from None
         # where the whole tree is small enough there is no smaller one
         result = found.get(name, found.get(name.removesuffix(SMALL)))
-        return simplified(result, self.model)
+        return simplified(result, self.model, LearnedRows(task.table, task.X))
 
     def _named(self, name):
         if name is None and self.best is None:
@@ -369,7 +369,6 @@ class Simplification:
         float
             1 where all are right.
         """
-        self._tell_of_learned_rows(X, "is right less often", "the accuracies of the table")
         return self.best_model.score(X, y, sample_weight)
 
     @available_if(_best_has("explain"))
@@ -490,7 +489,6 @@ class Simplification:
         Agreement
             With intervals.
         """
-        self._tell_of_learned_rows(X)
         return self[self._named(None)].agreement(X, **options)
 
     def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
@@ -511,7 +509,6 @@ class Simplification:
         """
         best = self[self._named(None)]
         if X is not None:
-            self._tell_of_learned_rows(X)
             return best.differences(X, **options)
         rows, predicted = (getattr(self._candidates[self.best], a) for a in ("rows", "predicted"))
         answers = [own[rows] for own in (self._judged.answers, predicted)]
@@ -520,30 +517,6 @@ class Simplification:
         first, second = (lambda _, own=own: own for own in answers)
         X = safe_indexing(self._task.X, np.flatnonzero(self._task.fold_of >= 0)[rows])
         return differences(first, second, X, **{"random_state": self._task.seed, **options})
-
-    def _tell_of_learned_rows(
-        self, X, what="agrees less with the model", instead="verdict.agreement"
-    ):
-        """Warn of rows that the result has learned from."""
-        table = self._task.table
-        try:
-            given, known = (table.read(rows) for rows in (X, self._task.X))
-        except (TypeError, ValueError):  # whoever is asked about them says what is wrong with them
-            return
-        # no number stands for a gap, and minus zero is zero
-        given, known = (
-            [row.tobytes() for row in np.nan_to_num(rows, nan=np.inf) + 0.0]
-            for rows in (given, known)
-        )
-        known = set(known)
-        if n_learned := sum(row in known for row in given):
-            warnings.warn(
-                f"{n_learned:,} of {len(given):,} rows of X are rows that {self.best!r} has "
-                f"learned from. On new rows, it usually {what}. Give rows that "
-                f"simplify was not given, or see {instead}.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     @cached_property
     def _differences(self):

@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import Explanation, KeepsVersion, class_index, pyplot
+from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.front._rules import leaves, size_in_words
@@ -84,8 +85,8 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
     Attributes
     ----------
     fitted : estimator
-        What was given. `model`, `name`, `title`, `promise`, `is_proven` and `table` are also kept
-        as they were given.
+        What was given. `model`, `name`, `title`, `promise`, `is_proven`, `table` and `learned` are
+        also kept as they were given.
     agreement_, agreement_low_, agreement_high_ : float
         Measured agreement with the model, and its 95 % interval.
     accuracy_ : float
@@ -113,6 +114,8 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         Whether the promise is proven.
     table : Table or None, default=None
         The columns of the rows that it was made from.
+    learned : LearnedRows or None, default=None
+        The rows that it has learned from. Where it is measured on such rows, a warning says so.
     agreement, agreement_low, agreement_high : float, default=nan
         Its agreement with the model on rows that it did not learn from (in regression, the
         coefficient of determination), and the ends of the interval.
@@ -160,6 +163,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         promise: str = "",
         is_proven: bool = False,
         table: Table | None = None,
+        learned: LearnedRows | None = None,
         agreement: float = math.nan,
         agreement_low: float = math.nan,
         agreement_high: float = math.nan,
@@ -172,6 +176,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         self.promise = promise
         self.is_proven = is_proven
         self.table = table
+        self.learned = learned
         self.agreement_, self.accuracy_ = agreement, accuracy
         self.agreement_low_, self.agreement_high_ = agreement_low, agreement_high
 
@@ -296,6 +301,8 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on labelled rows, or in regression the coefficient of determination.
 
+        Rows that it has learned from are told in a warning.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -310,6 +317,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         float
             1 where all are right.
         """
+        self._tell(X, "is right less often", "accuracy_")
         rate = accuracy_score if is_classifier(self) else r2_score
         return float(rate(y, self.predict(X), sample_weight=sample_weight))
 
@@ -596,6 +604,11 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
             )
         return self.model
 
+    def _tell(self, X, what="agrees less with the model", instead="agreement_"):
+        """Warn of rows that it has learned from, which say less of new ones."""
+        if self.learned is not None and not self.is_proven:
+            self.learned.tell(X, self.name, what, f"its {instead}")
+
     def verify(
         self,
         X: ArrayLike | None = None,
@@ -671,6 +684,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         Agreement
             With intervals.
         """
+        self._tell(X)
         return agreement(self._against(), self, self._rows(X), **options)
 
     def differences(self, X: ArrayLike, **options: Any) -> Differences:
@@ -688,6 +702,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         Differences
             The answers of the model are those of model_a.
         """
+        self._tell(X)
         return differences(self._against(), self, self._rows(X), **options)
 
     # ------------------------------------------------------------------ kept in files

@@ -23,7 +23,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._copies import fitted_copies
-from ensemble_simplify.front._inputs import checked_rows, folds, size_of
+from ensemble_simplify.front._inputs import LearnedRows, checked_rows, folds, size_of
 from ensemble_simplify.front._judged import Candidate, Judged, figures
 from ensemble_simplify.front._methods import (
     ALWAYS,
@@ -165,7 +165,7 @@ def simplify(
         with half of what the model's features cost.
     validation_fraction : float in (0, 1), default=0.2
         Part of the rows that is left out at a time. Up to 2,000 rows, each row is left out once.
-        Of more rows, only one such part is left out.
+        Of more rows, only one such part is left out, or all if `X_more` has as many, or 2,000.
     refit : bool, default=True
         Learn the recommended tree again from all rows, if `time_limit` leaves the time. The figures
         remain those of trees that had not seen the rows they were measured on.
@@ -363,6 +363,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
     results = {trial.name: trial for trial in trials if trial.result is not None}
     if best is not None:
         _learn_again(results, best.name, search, refit)
+    learned = LearnedRows(task.table, task.X)
     return Simplification(
         table=rows,
         best=choice.best,
@@ -372,11 +373,11 @@ def _summed_up(search, trials, curve, given, refit, begin):
         notes=_notes(given, judged, notes(every, judged, best)),
         not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
         results={
-            name: simplified(trial.result, task.model, by_name[name])
+            name: simplified(trial.result, task.model, learned, by_name[name])
             for name, trial in results.items()
         },
         _by_size={
-            size: simplified(trial.result, task.model, _row(trial, judged))
+            size: simplified(trial.result, task.model, learned, _row(trial, judged))
             for size, trial in search.by_size.items()
         },
         max_leaves=task.max_leaves,

@@ -54,6 +54,7 @@ from ensemble_simplify.grid.axes import (
 )
 from ensemble_simplify.grid.code_sets import CodeSets, as_thresholds
 from ensemble_simplify.grid.domain import (
+    MANY,
     Domain,
     columns_of,
     domain_of_columns,

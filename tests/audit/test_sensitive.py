@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, REGRESSORS, small_data
 
-from ensemble_simplify import Domain, is_sensitive
+from ensemble_simplify import Domain, is_sensitive, sufficient_box
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.proof.numeric_rise import Rise
 
@@ -327,3 +327,45 @@ def test_bad_input():
     hard = CLASSIFIERS["voting_hard"](0).fit(X, y)
     with pytest.raises(TypeError, match="Ask about the class"):
         is_sensitive(hard, 0, response="proba", positive="ant")
+
+
+def test_rows_of_a_frame_say_what_can_be():
+    # between 1.2 and 1.7 there is no whole number of years, and no gap in the rows
+    X = np.array([[0.0], [1.1], [1.3], [1.6], [1.8], [3.0]] * 2)
+    model = DecisionTreeClassifier(random_state=0).fit(X, np.array([0, 0, 1, 1, 0, 0] * 2))
+    near = pd.DataFrame([[1], [3]])
+    whole = is_sensitive(model, 0, near=near)
+    assert whole.sensitive is False
+    assert (whole.keeping, whole.domain.integers) == (("whole numbers",), [0])
+    assert "every input near the rows (0 other features changed), keeping whole numbers has" in (
+        repr(whole)
+    )
+    box = sufficient_box(model, near.iloc[[0]])
+    assert "0 wherever every input; maximal, keeping whole numbers" in repr(box)
+    # every finite input: as given, or where the rows are no frame
+    for asked, domain in ((near, Domain()), (near.to_numpy(), None)):
+        pair = is_sensitive(model, 0, near=asked, domain=domain)
+        assert (pair.sensitive, pair.keeping) == (True, ())
+        low, high = pair.changes[0]
+        assert 1.2 < low <= 1.7 or 1.2 < high <= 1.7
+        assert sufficient_box(model, asked[:1], domain=domain).features == [0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_near_rows_of_a_frame_are_of_whole_numbers(seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.integers(0, 4, (40, 3)), columns=["a", "b", "c"])
+    noise = rng.normal(size=table.shape) * 0.2
+    y = (table.a + table.b + rng.integers(0, 3, 40) > 4).astype(int)
+    # splits lie anywhere: it has learned other numbers than those that are asked about
+    model = RandomForestClassifier(3, max_depth=4, random_state=seed).fit(table + noise, y)
+    near = table.iloc[:4]
+    every = np.arange(-1, 6)
+    alone = np.repeat(near.to_numpy(), len(every), axis=0)
+    alone[:, 1] = np.tile(every, len(near))
+    answers = model.predict(pd.DataFrame(alone, columns=table.columns)).reshape(len(near), -1)
+    truth = bool((answers != answers[:, :1]).any())
+    found = is_sensitive(model, "b", near=near)
+    assert found.sensitive is truth
+    if truth:
+        assert (found.counterexample == np.floor(found.counterexample)).all(axis=None)

@@ -14,8 +14,9 @@ from sklearn.ensemble import (
 )
 from sklearn.metrics import r2_score
 
-from ensemble_simplify import simplify
+from ensemble_simplify import SimplifiedModel, simplify
 from ensemble_simplify.front import _copies
+from ensemble_simplify.front._inputs import folds
 from ensemble_simplify.reading import out_of_bag
 
 
@@ -117,31 +118,55 @@ def test_regression():
     assert outcome.verdict.tree_accuracy < 0.6
 
 
-def test_rows_that_a_result_learned_from_are_told(noise):
-    X, _, forest = noise
-    new = np.random.default_rng(1).normal(size=(300, 4))
-    outcome = simplify(forest, new, methods="plain_tree", max_leaves=8, random_state=0)
-    mixed = np.concatenate([X[:200], new[:100]])
-    for ask in (outcome.agreement, outcome.differences):
-        with pytest.warns(UserWarning, match="100 of 300 rows of X are rows that 'plain_tree'"):
-            ask(mixed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            ask(X)
-
-
-def test_rows_that_a_result_has_learned_from_are_told_wherever_it_is_measured(noise):
+@pytest.fixture(scope="module")
+def half_learned(noise):
+    """What was learned from the first of the rows that come with it, and other rows."""
     X, y, forest = noise
     outcome = simplify(forest, X, y, methods=[], max_leaves=4, random_state=0)
     new = np.random.default_rng(1).normal(size=(50, 4))
+    return outcome, np.concatenate([X[:20], new]), new, y
+
+
+@pytest.mark.parametrize("who", ["outcome", "best_model", "plain_tree_on_y", "kept in a file"])
+def test_rows_that_a_result_has_learned_from_are_told_wherever_it_is_measured(
+    half_learned, who, tmp_path
+):
+    outcome, mixed, new, y = half_learned
+    found = {"outcome": outcome, "best_model": outcome.best_model}.get(who)
+    if who == "kept in a file":
+        outcome.save(tmp_path / "kept")
+        found = SimplifiedModel.load(tmp_path / "kept")
+    found = outcome[who] if found is None else found
     for measure, told in (
-        (lambda rows: outcome.score(rows, y[: len(rows)]), "is right less often"),
-        (lambda rows: outcome.agreement(rows, random_state=0), "agrees less with the model"),
-        (lambda rows: outcome.differences(rows, random_state=0), "agrees less with the model"),
+        (lambda rows: found.score(rows, y[: len(rows)]), "is right less often"),
+        (lambda rows: found.agreement(rows, random_state=0), "agrees less with the model"),
+        (lambda rows: found.differences(rows, random_state=0), "agrees less with the model"),
     ):
-        with pytest.warns(UserWarning, match=f"20 of 70 rows .* learned from.*{told}"):
-            measure(np.concatenate([X[:20], new]))
+        with pytest.warns(UserWarning, match=f"20 of 70 rows .* learned from.*{told}") as warned:
+            measure(mixed)
+        # it points here, however many calls are between
+        assert [each.filename for each in warned] == [__file__]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             measure(new)
-    assert outcome.score(new, y[:50]) == np.mean(outcome.predict(new) == y[:50])
+    assert found.score(new, y[:50]) == np.mean(found.predict(new) == y[:50])
+
+
+def test_what_is_proven_is_as_good_on_any_row(noise):
+    X, y, _ = noise
+    model = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X[:200], y[:200])
+    outcome = simplify(model, X[200:], y[200:], methods="born_again", random_state=0)
+    assert outcome.best_model.is_proven
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert outcome.score(X[200:], y[200:]) == model.score(X[200:], y[200:])
+
+
+def test_many_rows_all_judge_where_others_are_learned_from():
+    answers = np.arange(5_000) % 2
+    fold_of = folds(answers, 3_000, 0.2, True, np.random.RandomState(0))
+    assert (fold_of[:3_000] == 0).all()
+    assert (fold_of[3_000:] == -1).all()
+    # with fewer others, these rows are needed to learn from
+    fold_of = folds(answers[:4_000], 3_000, 0.2, True, np.random.RandomState(0))
+    assert np.count_nonzero(fold_of == 0) == 600
