@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from copy import copy
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -41,8 +40,7 @@ from ensemble_simplify.genesim._first_trees import (
 )
 from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.population._evolution import Evolution
-from ensemble_simplify.genesim.population._population import Population
-from ensemble_simplify.genesim.population._rows import RowBits
+from ensemble_simplify.genesim.population._population import Population, RowBits
 from ensemble_simplify.genesim.population._scoring import DividedRows, Scorer
 from ensemble_simplify.grid import limited, limits, time_left, unlimited
 from ensemble_simplify.writing import CHANCE, apply_nodes, write_counted
@@ -248,12 +246,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "estimators": [
-            StrOptions({"auto", "paper"}),
-            list,
-            tuple,
-            Fittable(),
-        ],
+        "estimators": [StrOptions({"auto", "paper"}), list, tuple, Fittable()],
         "n_bootstraps": [Interval(Integral, 0, None, closed="left")],
         "boosting": ["boolean"],
         "population_size": [Interval(Integral, 1, None, closed="left")],
@@ -364,7 +357,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         random_state = check_random_state(self.random_state)
         rows = self._divide(given.numbers, label.astype(np.int32), weight, random_state)
         if rows.held_out and self._table.coded.any():
-            rows.X = self._in_order_of(given.given, y, rows)
+            # Levels in the order of the labels of the training rows alone: the others judge trees,
+            # which may not have been told their labels by the codes.
+            known = np.zeros(len(y))
+            known[rows.train] = rows.weight[rows.train]
+            self._table = ordered_table(given.given, y, known, by_class=True)
+            rows.X = np.ascontiguousarray(self._table.read(given.given, np.float32))
         self._ask_forest(rows)
         if isinstance(estimators, str):
             with limits(_GROWING_SHARE * time_left()):
@@ -381,19 +379,16 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         n_threads = effective_n_jobs(self.n_jobs)
         if len(rows.train) * len(trees) < _WORK_FOR_THREADS:
             n_threads = 1
-        scorer = Scorer(
-            self.scoring,
-            self.classes_,
-            rows,
-            weighted=sample_weight is not None,
-            training_weight=self.training_weight,
-        )
+        scorer = Scorer(self, rows, weighted=sample_weight is not None)
         population = self._population(axes, numbers, rows, scorer, n_threads)
         evolution = Evolution(self, population, scorer, n_threads)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
-        decode = partial(_decoded, axes, columns)
+
+        def decode(nodes, n_rows):
+            return columns.written(axes.decode(nodes), n_rows)
+
         self._set_front(population, scorer, decode, rows)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(self.pareto_front_.trees, rows)
@@ -443,16 +438,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             )
         return self.estimators
 
-    def _in_order_of(self, given, y, rows) -> np.ndarray:
-        """Rows of numbers, levels in the order of the labels of the training rows alone.
-
-        The other rows judge trees, which may not have been told their labels by the codes.
-        """
-        known = np.zeros(len(y))
-        known[rows.train] = rows.weight[rows.train]
-        self._table = ordered_table(given, y, known, by_class=True)
-        return np.ascontiguousarray(self._table.read(given, np.float32))
-
     def _divide(self, X, label, weight, random_state) -> DividedRows:
         """Choose training and validation rows, and the seed of the forest that votes."""
         kept = np.flatnonzero(weight > 0)
@@ -500,17 +485,16 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
     def _population(self, axes, X, rows, scorer, n_threads) -> Population:
         """The empty population on the rows, of which `X` has the columns of the axes."""
+        both = np.concatenate([rows.train, rows.val])
         # without codes of all rows there is no tree at all
         with unlimited():
-            train, val = axes.encode_rows(X[rows.train]), axes.encode_rows(X[rows.val])
+            codes = axes.encode_rows(X[both])
         bits = RowBits(
-            train,
-            rows.label[rows.train],
-            rows.weight[rows.train],
-            val,
-            rows.target,
-            rows.weight[rows.val],
+            codes,
+            np.concatenate([rows.label[rows.train], rows.target]),
+            rows.weight[both],
             axes.n_cuts,
+            n_train=len(rows.train),
             n_classes=len(self.classes_),
         )
         return Population(
@@ -575,13 +559,9 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             front.trees.append(tree)
         for column in front.values():
             column.reverse()
-        self.pareto_front_ = Bunch(
-            n_leaves=np.array(front.n_leaves),
-            fitness=np.array(front.fitness),
-            score=np.array(front.score),
-            merit=np.full(len(front.trees), np.nan),
-            trees=front.trees,
-        )
+        numbers = {name: np.array(front[name]) for name in ("n_leaves", "fitness", "score")}
+        merit = np.full(len(front.trees), np.nan)
+        self.pareto_front_ = Bunch(**numbers, merit=merit, trees=front.trees)
 
     def _choose(self, population, scorer) -> None:
         """Choose a tree of the front."""
@@ -605,11 +585,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self.validation_score_ = float(front.score[i])
         self.n_leaves_ = int(front.n_leaves[i])
         self.n_nodes_ = 2 * self.n_leaves_ - 1
-
-
-def _decoded(axes, columns, nodes, n_rows):
-    """A tree over axes as one of the columns of a table; see `with_gaps`."""
-    return columns.written(axes.decode(nodes), n_rows)
 
 
 def _leaf_sums(of_rows, nodes, X, missing_left) -> np.ndarray:

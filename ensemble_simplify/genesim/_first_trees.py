@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -83,12 +84,8 @@ def grow_trees(model, X, y_index, weight, random_state) -> list:
     if model.estimators == "auto":
         makers = [partial(DecisionTreeClassifier, **options) for options in _CART_SETUPS]
     else:
-        makers = [
-            partial(DecisionTreeClassifier, min_samples_leaf=2),
-            C45Tree,
-            QuestTree,
-            GuideTree,
-        ]
+        cart = partial(DecisionTreeClassifier, min_samples_leaf=2)
+        makers = [cart, C45Tree, QuestTree, GuideTree]
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
@@ -146,13 +143,12 @@ def _fit_bags(model, bags, X, y) -> list:
     for start, stop in pairwise([*starts, len(bags)]):
         # The very first tree is fitted whatever the clock says.
         calls = [
-            (_fit_some, (bags[i], X, y, longest), {"always": i == 0}) for i in range(start, stop)
+            partial(_fit_some, bags[i], X, y, longest, always=i == 0) for i in range(start, stop)
         ]
         # One list of calls a thread: handing out each tree by itself takes time of its own.
-        shares = [calls[i::n_threads] for i in range(n_threads)]
-        fitted = in_threads(n_threads, [(_one_by_one, (share,), {}) for share in shares])
-        groups = [None] * len(calls)
-        for i, of_thread in enumerate(fitted):
+        shares = [partial(in_threads, 1, calls[i::n_threads]) for i in range(n_threads)]
+        groups: list = [None] * len(calls)
+        for i, of_thread in enumerate(in_threads(n_threads, shares)):
             groups[i::n_threads] = of_thread
         forests += [forest for group in groups for forest in group]
         report(
@@ -163,10 +159,6 @@ def _fit_bags(model, bags, X, y) -> list:
         if is_late():
             break
     return forests
-
-
-def _one_by_one(calls) -> list:
-    return [function(*args, **kwargs) for function, args, kwargs in calls]
 
 
 def _fit_some(model_and_bags, X, y, longest, *, always=False) -> list:
@@ -392,26 +384,14 @@ def has_seen(model, X, weight) -> bool:
     chance = _log_chance(trees, [X[used]] * len(trees))
     if chance is None or chance < np.log(_CHANCE):
         return chance is not None
-    bags = list(_bags_of(model)[: len(trees)]) if small else []
+    bags = []
+    with suppress(AttributeError, TypeError, ValueError):  # of ensembles that tell their bags
+        bags = list(model.estimators_samples_[: len(trees)]) if small else []
     if len(bags) < len(trees) or any(bag.max() >= len(X) for bag in bags):
         return False
-    chance = _log_chance(trees, (X[_is_among(bag, len(X)) & (weight > 0)] for bag in bags))
+    drawn = (np.bincount(bag, minlength=len(X)) > 0 for bag in bags)
+    chance = _log_chance(trees, (X[among & (weight > 0)] for among in drawn))
     return chance is not None and chance < np.log(_CHANCE)
-
-
-def _is_among(numbers, n) -> np.ndarray:
-    """Mask of the numbers from 0 to n - 1 that are given; sooner than sorting them."""
-    mask = np.zeros(n, dtype=bool)
-    mask[numbers] = True
-    return mask
-
-
-def _bags_of(model) -> Any:
-    """Numbers of the rows that each tree was fitted on, where the ensemble tells them."""
-    try:
-        return model.estimators_samples_
-    except (AttributeError, TypeError, ValueError):
-        return []
 
 
 def _log_chance(trees, rows) -> float | None:

@@ -9,6 +9,7 @@ doubled.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -153,7 +154,9 @@ def merge_trees(
         else:
             _refuse_missing(fitted, members)
         missing = missing if missing.any() else None
-        axes, coded = _coded([replace(member.forest, missing=missing) for member in members])
+        forests = [replace(member.forest, missing=missing) for member in members]
+        axes = Axes.of(*forests)
+        coded = [tree for forest in forests for tree in axes.encode_forest(forest)]
         cells, leaves = _overlaid(axes, coded, max_leaf_nodes, time_limit)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
@@ -195,7 +198,8 @@ class _Member:
     def shrunken(self, strength) -> _Member:
         """The same with the values of every tree shrunk along its paths."""
         value = self.forest.value.copy()
-        for tree, first, stop in zip(self.trees, *self._ends, strict=True):
+        ends = pairwise(self.forest.offsets.tolist())
+        for tree, (first, stop) in zip(self.trees, ends, strict=True):
             contents = read_nodes(tree)
             by_id = np.zeros((tree.tree_.node_count, value.shape[1]))
             by_id[self.origin[first:stop]] = value[first:stop]
@@ -208,18 +212,8 @@ class _Member:
             value[first:stop] = by_id[self.origin[first:stop]]
         return replace(self, forest=replace(self.forest, value=value))
 
-    @property
-    def _ends(self):
-        return self.forest.offsets[:-1], self.forest.offsets[1:]
-
 
 # --------------------------------------------------------------------- the merged tree
-
-
-def _coded(forests) -> tuple[Axes, list]:
-    """The axes of all cut points, and the trees of every forest over them."""
-    axes = Axes.of(*forests)
-    return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
 
 
 def _overlaid(axes, coded, max_leaf_nodes, time_limit) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float32_t, intp_t, uint32_t, uint64_t
+from ensemble_simplify._typedefs cimport float32_t, int32_t, intp_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -133,3 +133,13 @@ cdef inline double impurity(const double *weights, intp_t k, bint entropy) noexc
         elif weights[c] > 0.0:
             value -= weights[c] * log2(weights[c] / total)
     return value if entropy else gini(value, total)
+
+
+cdef inline int32_t heaviest(const double *weights, intp_t n_classes) noexcept nogil:
+    """The first class of the largest weight."""
+    cdef intp_t c
+    cdef int32_t label = 0
+    for c in range(1, n_classes):
+        if weights[c] > weights[label]:
+            label = <int32_t> c
+    return label

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from coded_trees import boxes, check_form, leaf_of, random_trees, subtree
-from ensemble_simplify.genesim.population._population import Population
-from ensemble_simplify.genesim.population._rows import RowBits
+from ensemble_simplify.genesim.population._population import Population, RowBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -55,13 +54,11 @@ class World:
 
     def make(self, **options):
         rows = RowBits(
-            self.train,
-            self.labels[0],
-            self.weights[0],
-            self.val,
-            self.labels[1],
-            self.weights[1],
+            np.hstack([self.train, self.val]),
+            np.concatenate(self.labels),
+            np.concatenate(self.weights),
             self.n_cuts,
+            n_train=self.train.shape[1],
             n_classes=self.n_classes,
         )
         return Population(rows, **options)
@@ -431,15 +428,12 @@ def test_front_is_labelled_by_all_rows_as_if_all_were_training_rows(
     options = dict(min_samples_leaf=min_leaf, known_bytes=known_bytes)
     population = bred(world, world.trees(seed, 6), **options)
     codes = np.hstack([world.train, world.val])
-    none = np.empty(0, dtype=np.int32)
     rows = RowBits(
         codes,
         np.concatenate(world.labels),
         np.concatenate(world.weights),
-        codes[:, :0].copy(),
-        none,
-        np.empty(0),
         world.n_cuts,
+        n_train=codes.shape[1],
         n_classes=3,
     )
     everything = Population(rows, min_samples_leaf=min_leaf, prune="none")
@@ -483,7 +477,14 @@ def test_time_limit_stops_between_nodes():
     code = rng.integers(0, 200, (5, n)).astype(np.int32)
     y = rng.integers(0, 2, n).astype(np.int32)
     w = np.ones(n)
-    rows = RowBits(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
+    rows = RowBits(
+        np.hstack([code, code]),
+        np.tile(y, 2),
+        np.tile(w, 2),
+        np.full(5, 199, np.int32),
+        n_train=len(y),
+        n_classes=2,
+    )
     population = Population(rows)
     trees = random_trees(0, 30, [199] * 5, depth=12)
     with limits(0.0):

@@ -9,6 +9,7 @@ as ordered numbers, weights as frequencies, and all three prune by C4.5's pessim
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import ClassVar, Self
@@ -16,6 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ensemble_simplify.base import (
@@ -28,12 +30,7 @@ from ensemble_simplify.base import (
     learned_rows,
     with_gaps,
 )
-from ensemble_simplify.genesim.inducers._statistics import (
-    best_cuts,
-    chi_squares,
-    quartile_groups,
-    variance_ratios,
-)
+from ensemble_simplify.genesim.inducers._statistics import best_cuts, quartile_groups
 from ensemble_simplify.grid import Splits, TreeNodes, float32_floor
 from ensemble_simplify.reading import Gaps
 from ensemble_simplify.writing import write_classifier
@@ -73,44 +70,65 @@ class _Level:
             features = np.arange(self.X.shape[1])
         shape = (len(self.totals), features.shape[-1])
         return best_cuts(
-            self.X,
-            self.label,
-            self.row,
-            self.weight,
-            self.start,
+            *(self.X, self.label, self.row, self.weight, self.start),
             np.ascontiguousarray(np.broadcast_to(features, shape)),
             np.ascontiguousarray(np.broadcast_to(least, shape[:1]), dtype=np.float64),
             self.totals.shape[1],
             entropy=criterion == "entropy",
         )
 
+    @cached_property
+    def _by_class(self) -> csr_array:
+        """What sums columns of the entries by node and class, weighted: (n_nodes * n_classes, n)."""
+        n, shape = len(self.row), self.totals.shape
+        place = self.owner * shape[1] + self.label[self.row]
+        return csr_array((self.weight, (place, np.arange(n))), shape=(self.totals.size, n))
+
+    def _class_sums(self, columns) -> np.ndarray:
+        return (self._by_class @ columns).reshape(*self.totals.shape, -1)
+
     def variance_p(self, *, spread=False) -> np.ndarray:
-        """p-values of the F test of every feature (of the distances from the class mean)."""
-        ratio, freedom = variance_ratios(
-            self.X,
-            self.label,
-            self.row,
-            self.weight,
-            self.start,
-            self.totals.shape[1],
-            spread=spread,
-        )
-        p = special.fdtrc(freedom[:, :1], freedom[:, 1:], ratio)
-        return np.where(np.isnan(ratio), 1.0, p)
+        """p-values of the one-way analysis of variance of every feature; weights are frequencies.
+
+        With `spread`, the distances from the mean of the class are analysed (Levene's test).
+        """
+        owner, sizes = self.owner, self.totals[:, :, None]
+        at_least_one = np.where(sizes > 0, sizes, 1.0)
+        x = self.X[self.row].astype(np.float64)
+        if spread:
+            x = np.abs(x - (self._class_sums(x) / at_least_one)[owner, self.label[self.row]])
+        # about the middle of the node: no digits are lost to its size
+        x -= (np.add.reduceat(x, self.start[:-1]) / np.diff(self.start)[:, None])[owner]
+        means = self._class_sums(x) / at_least_one
+        x *= x
+        x *= self.weight[:, None]
+        squares = np.add.reduceat(x, self.start[:-1])
+        total = self.totals.sum(axis=1)[:, None]
+        grand = (sizes * means).sum(axis=1, keepdims=True) / total[:, None]
+        between = (sizes * (means - grand) ** 2).sum(axis=1)
+        within = squares - (sizes * means**2).sum(axis=1)
+        within[within <= 1e-14 * squares] = 0.0
+        free = np.count_nonzero(self.totals, axis=1)[:, None] - 1.0
+        rest = total - 1.0 - free
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (between / free) / (within / rest)
+        # where nothing varies, the test says nothing
+        tested = (free > 0) & (rest > 0) & ~np.isnan(ratio)
+        p = special.fdtrc(np.where(tested, free, 1.0), np.where(tested, rest, 1.0), ratio)
+        return np.where(tested, p, 1.0)
 
     def chi_square_p(self, groups, n_groups) -> np.ndarray:
         """p-values of the chi-square test of the classes against columns of groups."""
-        statistic, freedom = chi_squares(
-            np.ascontiguousarray(groups, dtype=np.uint8),
-            self.label,
-            self.row,
-            self.weight,
-            self.start,
-            n_groups,
-            self.totals.shape[1],
-        )
-        tested = freedom > 0
-        return np.where(tested, special.chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0)
+        found = np.stack([self._class_sums(groups == g) for g in range(n_groups)])
+        in_group, in_class = found.sum(axis=2), self.totals[:, :, None]
+        # the sum of squares of what is found over what is expected, less the total
+        found *= found
+        found /= np.where(in_class > 0, in_class, 1.0)
+        shares = (found.sum(axis=2) / np.where(in_group > 0, in_group, 1.0)).sum(axis=0)
+        statistic = self.totals.sum(axis=1)[:, None] * np.maximum(shares - 1.0, 0.0)
+        n_used = np.count_nonzero(self.totals, axis=1)[:, None]
+        freedom = (np.count_nonzero(in_group, axis=0) - 1) * (n_used - 1)
+        return np.where(freedom > 0, special.chdtrc(np.maximum(freedom, 1), statistic), 1.0)
 
 
 def error_limit(errors, total, confidence) -> np.ndarray:

@@ -11,10 +11,9 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
-from ensemble_simplify.grid._sweep cimport impurity, is_better
+from ensemble_simplify.grid._sweep cimport heaviest, impurity, is_better
 from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t
 from ensemble_simplify.grid._limits cimport should_stop
-from ensemble_simplify.genesim.population._trees cimport heaviest
 
 # Poll for Ctrl-C and the limit of time after so many rows looked at.
 cdef intp_t WORK_PER_POLL = 1 << 17

@@ -1,4 +1,4 @@
-"""What split selection wants to know about many nodes at once: best cuts and test statistics.
+"""What split selection wants to know about many nodes at once: best cuts and quartiles.
 
 An **entry** is a row in a node, with a weight. The entries of node i are those from `start[i]` to
 `start[i + 1]`; `row` says which row of `X` and `label` each of them is.
@@ -6,7 +6,7 @@ An **entry** is a row in a node, with a weight. The entries of node i are those 
 
 import numpy as np
 
-from libc.math cimport INFINITY, NAN, fabs, log2, nextafterf
+from libc.math cimport INFINITY, log2, nextafterf
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, uint8_t, uint64_t
@@ -103,93 +103,6 @@ def best_cuts(
     return gains, ratios, cuts, n_cuts
 
 
-def variance_ratios(
-    const float32_t[:, ::1] X,
-    const intp_t[::1] label,
-    const intp_t[::1] row,
-    const float64_t[::1] weight,
-    const intp_t[::1] start,
-    intp_t n_classes,
-    *,
-    bint spread,
-):
-    """F statistic of the one-way analysis of variance of every feature in every node.
-
-    Weights are frequencies. With `spread`, the distances from the mean of the class are analysed
-    instead of the values (Levene's test).
-
-    Returns
-    -------
-    f : float64 array of shape (n_nodes, n_features)
-        NaN where the test says nothing.
-    freedom : float64 array of shape (n_nodes, 2)
-        Degrees of freedom between and within the classes.
-    """
-    cdef intp_t n_nodes = start.shape[0] - 1, n_features = X.shape[1]
-    cdef intp_t i, f, e, c, n_groups, k = n_classes
-    cdef double total, x, centre, grand, between, within, squares
-    cdef vector[double] sizes, means, sums
-    ratios = np.full((n_nodes, n_features), np.nan)
-    freedom = np.zeros((n_nodes, 2))
-    cdef float64_t[:, ::1] ratio_view = ratios, freedom_view = freedom
-    with nogil:
-        for i in range(n_nodes):
-            sizes.assign(k, 0.0)
-            for e in range(start[i], start[i + 1]):
-                sizes[label[row[e]]] += weight[e]
-            total = 0.0
-            n_groups = 0
-            for c in range(k):
-                total += sizes[c]
-                n_groups += sizes[c] > 0.0
-            freedom_view[i, 0] = n_groups - 1
-            freedom_view[i, 1] = total - n_groups
-            if n_groups < 2 or total - n_groups <= 0.0:
-                continue
-            for f in range(n_features):
-                means.assign(k, 0.0)
-                if spread:
-                    for e in range(start[i], start[i + 1]):
-                        means[label[row[e]]] += weight[e] * X[row[e], f]
-                    for c in range(k):
-                        means[c] /= sizes[c] if sizes[c] > 0.0 else 1.0
-                centre = 0.0
-                for e in range(start[i], start[i + 1]):
-                    x = X[row[e], f]
-                    centre += fabs(x - means[label[row[e]]]) if spread else x
-                centre /= start[i + 1] - start[i]
-                sums.assign(k, 0.0)
-                squares = 0.0
-                for e in range(start[i], start[i + 1]):
-                    c = label[row[e]]
-                    x = X[row[e], f]
-                    if spread:
-                        x = fabs(x - means[c])
-                    x -= centre
-                    sums[c] += weight[e] * x
-                    squares += weight[e] * x * x
-                grand = 0.0
-                for c in range(k):
-                    grand += sums[c]
-                grand /= total
-                between = 0.0
-                within = squares
-                for c in range(k):
-                    if sizes[c] > 0.0:
-                        x = sums[c] / sizes[c]
-                        between += sizes[c] * (x - grand) * (x - grand)
-                        within -= sizes[c] * x * x
-                if within <= 1e-14 * squares:
-                    within = 0.0
-                between /= n_groups - 1
-                within /= total - n_groups
-                if within > 0.0:
-                    ratio_view[i, f] = between / within
-                else:
-                    ratio_view[i, f] = INFINITY if between > 0.0 else NAN
-    return ratios, freedom
-
-
 def quartile_groups(
     const float32_t[:, ::1] X,
     const intp_t[::1] row,
@@ -224,53 +137,3 @@ def quartile_groups(
                         + (X[row[e], f] > quartile[2])
                     )
     return groups
-
-
-def chi_squares(
-    const uint8_t[:, ::1] group,
-    const intp_t[::1] label,
-    const intp_t[::1] row,
-    const float64_t[::1] weight,
-    const intp_t[::1] start,
-    intp_t n_groups,
-    intp_t n_classes,
-):
-    """Chi-square statistic of classes against each column of groups, in every node.
-
-    Also the degrees of freedom, zero where there is nothing to test; both of shape (n_nodes,
-    n_columns).
-    """
-    cdef intp_t n_nodes = start.shape[0] - 1, n_columns = group.shape[1]
-    cdef intp_t i, j, e, g, c, n_used, k = n_classes
-    cdef double total, in_group, expected, difference
-    cdef vector[double] table, in_class
-    statistic, freedom = np.zeros((n_nodes, n_columns)), np.zeros((n_nodes, n_columns))
-    cdef float64_t[:, ::1] statistic_view = statistic, freedom_view = freedom
-    with nogil:
-        for i in range(n_nodes):
-            in_class.assign(k, 0.0)
-            for e in range(start[i], start[i + 1]):
-                in_class[label[row[e]]] += weight[e]
-            total = 0.0
-            n_used = 0
-            for c in range(k):
-                total += in_class[c]
-                n_used += in_class[c] > 0.0
-            table.assign(n_columns * n_groups * k, 0.0)
-            for e in range(start[i], start[i + 1]):
-                for j in range(n_columns):
-                    table[(j * n_groups + group[e, j]) * k + label[row[e]]] += weight[e]
-            for j in range(n_columns):
-                freedom_view[i, j] = -1.0
-                for g in range(n_groups):
-                    in_group = 0.0
-                    for c in range(k):
-                        in_group += table[(j * n_groups + g) * k + c]
-                    freedom_view[i, j] += in_group > 0.0
-                    for c in range(k):
-                        expected = in_group * in_class[c] / total
-                        if expected > 0.0:
-                            difference = table[(j * n_groups + g) * k + c] - expected
-                            statistic_view[i, j] += difference * difference / expected
-                freedom_view[i, j] *= n_used - 1
-    return statistic, freedom

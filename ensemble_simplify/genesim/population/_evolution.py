@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -69,9 +70,8 @@ class Evolution:
                 self.population.sort_rows()
             n_children = model.n_crossovers + len(self.population)
             ends = np.linspace(0, n_children, self.n_threads + 1).astype(int).tolist()
-            children = self._run(
+            breed = partial(
                 self.population.breed,
-                list(pairwise(ends)),
                 seed=seed,
                 generation=generation,
                 n_crossovers=model.n_crossovers,
@@ -80,7 +80,7 @@ class Evolution:
                 mutation_prob=model.mutation_prob,
                 order=model.merge_order,
             )
-            self._select(children)
+            self._select(self._run(breed, list(pairwise(ends))))
             self._record()
             stale = 0 if best[-1] > best[-2] else stale + 1
             if self.stopped or stale == model.n_iter_no_change:
@@ -98,9 +98,9 @@ class Evolution:
         validation_proba(self.population, self.population.nodes(last, "front"))
         self.reserve = _PASSES_AT_END * (last + 1) * (time.monotonic() - start)
 
-    def _run(self, function, calls, **options):
+    def _run(self, function, calls):
         """Call a method of the population for each tuple of arguments, a thread each."""
-        calls = [(function, args, {**options, "thread": i}) for i, args in enumerate(calls)]
+        calls = [partial(function, *args, thread=i) for i, args in enumerate(calls)]
         with limits(self._time_left()):
             return in_threads(self.n_threads, calls)
 
@@ -125,9 +125,9 @@ class Evolution:
 
 
 def in_threads(n_threads, calls) -> list:
-    """Run ``(function, args, kwargs)`` calls in threads; results in the order of the calls."""
+    """Run functions without arguments in threads; results in their order."""
     if n_threads == 1 or len(calls) == 1:
-        return [function(*args, **kwargs) for function, args, kwargs in calls]
+        return [call() for call in calls]
     return Parallel(n_jobs=n_threads, require="sharedmem")(
-        delayed(carried(function))(*args, **kwargs) for function, args, kwargs in calls
+        delayed(carried(call))() for call in calls
     )

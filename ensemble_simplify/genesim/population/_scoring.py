@@ -41,11 +41,11 @@ class Scorer:
     given. The score on the training rows is added `training_weight` times in the fitness of a tree.
     """
 
-    def __init__(self, scoring, classes, rows, *, weighted, training_weight):
-        self.scoring = scoring
-        self.classes = classes
-        self.target = rows.target
-        self.val_weight = rows.weight[rows.val]
+    def __init__(self, model, rows, *, weighted):
+        self.scoring = scoring = model.scoring
+        self.classes = classes = model.classes_
+        self.training_weight = model.training_weight
+        self.target, self.val_weight = rows.target, rows.weight[rows.val]
         self.slow = not (isinstance(scoring, str) and scoring in KERNEL_METRICS)
         self.kernel_metric = "accuracy" if self.slow else scoring
         if self.slow:
@@ -56,7 +56,6 @@ class Scorer:
                 "train": (rows.X[rows.train], classes[rows.label[rows.train]], weight),
             }
             self.weighted = weighted
-        self.training_weight = training_weight
 
     def score(self, proba) -> float:
         """Score class probabilities of the validation rows."""
@@ -69,10 +68,8 @@ class Scorer:
         if self.scoring == "f1_macro":
             return float(metrics.f1_score(self.target, labels, average="macro", **options))
         if self.scoring == "balanced_accuracy":
-            total = np.bincount(self.target, self.val_weight)
-            return float(
-                np.average(labels == self.target, weights=(self.val_weight / total[self.target]))
-            )
+            weights = self.val_weight / np.bincount(self.target, self.val_weight)[self.target]
+            return float(np.average(labels == self.target, weights=weights))
         return float(metrics.accuracy_score(self.target, labels, **options))
 
     def rescore(self, population, candidates) -> None:
@@ -147,6 +144,5 @@ def validation_proba(population, nodes, *, validation=True) -> np.ndarray:
     nodes, _, weights = population.label_tree(nodes)
     # of these columns, the first half are of the training rows
     train = weights[:, : weights.shape[1] // 2]
-    return (train / train.sum(axis=1, keepdims=True))[
-        population.apply(nodes, validation=validation)
-    ]
+    leaves = population.apply(nodes, validation=validation)
+    return (train / train.sum(axis=1, keepdims=True))[leaves]
