@@ -8,7 +8,7 @@ import pytest
 from cell_grids import random_shape, tree_grid
 from efforts import set_effort
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
-from ensemble_simplify.born_again.near._number_trees import NumberTrees
+from ensemble_simplify.born_again.near._line_trees import NumberTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box

@@ -29,8 +29,7 @@ from ensemble_simplify.born_again.near._leaf_answers import (
     n_windows,
 )
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
-from ensemble_simplify.born_again.near._line_trees import LineTrees
-from ensemble_simplify.born_again.near._number_trees import NumberTrees
+from ensemble_simplify.born_again.near._line_trees import LineTrees, NumberTrees
 from ensemble_simplify.born_again.near._path_trees import (
     Front,
     PathTree,

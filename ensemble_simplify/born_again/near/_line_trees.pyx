@@ -1,41 +1,90 @@
 """Small trees for labelled rows and their lines of cells.
 
+The points to be told apart are rows (*stars*: a row with the runs of its own class around it on
+every line) and *runs*: stretches of one class on a line. A region holds the stars whose row lies in
+it, and the runs that reach into it; a run of a star whose row lies elsewhere is one of its runs.
+Nothing is copied but numbers of stars and runs: where a run is cut off is told by the region.
+`LineCounts` counts what a region holds along every axis, and rates its splits.
+
 A tree is grown greedily, cut back where a leaf costs no more, and improved by looking ahead: each
 of some splits is followed by greedy trees on both sides, and the one that costs least is taken.
 The cost of a tree is the weight of the points it gets wrong, plus a price for every leaf.
+
+The labels of `LineTrees` are classes. Those of `NumberTrees` are places in the rising list of all
+numbers, and a leaf is right for those from its own label to the last one that is alike: to which
+one number is close enough. So a leaf is a window that is moved along the numbers, and its error is
+the weight outside of the heaviest window.
 """
 
 import numpy as np
 
+cimport cython
+from libc.math cimport log
 from libcpp.algorithm cimport sort
+from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
-from ensemble_simplify.born_again.near._line_counts cimport (
-    TINY, LineCounts, Run, ScoredCut, Subset,
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, intp_t, random_below, random_unit, scramble, uint8_t, uint64_t,
 )
 from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport (
-    Node,
-    array_to_nodes,
-    nodes_to_array,
-    right_child,
-    set_sizes,
-)
-from ensemble_simplify._typedefs cimport (
-    float64_t,
-    int32_t,
-    intp_t,
-    random_below,
-    random_unit,
-    scramble,
-    uint64_t,
+    Node, array_to_nodes, nodes_to_array, right_child, set_sizes,
 )
 
+cdef extern from *:
+    """
+    #define ES_TINY 1e-9
+    """
+    # Costs, and weights of points, that are closer than this are equal.
+    const double TINY "ES_TINY"
+
+
+cdef cppclass Subset:
+    # stars whose row is inside, and runs that reach inside
+    vector[int32_t] stars
+    vector[int32_t] runs
+    # first and last cell of the region
+    vector[int32_t] lo
+    vector[int32_t] hi
+
+
+cdef struct ScoredCut:
+    double score
+    int32_t axis
+    int32_t cut
+
+
+cdef struct Run:
+    int32_t star
+    int32_t axis
+    int32_t first
+    int32_t last
+    int32_t label
+    int32_t joined
+
+
+cdef cppclass Known:
+    # a region without ends that tell nothing apart, and leaves that are too few for it
+    vector[int32_t] box
+    int32_t too_few
+
+
+cdef struct Weighed:
+    int32_t label
+    double weight
+
+
 cdef enum:
+    # Up to so many cells on all axes, weights are kept, and forgotten, for every cell.
+    DENSE = 16384
     # Units of work between two looks at the clock.
     POLL = 1 << 20
     # Leaves of subtrees that are searched in full now and then.
     SMALL = 7
+    # Before and after all labels.
+    BEFORE = -1
+    AFTER = 0x7FFFFFFF
 
 # A class of less weight is not there, for every point weighs one or more.
 cdef double LITTLE = 0.25
@@ -45,6 +94,481 @@ cdef double NO_ERRORS = 1e-3
 cdef double SMALL_WORK = 3e5
 # Numbers that are stored at most for regions that are remembered not to fit.
 cdef double MAX_KNOWN = 3e7
+
+
+cdef class LineCounts:
+    """A neighbourhood, whose arrays are those of `Neighbourhood`, and what is in its regions.
+
+    Stars of class -1 count with their runs only. `star_weight` is the weight of each row, a whole
+    number; every other point weighs 1. Work is in units of about a nanosecond.
+
+    `alike` and `numbers` are for `NumberTrees`: a leaf is right for all labels from its own to the
+    last one that is alike, and the numbers are what labels stand for.
+    """
+
+    cdef:
+        intp_t n_axes, n_columns, n_stars, n_others
+        const int32_t[:, ::1] cells
+        const int32_t[::1] labels
+        const int32_t[:, ::1] own_first
+        const int32_t[:, ::1] own_last
+        const uint8_t[:, ::1] own_joined
+        const int32_t[:, ::1] runs
+        const float64_t[::1] star_weight
+        const Run *run
+        # the last label for which a leaf of each label is right
+        const int32_t[::1] alike
+        const float64_t[::1] numbers
+        bint has_moments
+        vector[intp_t] first
+        # by position and column, what is added up: of points there, and of runs from here on
+        vector[float64_t] mass
+        vector[float64_t] change
+        vector[uint8_t] event
+        # of each axis of the region, the first cell and those with an event, in order, from
+        # `first` of the axis on
+        vector[int32_t] marks
+        vector[intp_t] n_marks
+        # whether cells are so many that only those with an event are looked at
+        bint is_sparse
+        vector[float64_t] total, left, running
+        vector[double] reach
+        vector[Subset *] pool
+        vector[ScoredCut] splits
+        vector[vector[ScoredCut]] candidates
+        uint64_t random
+        double noise
+        int criterion
+        double work, work_limit, next_poll
+        bint stopped
+        # whether no point may be wrong, so that errors need not be told
+        bint quick
+        double weight
+        # the best of the splits; the one with the least error of its two sides, and that error
+        ScoredCut best, stump
+        double stump_error
+
+    def __cinit__(
+        self,
+        const intp_t[::1] shape,
+        intp_t n_labels,
+        const int32_t[:, ::1] cells,
+        const int32_t[::1] labels,
+        const float64_t[::1] star_weight,
+        const int32_t[:, ::1] own_first,
+        const int32_t[:, ::1] own_last,
+        const uint8_t[:, ::1] own_joined,
+        const int32_t[:, ::1] runs,
+        uint64_t seed,
+        const int32_t[::1] alike=None,
+        const float64_t[::1] numbers=None,
+    ):
+        cdef intp_t a, n = 0
+        self.n_axes = shape.shape[0]
+        # of numbers, what is added up are the weights, and the numbers and squares times weights
+        self.n_columns = n_labels if numbers is None else 3
+        self.numbers, self.has_moments = numbers, numbers is not None
+        self.alike = np.arange(n_labels, dtype=np.int32) if alike is None else alike
+        self.quick = False
+        self.n_stars = cells.shape[0]
+        self.n_others = runs.shape[0]
+        self.cells, self.labels, self.star_weight = cells, labels, star_weight
+        self.own_first, self.own_last, self.own_joined = own_first, own_last, own_joined
+        self.runs = runs
+        self.run = <const Run *> &runs[0, 0] if self.n_others else NULL
+        self.first.resize(self.n_axes + 1)
+        for a in range(self.n_axes):
+            n += shape[a]
+            self.first[a + 1] = n
+        self.mass.resize(n * self.n_columns)
+        self.change.resize((n + 1) * self.n_columns)
+        self.event.resize(n + 1)
+        self.marks.resize(n + 1)
+        self.n_marks.resize(self.n_axes)
+        self.is_sparse = n > DENSE
+        self.total.resize(self.n_columns)
+        self.left.resize(self.n_columns)
+        self.running.resize(self.n_columns)
+        self.reach.resize(self.n_axes)
+        self.random = seed
+        self.work = self.next_poll = 0.0
+        self.set_limit(1e300)
+
+    def __dealloc__(self):
+        for i in range(<intp_t> self.pool.size()):
+            del self.pool[i]
+
+    cdef void set_limit(self, double work) noexcept:
+        self.work_limit = self.work + work
+        self.stopped = False
+
+    # ------------------------------------------------------------- subsets
+
+    @cython.final
+    cdef Subset *room(self, intp_t i) noexcept nogil:
+        while <intp_t> self.pool.size() <= i:
+            self.pool.push_back(new Subset())
+            self.candidates.resize(self.pool.size())
+        return self.pool[i]
+
+    @cython.final
+    cdef Subset *everything(self) noexcept nogil:
+        cdef Subset *all = self.room(0)
+        cdef intp_t i, a
+        all.stars.clear()
+        all.runs.clear()
+        all.lo.assign(self.n_axes, 0)
+        all.hi.clear()
+        for a in range(self.n_axes):
+            all.hi.push_back(<int32_t> (self.first[a + 1] - self.first[a] - 1))
+        for i in range(self.n_stars):
+            # the row itself may be outside the domain, and only runs on its lines inside
+            if self.labels[i] >= 0:
+                all.stars.push_back(<int32_t> i)
+        for i in range(self.n_others):
+            all.runs.push_back(<int32_t> i)
+        return all
+
+    @cython.final
+    cdef inline Run run_of(self, int32_t number) noexcept nogil:
+        """A run by number: those of the stars' own classes stand behind the others."""
+        cdef Run run
+        if number < self.n_others:
+            return self.run[number]
+        number -= <int32_t> self.n_others
+        run.star = number // <int32_t> self.n_axes
+        run.axis = number % <int32_t> self.n_axes
+        run.first = self.own_first[run.star, run.axis]
+        run.last = self.own_last[run.star, run.axis]
+        run.label = self.labels[run.star]
+        run.joined = self.own_joined[run.star, run.axis]
+        return run
+
+    @cython.final
+    cdef Subset *side(
+        self, const Subset *whole, int32_t axis, int32_t cut, bint right, intp_t place
+    ) noexcept nogil:
+        """What lies on one side of a split, in room `place`."""
+        cdef:
+            Subset *part = self.room(place)
+            intp_t i
+            int32_t star, number, at
+            Run run
+        part.stars.clear()
+        part.runs.clear()
+        part.lo = whole.lo
+        part.hi = whole.hi
+        if right:
+            part.lo[axis] = cut + 1
+        else:
+            part.hi[axis] = cut
+        for i in range(<intp_t> whole.stars.size()):
+            star = whole.stars[i]
+            at = self.cells[star, axis]
+            if (at > cut) == right:
+                part.stars.push_back(star)
+            elif (self.own_last[star, axis] > cut) if right else (
+                self.own_first[star, axis] <= cut
+            ):
+                number = <int32_t> (self.n_others + star * self.n_axes + axis)
+                part.runs.push_back(number)
+        for i in range(<intp_t> whole.runs.size()):
+            number = whole.runs[i]
+            run = self.run_of(number)
+            if run.axis == axis:
+                if (run.last > cut) if right else (run.first <= cut):
+                    part.runs.push_back(number)
+            elif (self.cells[run.star, axis] > cut) == right:
+                part.runs.push_back(number)
+        self.work += 4.0 * (whole.stars.size() + whole.runs.size())
+        return part
+
+    # ------------------------------------------------------------- splits
+
+    @cython.final
+    cdef inline void add(
+        self, float64_t *columns, int32_t label, double weight
+    ) noexcept nogil:
+        """Add the weight of points of a label to columns."""
+        if self.has_moments:
+            self.add_moments(columns, label, weight)
+        else:
+            columns[label] += weight
+
+    @cython.final
+    cdef void add_moments(self, float64_t *columns, int32_t label, double weight) noexcept nogil:
+        cdef double moment = weight * self.numbers[label]
+        columns[0] += weight
+        columns[1] += moment
+        columns[2] += moment * self.numbers[label]
+
+    @cython.final
+    cdef inline void add_point(
+        self, const Subset *part, intp_t axis, int32_t at, int32_t label, double weight
+    ) noexcept nogil:
+        cdef intp_t here = self.first[axis] + at
+        self.add(&self.mass[here * self.n_columns], label, weight)
+        # a split may be worth its while just below or just above
+        if self.is_sparse:
+            self.mark(part, axis, at)
+            self.mark(part, axis, at + 1)
+        else:
+            self.event[here] = 1
+            self.event[here + 1] = 1
+
+    @cython.final
+    cdef inline void add_run(
+        self, const Subset *part, intp_t axis, int32_t lo, int32_t hi, int32_t label
+    ) noexcept nogil:
+        cdef intp_t here = self.first[axis] + lo, after = self.first[axis] + hi + 1
+        self.add(&self.change[here * self.n_columns], label, 1.0)
+        if hi < part.hi[axis]:
+            self.add(&self.change[after * self.n_columns], label, -1.0)
+        if self.is_sparse:
+            self.mark(part, axis, lo)
+            self.mark(part, axis, hi + 1)
+        else:
+            self.event[here] = 1
+            self.event[after] = 1
+
+    @cython.final
+    cdef inline void mark(self, const Subset *part, intp_t axis, int32_t at) noexcept nogil:
+        """Note that weights change at a cell, unless it is beyond the region."""
+        cdef intp_t here = self.first[axis] + at
+        if at <= part.hi[axis] and not self.event[here]:
+            self.event[here] = 1
+            self.marks[self.first[axis] + self.n_marks[axis]] = at
+            self.n_marks[axis] += 1
+
+    @cython.final
+    cdef void forget(self, const Subset *part) noexcept nogil:
+        """Forget all weights of before, at least inside a region."""
+        cdef intp_t a, i, k, begin, end, n_columns = self.n_columns
+        for a in range(self.n_axes):
+            begin, end = self.first[a] + part.lo[a], self.first[a] + part.hi[a] + 1
+            self.work += <double> ((end - begin) * n_columns)
+            if not self.is_sparse:
+                for i in range(begin * n_columns, end * n_columns):
+                    self.mass[i] = 0.0
+                    self.change[i] = 0.0
+                for i in range(begin, end):
+                    self.event[i] = 0
+                continue
+            for k in range(self.n_marks[a]):
+                end = self.first[a] + self.marks[self.first[a] + k]
+                self.event[end] = 0
+                for i in range(end * n_columns, (end + 1) * n_columns):
+                    self.mass[i] = 0.0
+                    self.change[i] = 0.0
+            self.n_marks[a] = 0
+            self.mark(part, a, part.lo[a])
+
+    @cython.final
+    cdef void sort_marks(self, const Subset *part, intp_t a) noexcept nogil:
+        """Bring the marks of an axis into their order."""
+        cdef:
+            int32_t p
+            intp_t n = 0
+            int32_t *marks = self.marks.data() + self.first[a]
+            const uint8_t *event = self.event.data() + self.first[a]
+        if self.is_sparse:
+            sort(marks, marks + self.n_marks[a])
+            return
+        marks[0] = part.lo[a]
+        n = 1
+        for p in range(part.lo[a] + 1, part.hi[a] + 1):
+            marks[n] = p
+            n += event[p]
+        self.n_marks[a] = n
+
+    @cython.final
+    cdef inline void begin_axis(self) noexcept nogil:
+        cdef intp_t c
+        for c in range(self.n_columns):
+            self.left[c] = 0.0
+            self.running[c] = 0.0
+
+    @cython.final
+    cdef inline void walk(self, intp_t axis, int32_t p) noexcept nogil:
+        """Add what stands at a cell to the left side."""
+        cdef intp_t c, here = (self.first[axis] + p) * self.n_columns
+        for c in range(self.n_columns):
+            self.running[c] += self.change[here + c]
+            self.left[c] += self.mass[here + c] + self.running[c]
+
+    @cython.final
+    cdef inline void walk_on(self, intp_t n) noexcept nogil:
+        """The same for so many cells more, at which nothing changes."""
+        cdef intp_t c
+        for c in range(self.n_columns):
+            self.left[c] += n * self.running[c]
+
+    @cython.final
+    cdef void count(self, const Subset *part) noexcept nogil:
+        """Weigh the labels of a subset on every axis.
+
+        O((stars + runs) * axes), and a sort or a look at each cell of the region's axes.
+        """
+        cdef:
+            intp_t i, a
+            int32_t star, lo, hi, label
+            double weight, together = 0.0
+            Run run
+        self.total.assign(self.n_columns, 0.0)
+        self.forget(part)
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            label = self.labels[star]
+            weight = self.star_weight[star]
+            for a in range(self.n_axes):
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                self.reach[a] = hi - lo
+                weight += hi - lo
+            together += weight
+            self.add(self.total.data(), label, weight)
+            for a in range(self.n_axes):
+                if self.reach[a] == 0.0:
+                    self.add_point(part, a, self.cells[star, a], label, weight)
+                    continue
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                self.add_point(
+                    part, a, self.cells[star, a], label, weight - self.reach[a] - 1.0
+                )
+                self.add_run(part, a, lo, hi, label)
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
+            weight = hi - lo + 1
+            together += weight
+            self.add(self.total.data(), run.label, weight)
+            for a in range(self.n_axes):
+                if a == run.axis:
+                    self.add_run(part, a, lo, hi, run.label)
+                else:
+                    self.add_point(part, a, self.cells[run.star, a], run.label, weight)
+        self.weight = together
+        self.work += <double> ((part.stars.size() + part.runs.size()) * self.n_axes) * 3.0
+
+    @cython.final
+    cdef inline bint serves(self, int32_t leaf, int32_t label) noexcept nogil:
+        """Whether a leaf of some label is right for points of another."""
+        return leaf <= label <= self.alike[leaf]
+
+    cdef double leaf_error(self, const Subset *part, int32_t *label) noexcept nogil:
+        """Weight of the points for which the best leaf is not right; after `count`."""
+        cdef intp_t c, best = 0
+        cdef double others = 0.0
+        for c in range(1, self.n_columns):
+            if self.total[c] > self.total[best]:
+                best = c
+        for c in range(self.n_columns):
+            if c != best:
+                others += self.total[c]
+        label[0] = <int32_t> best
+        return others
+
+    @cython.final
+    cdef void score_splits(self, const Subset *part) noexcept nogil:
+        """All splits that part points, with their scores, less is better; after `count`."""
+        cdef:
+            intp_t a, i, n_steps
+            int32_t p
+            const int32_t *marks = NULL
+            double error
+            ScoredCut split
+        self.splits.clear()
+        self.stump_error = 1e300
+        for a in range(self.n_axes):
+            if part.lo[a] == part.hi[a]:
+                continue
+            self.begin_axis()
+            split.axis = <int32_t> a
+            n_steps = part.hi[a] - part.lo[a]
+            if self.is_sparse:
+                self.sort_marks(part, a)
+                marks = self.marks.data() + self.first[a]
+                n_steps = self.n_marks[a] - 1
+            for i in range(n_steps):
+                p = part.lo[a] + <int32_t> i if not self.is_sparse else marks[i]
+                self.walk(a, p)
+                if self.is_sparse:
+                    # on to the last cell before the next mark
+                    self.walk_on(marks[i + 1] - 1 - p)
+                    p = marks[i + 1] - 1
+                elif not self.event[self.first[a] + p + 1]:
+                    continue
+                if not self.rate(&split.score, &error):
+                    continue
+                if self.noise > 0.0:
+                    split.score *= 1.0 + self.noise * random_unit(&self.random)
+                split.cut = p
+                if self.splits.empty() or split.score < self.best.score:
+                    self.best = split
+                self.splits.push_back(split)
+                if error < self.stump_error:
+                    self.stump_error = error
+                    self.stump = split
+                self.work += <double> (4 * self.n_columns)
+
+    @cython.final
+    cdef inline bint rate(self, double *score, double *error) noexcept nogil:
+        """Score of a split, and the error of leaves on both sides; false if a side is empty."""
+        cdef intp_t c, n_columns = self.n_columns
+        cdef double n_left = 0.0, most_left = 0.0, most_right = 0.0
+        if self.has_moments:
+            return self.rate_moments(score, error)
+        for c in range(n_columns):
+            n_left += self.left[c]
+            most_left = max(most_left, self.left[c])
+            most_right = max(most_right, self.total[c] - self.left[c])
+        if n_left <= TINY or self.weight - n_left <= TINY:
+            return False
+        score[0] = self.impurity()
+        error[0] = self.weight - most_left - most_right
+        return True
+
+    @cython.final
+    cdef bint rate_moments(self, double *score, double *error) noexcept nogil:
+        """The same for numbers; what leaves would get wrong is not known.
+
+        The score adds up the logarithm of the variance on either side of each point, which is what
+        it takes to tell normal deviates; below the tolerance, which is one, there is nothing to
+        gain. If `criterion` is 1, it is the variance itself.
+        """
+        cdef double n_left = self.left[0], n_right = self.weight - n_left, rest, one, two
+        if n_left <= TINY or n_right <= TINY:
+            return False
+        rest = self.total[1] - self.left[1]
+        one = max(self.left[2] - self.left[1] * self.left[1] / n_left, 0.0)
+        two = max(self.total[2] - self.left[2] - rest * rest / n_right, 0.0)
+        if self.criterion == 0:
+            one = n_left * log(1.0 + one / n_left)
+            two = n_right * log(1.0 + two / n_right)
+        score[0] = one + two
+        error[0] = 1e300
+        return True
+
+    @cython.final
+    cdef inline double impurity(self) noexcept nogil:
+        """Impurity of both sides of a split, each times its weight."""
+        cdef intp_t c
+        cdef double here, rest, n_left = 0.0, n_right = 0.0, one = 0.0, two = 0.0
+        for c in range(self.n_columns):
+            here = self.left[c]
+            rest = self.total[c] - here
+            if here > TINY:
+                n_left += here
+                one += here * log(here) if self.criterion == 0 else here * here
+            if rest > TINY:
+                n_right += rest
+                two += rest * log(rest) if self.criterion == 0 else rest * rest
+        if n_left <= TINY or n_right <= TINY:
+            return 1e300
+        if self.criterion == 0:
+            return n_left * log(n_left) - one + n_right * log(n_right) - two
+        return n_left - one / n_left + n_right - two / n_right
 
 
 cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
@@ -69,6 +593,13 @@ cdef class LineTrees(LineCounts):
     They are int32 arrays of shape (n_nodes, 3), over axes; the numbers of their leaves are classes.
     """
 
+    cdef:
+        vector[int32_t] stamp
+        int32_t stamps
+        # regions that are known not to fit into so many leaves
+        unordered_map[uint64_t, vector[Known]] known
+        double n_known
+
     def __cinit__(self, *args, **kwargs):
         self.stamp.resize(self.first[self.n_axes] + 1)
         self.stamps = 0
@@ -76,6 +607,7 @@ cdef class LineTrees(LineCounts):
 
     # ------------------------------------------------------------- trees
 
+    @cython.final
     cdef bint out_of_time(self) except -1 nogil:
         if self.work >= self.work_limit:
             self.stopped = True
@@ -85,6 +617,13 @@ cdef class LineTrees(LineCounts):
                 self.stopped = True
         return self.stopped
 
+    @cython.final
+    cdef inline Subset *side_of(
+        self, const Subset *part, ScoredCut split, bint right, intp_t place
+    ) noexcept nogil:
+        return self.side(part, split.axis, split.cut, right, place)
+
+    @cython.final
     cdef inline double put_leaf(
         self, int32_t label, double error, double price, vector[Node] &out
     ) noexcept nogil:
@@ -93,6 +632,7 @@ cdef class LineTrees(LineCounts):
         out.push_back(leaf)
         return error + price
 
+    @cython.final
     cdef inline void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil:
         cdef Node node
         node.axis, node.cut, node.size = axis, cut, 0
@@ -121,14 +661,13 @@ cdef class LineTrees(LineCounts):
             error = self.leaf_error(part, &label)
             return self.put_leaf(label, error, price, out)
         self.score_splits(part)
-        if not self.best_split(&split):
+        if self.splits.empty():
             return self.put_leaf(label, error, price, out)
-        stump, stump_cost = self.stump, self.stump_error + 2.0 * price
+        split, stump, stump_cost = self.best, self.stump, self.stump_error + 2.0 * price
         self.put_split(split.axis, split.cut, out)
-        below = self.side(part, split.axis, split.cut, False, place)
-        cost = self.grow(below, place + 1, price, out)
-        below = self.side(part, split.axis, split.cut, True, place)
-        cost += self.grow(below, place + 1, price, out)
+        cost = 0.0
+        for right in range(2):
+            cost += self.grow(self.side_of(part, split, right, place), place + 1, price, out)
         if self.stopped and self.has_moments:
             # it was enough so far that it is not zero
             error = self.leaf_error(part, &label)
@@ -140,7 +679,7 @@ cdef class LineTrees(LineCounts):
             self.put_split(stump.axis, stump.cut, out)
             cost = 0.0
             for right in range(2):
-                below = self.side(part, stump.axis, stump.cut, right, place)
+                below = self.side_of(part, stump, right, place)
                 self.count(below)
                 error = self.leaf_error(below, &label)
                 cost += self.put_leaf(label, error, price, out)
@@ -195,13 +734,11 @@ cdef class LineTrees(LineCounts):
         for i in range(<intp_t> self.candidates[place].size()):
             split = self.candidates[place][i]
             left.clear()
-            below = self.side(part, split.axis, split.cut, False, place)
-            cost = self.grow(below, place + 1, price, left)
+            cost = self.grow(self.side_of(part, split, False, place), place + 1, price, left)
             if cost + price >= best_cost:
                 continue
             right.clear()
-            below = self.side(part, split.axis, split.cut, True, place)
-            cost += self.grow(below, place + 1, price, right)
+            cost += self.grow(self.side_of(part, split, True, place), place + 1, price, right)
             if cost < best_cost:
                 best_cost = cost
                 best = i
@@ -217,10 +754,10 @@ cdef class LineTrees(LineCounts):
             split = self.candidates[place][best]
             left.clear()
             self.put_split(split.axis, split.cut, left)
-            below = self.side(part, split.axis, split.cut, False, place)
-            cost = self.look_ahead(below, place + 1, price, width, an_axis, left)
-            below = self.side(part, split.axis, split.cut, True, place)
-            cost += self.look_ahead(below, place + 1, price, width, an_axis, left)
+            cost = 0.0
+            for i in range(2):
+                below = self.side_of(part, split, i, place)
+                cost += self.look_ahead(below, place + 1, price, width, an_axis, left)
             if cost < greedy:
                 greedy = cost
                 tree.swap(left)
@@ -249,6 +786,7 @@ cdef class LineTrees(LineCounts):
         self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
         return weight
 
+    @cython.final
     cdef inline double weight_of(self, const Subset *part, int32_t star) noexcept nogil:
         """Weight of a row and of its own runs, as far as they reach into a subset's region."""
         cdef intp_t a
@@ -262,17 +800,16 @@ cdef class LineTrees(LineCounts):
         self, const Subset *part, intp_t place, double price, const Node *nodes, int32_t at
     ) noexcept nogil:
         """What the subtree at a node costs on a subset."""
-        cdef double cost
+        cdef double cost = 0.0
+        cdef int right
         if nodes[at].axis < 0:
             return price + self.wrong_in(part, nodes[at].cut)
-        cost = self.cost_of(
-            self.side(part, nodes[at].axis, nodes[at].cut, False, place),
-            place + 1, price, nodes, at + 1,
-        )
-        return cost + self.cost_of(
-            self.side(part, nodes[at].axis, nodes[at].cut, True, place),
-            place + 1, price, nodes, right_child(nodes, at),
-        )
+        for right in range(2):
+            cost += self.cost_of(
+                self.side(part, nodes[at].axis, nodes[at].cut, right, place), place + 1, price,
+                nodes, right_child(nodes, at) if right else at + 1,
+            )
+        return cost
 
     cdef int32_t choose_subtree(self, const vector[Node] &tree) noexcept nogil:
         """A random split: sizes of subtrees are equally likely by their order of magnitude."""
@@ -376,18 +913,16 @@ cdef class LineTrees(LineCounts):
         self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
         float64_t *errors, int32_t *labels,
     ) noexcept nogil:
+        cdef int right
         self.count(part)
         errors[at] = self.leaf_error(part, &labels[at])
         if nodes[at].axis < 0:
             return
-        self.weigh_nodes(
-            self.side(part, nodes[at].axis, nodes[at].cut, False, place),
-            place + 1, nodes, at + 1, errors, labels,
-        )
-        self.weigh_nodes(
-            self.side(part, nodes[at].axis, nodes[at].cut, True, place),
-            place + 1, nodes, right_child(nodes, at), errors, labels,
-        )
+        for right in range(2):
+            self.weigh_nodes(
+                self.side(part, nodes[at].axis, nodes[at].cut, right, place), place + 1, nodes,
+                right_child(nodes, at) if right else at + 1, errors, labels,
+            )
 
     def leaf_errors(self, const int32_t[:, ::1] nodes):
         """What every node of a tree would get wrong as a leaf, and the best label there."""
@@ -504,6 +1039,7 @@ cdef class LineTrees(LineCounts):
         self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
         return n
 
+    @cython.final
     cdef inline intp_t stamped(self, intp_t axis, int32_t at) noexcept nogil:
         cdef intp_t here = self.first[axis] + at
         if self.stamp[here] == self.stamps:
@@ -520,22 +1056,15 @@ cdef class LineTrees(LineCounts):
         none has one above.
         """
         cdef:
-            intp_t c, i, n_columns = self.n_columns
-            intp_t n_steps = self.n_marks[a] if self.is_sparse else part.hi[a] - part.lo[a]
+            intp_t i, n_steps = self.n_marks[a] if self.is_sparse else part.hi[a] - part.lo[a]
             int32_t p, after
             const int32_t *marks = self.marks.data() + self.first[a]
-            const float64_t *mass
-            const float64_t *change
         low[0] = part.lo[a] - 1
         high[0] = part.hi[a]
         self.begin_axis()
         for i in range(n_steps):
             p = marks[i] if self.is_sparse else part.lo[a] + <int32_t> i
-            mass = &self.mass[(self.first[a] + p) * n_columns]
-            change = &self.change[(self.first[a] + p) * n_columns]
-            for c in range(n_columns):
-                self.running[c] += change[c]
-                self.left[c] += mass[c] + self.running[c]
+            self.walk(a, p)
             after = p + 1
             if self.is_sparse:
                 after = marks[i + 1] if i + 1 < n_steps else part.hi[a]
@@ -543,11 +1072,11 @@ cdef class LineTrees(LineCounts):
             if p < after:
                 self.note_ends(p, low, high)
             if p < after - 1:
-                for c in range(n_columns):
-                    self.left[c] += (after - 1 - p) * self.running[c]
+                self.walk_on(after - 1 - p)
                 self.note_ends(after - 1, low, high)
         self.work += <double> ((part.hi[a] - part.lo[a]) * self.n_columns)
 
+    @cython.final
     cdef inline void note_ends(self, int32_t p, int32_t *low, int32_t *high) noexcept nogil:
         """Take a cut for one of the ends of `pure_ends`."""
         cdef intp_t c, n_left = 0, n_right = 0
@@ -827,3 +1356,189 @@ cdef class LineTrees(LineCounts):
     def work_done(self):
         """Units of work so far."""
         return self.work
+
+
+cdef bint is_before(const Weighed &one, const Weighed &two) noexcept nogil:
+    return one.label < two.label
+
+
+cdef class NumberTrees(LineTrees):
+    """`LineTrees` for numbers: `alike` and `numbers` must be given.
+
+    The numbers are in units of the tolerance, which is half of a window, and best near zero.
+    """
+
+    cdef:
+        vector[Weighed] found
+        # by cell of an axis: least and largest label of what begins there, and of what ends there
+        vector[int32_t] begin_lo, begin_hi, end_lo, end_hi
+
+    cdef inline int32_t label_at(self, const Subset *part, intp_t i) noexcept nogil:
+        """Label of a star of a subset, or of a run; these come after the stars."""
+        cdef intp_t n_stars = part.stars.size()
+        if i < n_stars:
+            return self.labels[part.stars[i]]
+        return self.run_of(part.runs[i - n_stars]).label
+
+    cdef bint is_pure(self, const Subset *part, int32_t *lowest) noexcept nogil:
+        """Whether one leaf is right for a subset, and the least label."""
+        cdef intp_t i
+        cdef int32_t label, low = AFTER, high = BEFORE
+        for i in range(<intp_t> (part.stars.size() + part.runs.size())):
+            label = self.label_at(part, i)
+            low = min(low, label)
+            high = max(high, label)
+        lowest[0] = low if high >= 0 else 0
+        return high < 0 or high <= self.alike[low]
+
+    cdef void gather(self, const Subset *part) noexcept nogil:
+        """Labels of a subset in their order, with weights, into `found`."""
+        cdef:
+            intp_t i
+            Weighed one
+            Run run
+        self.found.clear()
+        for i in range(<intp_t> part.stars.size()):
+            one.label = self.labels[part.stars[i]]
+            one.weight = self.weight_of(part, part.stars[i])
+            self.found.push_back(one)
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            one.label = run.label
+            one.weight = min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+            self.found.push_back(one)
+        sort(self.found.begin(), self.found.end(), is_before)
+        self.work += 20.0 * self.found.size()
+
+    cdef double leaf_error(self, const Subset *part, int32_t *label) noexcept nogil:
+        """Weight outside of the heaviest window; if `quick`, only whether there is any."""
+        cdef:
+            intp_t i, end = 0, n
+            double inside = 0.0, most = -1.0, weight = 0.0
+        if self.is_pure(part, label):
+            return 0.0
+        if self.quick and not self.stopped:
+            return 1.0
+        self.gather(part)
+        n = self.found.size()
+        for i in range(n):
+            while end < n and self.found[end].label <= self.alike[self.found[i].label]:
+                inside += self.found[end].weight
+                end += 1
+            if inside > most:
+                most = inside
+                label[0] = self.found[i].label
+            inside -= self.found[i].weight
+            weight += self.found[i].weight
+        return weight - most
+
+    cdef intp_t n_apart(
+        self, const Subset *part, intp_t most, int32_t *label
+    ) noexcept nogil:
+        """Windows that hold all labels, of which no fewer do."""
+        cdef:
+            intp_t i, n = 0
+            int32_t last = BEFORE
+        if self.is_pure(part, label):
+            return 1
+        self.gather(part)
+        for i in range(<intp_t> self.found.size()):
+            if self.found[i].label > last:
+                n += 1
+                last = self.alike[self.found[i].label]
+                if n > most:
+                    break
+        return n
+
+    cdef void pure_ends(
+        self, const Subset *part, intp_t a, int32_t *low, int32_t *high
+    ) noexcept nogil:
+        """Last cut of an axis below which one leaf is right, and first one above which one is."""
+        cdef:
+            intp_t i, n = part.hi[a] - part.lo[a] + 1
+            int32_t begin, end, star, least, most
+            Run run
+        self.begin_lo.assign(n, AFTER)
+        self.begin_hi.assign(n, BEFORE)
+        self.end_lo.assign(n, AFTER)
+        self.end_hi.assign(n, BEFORE)
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            self.widen(
+                max(self.own_first[star, a], part.lo[a]) - part.lo[a],
+                min(self.own_last[star, a], part.hi[a]) - part.lo[a],
+                self.labels[star],
+            )
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if run.axis == a:
+                begin, end = max(run.first, part.lo[a]), min(run.last, part.hi[a])
+            else:
+                begin = end = self.cells[run.star, a]
+            self.widen(begin - part.lo[a], end - part.lo[a], run.label)
+        self.work += 4.0 * (part.stars.size() + part.runs.size() + n)
+        low[0] = part.lo[a] - 1
+        high[0] = part.hi[a]
+        least, most = AFTER, BEFORE
+        for i in range(n - 1):
+            least = min(least, self.begin_lo[i])
+            most = max(most, self.begin_hi[i])
+            if most >= 0 and most > self.alike[least]:
+                break
+            low[0] = part.lo[a] + <int32_t> i
+        least, most = AFTER, BEFORE
+        for i in range(n - 1, 0, -1):
+            least = min(least, self.end_lo[i])
+            most = max(most, self.end_hi[i])
+            if most >= 0 and most > self.alike[least]:
+                break
+            high[0] = part.lo[a] + <int32_t> i - 1
+
+    cdef void widen(self, int32_t begin, int32_t end, int32_t label) noexcept nogil:
+        """Note that a label is on the cells from one to another of an axis."""
+        self.begin_lo[begin] = min(self.begin_lo[begin], label)
+        self.begin_hi[begin] = max(self.begin_hi[begin], label)
+        self.end_lo[end] = min(self.end_lo[end], label)
+        self.end_hi[end] = max(self.end_hi[end], label)
+
+    def spans(self, const int32_t[:, ::1] nodes):
+        """The labels that the nodes of a tree hold, as int32 of shape (n_nodes, 4).
+
+        The least and the largest of all points, and the same of the points for which the leaf is
+        right; for splits, and leaves without points, -1.
+        """
+        cdef vector[Node] tree
+        array_to_nodes(nodes, tree)
+        found = np.full((nodes.shape[0], 4), -1, dtype=np.int32)
+        cdef int32_t[:, ::1] found_ = found
+        with nogil:
+            self.span(self.everything(), 1, tree.data(), 0, found_)
+        return found
+
+    cdef void span(
+        self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
+        int32_t[:, ::1] found,
+    ) noexcept nogil:
+        cdef:
+            intp_t i, right
+            int32_t label, leaf = -1
+        if nodes[at].axis >= 0:
+            for right in range(2):
+                self.span(
+                    self.side(part, nodes[at].axis, nodes[at].cut, right, place), place + 1, nodes,
+                    right_child(nodes, at) if right else at + 1, found,
+                )
+            right = right_child(nodes, at)
+            found[at, 0] = found[at + 1, 0]
+            if found[at, 0] < 0 or 0 <= found[right, 0] < found[at, 0]:
+                found[at, 0] = found[right, 0]
+            found[at, 1] = max(found[at + 1, 1], found[right, 1])
+            return
+        leaf = nodes[at].cut
+        for i in range(<intp_t> (part.stars.size() + part.runs.size())):
+            label = self.label_at(part, i)
+            found[at, 0] = label if found[at, 0] < 0 else min(found[at, 0], label)
+            found[at, 1] = max(found[at, 1], label)
+            if self.serves(leaf, label):
+                found[at, 2] = label if found[at, 2] < 0 else min(found[at, 2], label)
+                found[at, 3] = max(found[at, 3], label)

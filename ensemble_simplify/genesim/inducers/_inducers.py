@@ -79,7 +79,7 @@ class _Level:
 
     @cached_property
     def _by_class(self) -> csr_array:
-        """What sums columns of the entries by node and class, weighted: (n_nodes * n_classes, n)."""
+        """Sums columns of the entries by node and class: (n_nodes * n_classes, n_entries)."""
         n, shape = len(self.row), self.totals.shape
         place = self.owner * shape[1] + self.label[self.row]
         return csr_array((self.weight, (place, np.arange(n))), shape=(self.totals.size, n))
