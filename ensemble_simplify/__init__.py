@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         ScorecardClassifier,
         ScorecardDisplay,
         ScorecardRegressor,
+        dislocation,
         scorecard,
     )
     from ensemble_simplify.selective import (
@@ -129,6 +130,7 @@ __all__ = [
     "agreement",
     "check",
     "differences",
+    "dislocation",
     "estimate",
     "export_model",
     "export_tree",
@@ -170,7 +172,8 @@ _ROOMS = {
     "reading": "ImportedEnsemble OneOutput OnnxModel TreeliteModel",
     "representer": "PruningPathDisplay RepresenterTree",
     "scorecards": (
-        "AdditiveScorecard Reason ScorecardClassifier ScorecardDisplay ScorecardRegressor scorecard"
+        "AdditiveScorecard Reason ScorecardClassifier ScorecardDisplay ScorecardRegressor "
+        "dislocation scorecard"
     ),
     "selective": "SelectiveAnswer SelectiveTreeClassifier SelectiveTreeRegressor",
     "writing": "export_model export_tree import_model import_tree",

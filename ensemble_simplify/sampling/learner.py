@@ -298,7 +298,7 @@ class LearnsFromPredictor:
 
     def _name_of(self, estimator) -> str:
         if estimator is None:
-            return self._default.__name__
+            return type(self._default()).__name__
         name = getattr(estimator, "__name__", None)
         return type(estimator).__name__ if name is None else name
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from ensemble_simplify.grid import code_columns, is_late, sums_of_bins, sums_of_pairs
-from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._card import Card, Term, with_codes
 
 # Candidate bins of a column.
 _BINS = 64
@@ -52,6 +52,22 @@ _BITS = 40
 # The least curvature of a row, which keeps steps finite.
 _LEAST_CURVATURE = 1e-9
 
+# How points may change along a column: the sign of each step, or of the first ones.
+SHAPES = {"falling": -1, "rising": 1, "peak": 2, "valley": -2}
+
+
+def signs_of(shape, steps) -> np.ndarray:
+    """The sign that each of a column's steps, in their order, may have; 0: any.
+
+    A peak rises up to the place where the least of all steps goes the wrong way.
+    """
+    if abs(shape) < 2:
+        return np.full(len(steps), float(shape))
+    up = np.sign(shape) * np.asarray(steps)
+    wrong = [np.maximum(-up[:k], 0.0).sum() + np.maximum(up[k:], 0.0).sum() for k in range(len(up))]
+    wrong.append(np.maximum(-up, 0.0).sum())
+    return np.sign(shape) * np.where(np.arange(len(up)) < np.argmin(wrong), 1.0, -1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -85,7 +101,8 @@ def card_path(
     max_bins=24,
     max_features=None,
     interactions=0,
-    monotone=None,
+    shapes=None,
+    specials=None,
     min_samples_bin=1,
 ) -> list[Step]:
     """Cards of all sizes for weighted rows that are labelled, as many as the limit of time allows.
@@ -108,9 +125,12 @@ def card_path(
         Columns that a card may use.
     interactions : int
         Pairs of columns that a card may use, each in two by two bins.
-    monotone : array of shape (n_columns,) or None
-        1 where a score may only rise with the column, -1 where it may only fall, 0 where it is
-        free. For one score only. Gaps are free.
+    shapes : array of shape (n_columns,) or None
+        1 where a score may only rise with the column, -1 where it may only fall, 2 where it may
+        fall once it has risen, -2 the other way round, 0 where it is free. For one score only.
+        Gaps are free.
+    specials : dict of list of float or None
+        Numbers of a column, by its place, that are codes: each a bin of its own.
     min_samples_bin : float
         Real rows that a bin of numbers holds at least.
 
@@ -119,7 +139,8 @@ def card_path(
     path : list of Step
         The largest card first. Smaller ones have larger losses. The last has no bins.
     """
-    search = _Search(X, weight, target, link, real, monotone, min_samples_bin)
+    shapes = np.zeros(X.shape[1], dtype=np.intp) if shapes is None else np.asarray(shapes)
+    search = _Search(X, weight, target, link, real, shapes, specials or {}, min_samples_bin)
     max_features = X.shape[1] if max_features is None else max_features
     return search.path(max_bins, max_features, interactions)
 
@@ -142,7 +163,9 @@ class _Fit:
 
 
 class _Search:
-    def __init__(self, X, weight, target, link, real, monotone, min_samples_bin):
+    def __init__(self, X, weight, target, link, real, shapes, specials, min_samples_bin):
+        X, self.source = _apart(np.array(X, dtype=np.float64), specials)
+        self.specials, shapes = specials, np.r_[shapes, np.zeros(len(self.source) - len(shapes))]
         # the shrinkage counts rows, whatever unit the weights are in
         self.weight = weight / weight.mean()
         target, self.link = np.asarray(target, dtype=np.float64), link
@@ -160,12 +183,13 @@ class _Search:
         # weight of each class, or the moments of the values
         self.told = self.weight[:, None] * target
         self.codes = np.empty(X.T.shape, dtype=np.uint16)
-        self.edges = code_columns(np.ascontiguousarray(X, dtype=np.float64), _BINS, self.codes)
+        self.edges = code_columns(np.ascontiguousarray(X), _BINS, self.codes)
         # every column has a place for gaps, after those of its numbers
         sizes = np.array([len(edges) + 2 for edges in self.edges], dtype=np.intp)
         self.start = np.cumsum(sizes) - sizes
         self.gap = self.start + sizes - 1
         self.column = np.repeat(np.arange(len(sizes)), sizes)
+        self.owner = self.source[self.column]
         is_missing = self.codes == (sizes - 1)[:, None]
         self.has_gap = is_missing.any(axis=1)
         real = np.ones(len(X)) if real is None else np.asarray(real, dtype=np.float64)
@@ -177,10 +201,9 @@ class _Search:
             # (n_bins, 2): weights and values above each cut; and of all rows, with the squares
             self.moments, self.total = self._above(self.told[:, :2]), self.told.sum(axis=0)
         self.min_samples = min_samples_bin
-        self.sign = np.zeros(self.column.size)
-        if monotone is not None:
-            self.sign = np.asarray(monotone, dtype=np.float64)[self.column]
-            self.sign[self.gap] = 0.0
+        self.shape = shapes
+        self.sign = np.where(np.abs(shapes) < 2, shapes, 0.0)[self.column]
+        self.sign[self.gap] = 0.0
         self.is_cut = np.ones(self.column.size, dtype=bool)
         self.is_cut[self.start] = False
         self.is_cut[self.gap] = self.has_gap & (sizes > 2)
@@ -314,12 +337,34 @@ class _Search:
                 fitted = self._solved(cuts)
             else:
                 fitted = self._newton(cuts, points, most, grids)
-            is_wrong = fitted.points[1 : len(cuts) + 1, 0] * self.sign[list(cuts)] < 0.0
+            is_wrong = self._is_wrong(cuts, fitted.points[1 : len(cuts) + 1, 0])
             if not is_wrong.any():
                 return fitted
             # for good, so that this ends
             cuts = tuple(cut for cut, wrong in zip(cuts, is_wrong, strict=True) if not wrong)
             points = fitted.points[np.r_[True, ~is_wrong, np.full(3 * len(grids), True)]]
+
+    def _is_wrong(self, cuts, steps):
+        """Which steps go another way than the shapes of their columns."""
+        sign = self.sign[list(cuts)]
+        for j in np.flatnonzero(np.abs(self.shape) > 1):
+            own = [cut for cut in sorted(cuts) if self.start[j] < cut < self.gap[j]]
+            own = [cuts.index(cut) for cut in own]
+            sign[own] = signs_of(self.shape[j], steps[own])
+        return steps * sign < 0.0
+
+    def _signs(self, fitted):
+        """The sign that one more step may have at each place; 0: any."""
+        sign = self.sign.copy()
+        for j in np.flatnonzero(np.abs(self.shape) > 1):
+            begin, gap, way = self.start[j], self.gap[j], np.sign(self.shape[j])
+            own = [k for k, cut in enumerate(fitted.cuts) if begin < cut < gap]
+            rises = [fitted.cuts[k] for k in own if way * fitted.points[k + 1, 0] > 0.0]
+            falls = [fitted.cuts[k] for k in own if fitted.cuts[k] not in rises]
+            at = np.arange(begin, gap)
+            before = at < max(rises, default=begin)
+            sign[begin:gap] = way * (1.0 * before - (at > min(falls, default=gap)))
+        return sign
 
     def _solved(self, cuts):
         """The best points for values: of a square loss, one step."""
@@ -373,12 +418,12 @@ class _Search:
     # -------------------------------------------------------------- choosing cuts
 
     def n_bins(self, cuts, grids=()):
-        return len(cuts) + len({self.column[cut] for cut in cuts}) + 4 * len(grids)
+        return len(cuts) + len({self.owner[cut] for cut in cuts}) + 4 * len(grids)
 
     def _columns(self, fitted):
         """The columns that a card uses."""
         cuts = [*fitted.cuts, *(cut for pair in fitted.grids for cut in pair)]
-        return {int(self.column[cut]) for cut in cuts}
+        return {int(self.owner[cut]) for cut in cuts}
 
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
@@ -400,21 +445,23 @@ class _Search:
         gain[~self.is_cut] = -1.0
         gain[cuts] = -1.0
         # of one score alone, where a column must rise or fall
-        gain[pulls[:, 0] * self.sign < 0.0] = -1.0
+        gain[pulls[:, 0] * self._signs(fitted) < 0.0] = -1.0
         return gain
 
     def _costs(self, cuts, max_features):
         """Bins that each cut would cost; infinity for those that may not come in."""
         used = np.zeros(len(self.start), dtype=bool)
-        used[self.column[list(cuts)]] = True
+        used[self.owner[list(cuts)]] = True
         cost = np.where(used, 1.0, 2.0)
         if used.sum() >= max_features:
             cost[~used] = np.inf
-        cost = cost[self.column]
+        cost = cost[self.owner]
         # a column with gaps is used with a bin for them
-        has_cuts = self.is_cut & ~used[self.column] & self.has_gap[self.column]
+        has_cuts = self.is_cut & ~used[self.owner] & self.has_gap[self.column]
         has_cuts[self.gap] = False
         cost[has_cuts] += 1.0
+        # codes are told from each other where they are told from numbers
+        cost[(self.owner != self.column) & ~used[self.owner]] = np.inf
         cost[self._narrow(cuts)] = np.inf
         return cost
 
@@ -456,7 +503,7 @@ class _Search:
         left = [i for i in range(len(fitted.cuts)) if i != k]
         cut = fitted.cuts[k]
         j = self.column[cut]
-        others = [i for i in left if self.column[fitted.cuts[i]] == j]
+        others = [i for i in left if self.owner[fitted.cuts[i]] == j]
         if cut == self.gap[j]:
             left = [i for i in left if i not in others]
         elif len(others) == 1 and fitted.cuts[others[0]] == self.gap[j]:
@@ -507,11 +554,8 @@ class _Search:
             self._columns(fitted),
             {tuple(self.column[cut] for cut in pair) for pair in fitted.grids},
         )
-        free = [
-            j
-            for j in range(len(self.start))
-            if not self.sign[self.start[j] + 1 : self.gap[j]].any()
-        ]
+        free = np.flatnonzero(self.shape[self.source] == 0).tolist()
+        free = [j for j in free if int(self.source[j]) not in self.specials]
         if len(free) > _MOST_PAIRED:
             free = [j for j in free if j in used]
         coarse = {j: self._coarse(j) for j in free}
@@ -599,9 +643,9 @@ class _Search:
     def _step(self, fitted):
         fitted = self.fit(fitted.cuts, fitted.points, _MOST_STEPS, fitted.grids)
         base, terms = fitted.points[0].copy(), []
-        for j in sorted({int(self.column[cut]) for cut in fitted.cuts}):
+        for j in sorted({int(self.owner[cut]) for cut in fitted.cuts}):
             term, centre = self._term(j, fitted)
-            terms.append(term)
+            terms.append(self._with_codes(term, fitted) if j in self.specials else term)
             base += centre
         for k, pair in enumerate(fitted.grids):
             term, centre = self._grid_term(pair, fitted.points[len(fitted.cuts) + 3 * k + 1 :][:3])
@@ -617,6 +661,16 @@ class _Search:
         loss = fitted.loss - 0.5 * _RIDGE * np.square(fitted.points[1:]).sum()
         loss *= self.scale**2 / len(self.weight)
         return Step(card, self.n_bins(fitted.cuts, fitted.grids), features, float(loss))
+
+    def _with_codes(self, term, fitted):
+        """The term of a column with bins for its codes."""
+        (j,) = term.columns
+        codes, own = self.specials[j], np.flatnonzero(self.source == j)[1:]
+        steps = {code: np.zeros(self.n_scores) for code in codes}
+        for code, k in zip(codes[len(codes) - len(own) :], own, strict=True):
+            if (cut := self.start[k] + 1) in fitted.cuts:
+                steps[code] = self.scale * fitted.points[fitted.cuts.index(cut) + 1]
+        return with_codes(term, steps)
 
     def _grid_term(self, pair, steps):
         columns = [int(self.column[cut]) for cut in pair]
@@ -664,6 +718,22 @@ class _Search:
             points -= points.mean(axis=1, keepdims=True)
         edges = self.edges[j][[cut - begin - 1 for cut in cuts]]
         return Term((j,), (edges,), points * self.scale), centre
+
+
+def _apart(X, specials):
+    """Rows in which codes are gaps, with a column for each code but one kind of gap, and sources.
+
+    The other kind is told by the gaps of the column itself.
+    """
+    new, source = [], list(range(X.shape[1]))
+    for j, codes in specials.items():
+        is_code = [X[:, j] == code for code in codes]
+        # without other gaps, those of the column are its first code
+        for own in is_code if np.isnan(X[:, j]).any() else is_code[1:]:
+            new.append(own.astype(np.float64))
+            source.append(j)
+        X[np.any(is_code, axis=0), j] = np.nan
+    return np.column_stack([X, *new]), np.array(source)
 
 
 def _held_by_ridge(curvature):

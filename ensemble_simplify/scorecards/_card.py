@@ -209,6 +209,23 @@ class Card:
         return replace(self, terms=terms, base=base)
 
 
+def singles(edges) -> np.ndarray:
+    """Which bins between some edges, with the one below and the one above, hold one number."""
+    edges = np.asarray(edges, dtype=np.float64)
+    inside = np.nextafter(edges[:-1], np.inf) == edges[1:]
+    return np.concatenate([[False], inside, [False] * min(len(edges), 1)]).astype(bool)
+
+
+def with_codes(term, steps) -> Term:
+    """A term of one column with bins for some numbers, by what each has more than gaps have."""
+    (edges,), codes = term.edges, np.array(list(steps), dtype=np.float64)
+    ends = np.unique(np.concatenate([edges, codes, np.nextafter(codes, -np.inf)]))
+    points = term.points[np.r_[np.searchsorted(edges, ends), len(edges), len(edges) + 1]]
+    for code, step in steps.items():
+        points[np.searchsorted(ends, code)] = term.points[-1] + step
+    return Term(term.columns, (ends,), points)
+
+
 def places(edges, values) -> np.ndarray:
     """Place of the bin of each value among the points of a column; that of gaps is the last."""
     found = np.searchsorted(edges, values, side="left")

@@ -12,97 +12,158 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp, softmax
 
-from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._bins import signs_of
+from ensemble_simplify.scorecards._card import Card, singles
 
 # Steps between bins are shrunk as by so many rows.
 _RIDGE = 1.0
 
 
-def refitted(card, X, weight, rates, is_event, directions) -> Card:
-    """The bins of a card for two classes with points that tell rates, and the same classes.
+def refitted(card, X, weight, wanted, shapes, is_number) -> Card:
+    """The bins of a card with the points of the largest likelihood for what is wanted of rows.
 
-    Points learned from labels alone tell little of rows that the model is sure of. These are of
-    the largest likelihood for the rates; the base is such that the fewest rows change their class.
+    Points learned from labels alone tell little of rows that the model is sure of. Bins of levels
+    with the same points keep the same, as neighbours among those of numbers do; codes and gaps have
+    their own.
 
     Parameters
     ----------
     card : Card
     X : float64 array of shape (n_rows, n_columns)
     weight : float64 array of shape (n_rows,)
-    rates : float64 array of shape (n_rows,)
-        How often each row has the event; NaN: not known.
-    is_event : bool array of shape (n_rows,)
-        Whether the model answers the event.
-    directions : int array of shape (n_columns,)
-        1 where points may only rise with the column, -1 where they may only fall.
+    wanted : float64 array of shape (n_rows, n_scores)
+        The chance of the event, or of each class, the value, or its mean if the sums are its
+        logarithm; NaN: not known.
+    shapes : int array of shape (n_columns,)
+        How points may change along each column; see `card_path`.
+    is_number : bool array of shape (n_columns,)
     """
     if not card.terms:
         return card
-    known = ~np.isnan(rates)
+    known = ~np.isnan(wanted).any(axis=1)
+    wanted, centre, scale = wanted[known], np.zeros(card.n_scores), 1.0
+    if card.link == "log":
+        centre = np.average(wanted, axis=0, weights=weight[known])
+        wanted, centre = wanted / centre, np.log(centre)
+    elif card.link == "identity":
+        centre = np.average(wanted, axis=0, weights=weight[known])
+        scale = (
+            float(np.sqrt(np.average((wanted - centre)[:, 0] ** 2, weights=weight[known]))) or 1.0
+        )
+        wanted = (wanted - centre) / scale
     bins = [np.ravel_multi_index(term.bins(X), term.points.shape[:-1]) for term in card.terms]
     patterns, pattern = np.unique(np.column_stack(bins), axis=0, return_inverse=True)
-    unit = weight * (len(weight) / weight.sum())
-    yes, no = (
-        np.bincount(pattern.ravel()[known], (unit * own)[known], len(patterns))
-        for own in (rates, 1.0 - rates)
-    )
+    pattern, unit = pattern.ravel()[known], weight[known] * (len(weight) / weight.sum())
+    told = np.column_stack([unit, unit[:, None] * wanted])
+    told = np.column_stack([np.bincount(pattern, own, len(patterns)) for own in told.T])
     # what each parameter adds to the points of the bins of its term: steps along one column
-    blocks, bounds = [], []
+    blocks, steps = [], []
     for term in card.terms:
-        n = term.points[..., 0].size
-        block = np.eye(n)
-        sign = directions[term.columns[0]] if len(term.columns) == 1 else 0
-        if len(term.columns) == 1:
-            block[:-1, :-1] = np.tri(n - 1)
-        bounds += [(None, None)]
-        bounds += [{1: (0.0, None), -1: (None, 0.0)}.get(sign, (None, None))] * (n - 2)
-        bounds += [(None, None)] * min(n - 1, 1)
+        block, along = _parameters(term, is_number)
         blocks.append(block)
+        steps.append((shapes[term.columns[0]] if along else 0, along))
     design = np.hstack(
         [block[own] for block, own in zip(blocks, patterns.T, strict=True)]
         + [np.ones((len(patterns), 1))]
     )
+    free = [[0.0] * block.shape[1] for block in blocks]
+    found = _least_points(card, design, told, [*free, [0.0]])
+    signs, ends = free, np.cumsum([0, *(block.shape[1] for block in blocks)])
+    for k, (shape, along) in enumerate(steps):
+        own = slice(ends[k] + 1, ends[k] + along)
+        signs[k][1:along] = signs_of(shape, found[own, 0]).tolist()
+    if any(map(any, signs)):
+        found = _least_points(card, design, told, [*signs, [0.0]])
+    # fewer digits are the same on every machine
+    found = scale * np.round(found, 6)
+    points, base = [], found[-1] + centre
+    for i, (term, block) in enumerate(zip(card.terms, blocks, strict=True)):
+        own = (block @ found[ends[i] : ends[i + 1]]).reshape(term.points.shape)
+        # bins that no training row is in are those that the card held to be alike
+        mass = np.bincount(bins[i], weight, own[..., 0].size).reshape(own.shape[:-1])
+        for place in np.argwhere(mass == 0.0):
+            near = np.abs(term.points - term.points[tuple(place)]).sum(axis=-1)
+            near[mass == 0.0] = np.inf
+            own[tuple(place)] = own[np.unravel_index(near.argmin(), near.shape)]
+        centre = (mass[..., None] * own).sum(axis=tuple(range(mass.ndim))) / mass.sum()
+        points.append(own - centre)
+        base = base + centre
+    return card.with_points(points, base)
+
+
+def _parameters(term, is_number):
+    """Which parameters make the points of each bin of a term, and how many are levels and steps."""
+    n, along = term.points[..., 0].size, 0
+    if len(term.columns) == 2:
+        return np.eye(n), along
+    known = np.flatnonzero(~np.append(singles(term.edges[0]), True))
+    points = term.points[known]
+    if is_number[term.columns[0]]:
+        run = np.r_[0, np.cumsum((points[1:] != points[:-1]).any(axis=1))]
+    else:
+        run = np.unique(points, axis=0, return_inverse=True)[1].ravel()
+    along = run.max() + 1
+    others = np.setdiff1d(np.arange(n), known)
+    block = np.zeros((n, along + len(others)))
+    block[known, :along] = np.tri(along)[run]
+    block[others, along + np.arange(len(others))] = 1.0
+    return block, along
+
+
+def _least_points(card, design, told, signs):
+    """The parameters of the least loss, those of steps with the signs that they may have."""
+    ends = {1.0: (0.0, None), -1.0: (None, 0.0)}
+    bounds = [ends.get(sign, (None, None)) for own in signs for sign in own]
     found = minimize(
         _points_loss,
-        np.zeros(design.shape[1]),
-        args=(design, yes, no),
+        np.zeros(design.shape[1] * card.n_scores),
+        args=(design, told, _MEANS[card.link]),
         jac=True,
         method="L-BFGS-B",
-        bounds=[*bounds, (None, None)],
+        bounds=[own for own in bounds for _ in range(card.n_scores)],
         options={"ftol": 1e-13, "gtol": 1e-8, "maxiter": 500},
     ).x
-    # fewer digits are the same on every machine
-    found = np.round(found, 6)
-    points, at = [], 0
-    for term, block in zip(card.terms, blocks, strict=True):
-        own = (block @ found[at : at + len(block)]).reshape(term.points.shape)
-        at += len(block)
-        points.append(own)
-    base = found[-1:].copy()
-    for i, (term, own) in enumerate(zip(card.terms, points, strict=True)):
-        # bins that no training row is in are those that the card held to be alike
-        mass = np.bincount(bins[i], unit, own.size).reshape(own.shape)
-        for place in np.argwhere(mass[..., 0] == 0.0):
-            near = np.abs(term.points[..., 0] - term.points[(*place, 0)])
-            near[mass[..., 0] == 0.0] = np.inf
-            own[(*place, 0)] = own[(*np.unravel_index(near.argmin(), near.shape), 0)]
-        centre = (mass * own).sum() / mass.sum()
-        points[i], base = own - centre, base + centre
-    other = card.with_points(points, base)
-    return replace(other, base=base - _cut_of(other.scores(X)[:, 0], is_event, weight))
+    return found.reshape(-1, card.n_scores)
 
 
-def _points_loss(found, design, yes, no):
+# By links: what a row costs, but for what it pulls at its scores, and the mean that scores stand
+# for, which is its derivative.
+_MEANS = {
+    "logistic": lambda s: (np.logaddexp(0.0, s)[:, 0], expit(s)),
+    "softmax": lambda s: (logsumexp(s, axis=1), softmax(s, axis=1)),
+    "identity": lambda s: (0.5 * s[:, 0] ** 2, s),
+    "log": lambda s: (np.exp(s)[:, 0], np.exp(s)),
+}
+
+
+def _points_loss(found, design, told, means):
     """The loss of some points, shrunk, and its derivatives."""
-    logits = design @ found
-    pull = (yes + no) * expit(logits) - yes
-    shrunk = np.append(found[:-1], 0.0)
-    value = -(yes @ log_expit(logits) + no @ log_expit(-logits))
-    total = yes.sum() + no.sum()
-    value += 0.5 * _RIDGE * (shrunk @ shrunk)
-    return value / total, (design.T @ pull + _RIDGE * shrunk) / total
+    found = found.reshape(design.shape[1], -1)
+    scores, count, total = design @ found, told[:, 0], told[:, 0].sum()
+    cost, mean = means(scores)
+    shrunk = np.vstack([found[:-1], np.zeros_like(found[-1:])])
+    value = count @ cost - (told[:, 1:] * scores).sum() + 0.5 * _RIDGE * np.square(shrunk).sum()
+    slope = design.T @ (count[:, None] * mean - told[:, 1:]) + _RIDGE * shrunk
+    return value / total, slope.ravel() / total
+
+
+def as_decided(card, X, weight, is_event) -> Card:
+    """A card for two classes with the base at which the fewest rows change their class."""
+    return replace(card, base=card.base - _cut_of(card.scores(X)[:, 0], is_event, weight))
+
+
+def based(card, X, weight) -> Card:
+    """A card of relativities: those of the bins with most weight are one, whose sum is zero."""
+    points, base = [], card.base
+    for term in card.terms:
+        mass = np.zeros(term.points.shape[:-1])
+        np.add.at(mass, term.bins(X), weight)
+        most = term.points[np.unravel_index(mass.argmax(), mass.shape)]
+        points.append(term.points - most)
+        base = base + most
+    return card.with_points(points, base)
 
 
 def _cut_of(totals, is_event, weight):

@@ -150,7 +150,8 @@ class ScorecardDisplay(Display):
                     self._number(ax, value, y, ends)
         ax.axvline(0, color="0.3", lw=0.8)
         ax.set_yticks(places, [wrapped(line.brief) for line in lines], fontsize=8)
-        ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5), xlabel="points")
+        ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
+        self._label(ax.xaxis)
         ax.tick_params(axis="x", labelsize=8)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
@@ -161,49 +162,45 @@ class ScorecardDisplay(Display):
         ax.text(value + shift, y, self.card.in_points(value), va="center", ha=side, fontsize=8)
 
     def _steps(self, part, ax, ends):
-        edges, points = part.term.edges[0], part.term.points
-        span = float(edges[-1] - edges[0]) if len(edges) > 1 else 0.0
+        told = [(part.sides[0][line.sides[0]], line) for line in part.told]
+        steps = [(side.ends, line) for side, line in told if side.ends is not None]
+        # codes and gaps stand beside the numbers
+        others = [(side, line) for side, line in told if side.ends is None]
+        edges = np.array([low for (low, _), _ in steps[1:]])
+        span = float(np.ptp(edges)) if len(edges) else 0.0
         room = 0.18 * span or 0.5 * abs(float(edges[0])) or 0.5 if len(edges) else 1.0
         first, last = (edges[0] - room, edges[-1] + room) if len(edges) else (0.0, 1.0)
         ax.axhline(0, color="0.3", lw=0.8)
-        with_gap = part.lines[-1].is_told
         x = np.concatenate([[first], edges, [last]])
-        for k in range(points.shape[-1]):
-            color = _MORE if points.shape[-1] == 1 else f"C{k}"
-            heights = points[:-1, k]
-            ax.stairs(heights, x, baseline=None, color=color, lw=2)
-            if with_gap:
-                ax.plot([last + 0.6 * room], [points[-1, k]], "o", color=color, ms=6)
-            if points.shape[-1] == 1:
-                self._heights(ax, x, part, ends)
-        if with_gap:
+        at = last + 0.6 * room * np.arange(1, len(others) + 1)
+        n_scores = part.term.points.shape[-1]
+        for k in range(n_scores):
+            color = _MORE if n_scores == 1 else f"C{k}"
+            ax.stairs([line.points[k] for _, line in steps], x, baseline=None, color=color, lw=2)
+            ax.plot(at, [line.points[k] for _, line in others], "o", color=color, ms=6)
+        up = (ends[1] - ends[0]) * 0.015
+        for a, b, (_, line) in zip(x[:-1], x[1:], steps if n_scores == 1 else (), strict=False):
+            # where there is room
+            if b - a > 0.06 * (last - first):
+                text = self.card.in_points(line.points[0])
+                place = (a + b) / 2, line.points[0] + up
+                ax.text(*place, text, ha="center", va="bottom", fontsize=8)
+        if others:
             ax.axvline(last, color="0.8", lw=0.8, ls=":")
-            ax.text(
-                last + 0.6 * room,
-                ends[0],
-                "missing",
-                fontsize=7,
-                ha="center",
-                va="bottom",
-                rotation=90,
-                color="0.35",
-            )
-        ax.set(xlim=(first, last + (1.2 * room if with_gap else 0.0)), ylim=ends, ylabel="points")
+        for place, (side, _) in zip(at, others, strict=True):
+            name = in_drawing(side.brief)
+            style = {"fontsize": 7, "rotation": 90, "color": "0.35"}
+            ax.text(place, ends[0], name, ha="center", va="bottom", **style)
+        ax.set(xlim=(first, last + 0.6 * room * (len(others) + bool(others))), ylim=ends)
+        self._label(ax.yaxis)
         ax.tick_params(labelsize=8)
         ax.spines[["top", "right"]].set_visible(False)
 
-    def _heights(self, ax, x, part, ends):
-        """Write the points above the steps of one score, where there is room."""
-        for side, line in zip(part.sides[0], part.lines, strict=True):
-            if side.places[0] > len(x) - 2:
-                continue
-            a, b = x[side.places[0]], x[side.places[-1] + 1]
-            if b - a > 0.06 * (x[-1] - x[0]):
-                up = (ends[1] - ends[0]) * 0.015
-                text = self.card.in_points(line.points[0])
-                ax.text(
-                    (a + b) / 2, line.points[0] + up, text, ha="center", va="bottom", fontsize=8
-                )
+    def _label(self, axis):
+        """Say what an axis of points has: relativities are drawn by their logarithms."""
+        axis.set_label_text(self.card.heads[0] if len(self.card.heads) == 1 else "points")
+        if self.card.card.link == "log":
+            axis.set_major_formatter(lambda value, _: f"{np.exp(value):.2g}")
 
     def _grid(self, part, ax, ends):
         from matplotlib.colors import LinearSegmentedColormap

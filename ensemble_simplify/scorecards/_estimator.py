@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -30,18 +30,21 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import is_late, limited, limits, time_left
 from ensemble_simplify.reading import column_index
 from ensemble_simplify.sampling import LearnsFromPredictor, agreement, warn_of_lost_classes
-from ensemble_simplify.scorecards._bins import card_path
+from ensemble_simplify.scorecards._bins import SHAPES, Step, card_path
 from ensemble_simplify.scorecards._card import Card
 from ensemble_simplify.scorecards._chances import (
     Scale,
     against,
+    as_decided,
+    based,
     refitted,
     score_table,
     with_chances,
 )
+from ensemble_simplify.scorecards._edited import edited, read_codes
 from ensemble_simplify.scorecards._points import rounded, short_between, with_short_edges
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
-from ensemble_simplify.scorecards._tables import binning_table
+from ensemble_simplify.scorecards._tables import binning_table, rating_table, stability
 from ensemble_simplify.scorecards._text import quoted
 from ensemble_simplify.writing import plain
 
@@ -60,11 +63,13 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     _link: Callable
     _wanted: Callable
     _labels: Callable
+    _aims: Callable
 
     max_bins: int
     max_features: int | None
     interactions: int
     monotone: Any
+    special_codes: Any
     points: str
     max_changed: float
     min_samples_bin: int
@@ -78,6 +83,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "interactions": [Interval(Integral, 0, None, closed="left")],
         "monotone": [dict, "array-like", None],
+        "special_codes": [dict, "array-like", Real, None],
         "points": [StrOptions({"integer", "real"})],
         "max_changed": [Interval(Real, 0, 1, closed="left")],
         "min_samples_bin": [Interval(Integral, 1, None, closed="left")],
@@ -136,6 +142,8 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
+        names = getattr(self, "feature_names_in_", None)
+        self._codes = read_codes(self.special_codes, found.training.X, self._is_number, names)
         self._steps = self._learn(sample.rows())
         if not sample.is_complete or is_late():
             warn_out_of_time(
@@ -143,7 +151,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 "less: a smaller max_bins or n_samples."
             )
         # 45 in place of 44.73: on the training rows nothing changes, and the card can be read
-        rows, is_number = found.training.X, ~self._table.categorical
+        rows, is_number = found.training.X, self._is_number
         self._steps = [
             replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
         ]
@@ -170,6 +178,10 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         self._directions = _directions(self.monotone, self.n_features_in_, names)
         return checked
 
+    @property
+    def _is_number(self):
+        return ~self._table.categorical
+
     def _refuse_directions(self, columns):
         """Raise an error where points are to rise or fall along a column without an order."""
         if (wrong := np.flatnonzero((self._directions != 0) & columns.unordered)).size:
@@ -191,7 +203,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             head = "rate" if source == "y" else "model's mean probability"
             head = "share of the model's answers" if source == "answers" else head
             what = f"the {head} of {quoted(plain(self.event_))}"
-        for j in np.flatnonzero(self._directions).tolist():
+        for j in np.flatnonzero(np.abs(self._directions) == 1).tolist():
             found = against(training.X[:, j], wanted, training.weight, self._directions[j])
             if found is None:
                 continue
@@ -221,7 +233,8 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             max_bins=self.max_bins,
             max_features=self.max_features,
             interactions=self.interactions,
-            monotone=self._directions,
+            shapes=self._directions,
+            specials=self._codes,
             min_samples_bin=self.min_samples_bin if rows.n_real else 0,
         )
 
@@ -346,6 +359,78 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         smaller._set_card(step)
         return smaller
 
+    def with_bins(self, bins: dict) -> Self:
+        """A copy whose card has other bins in some columns, with all points fitted anew.
+
+        Parameters
+        ----------
+        bins : dict
+            From names, or places, of columns: of a column of numbers the cuts, ascending, each the
+            last number of its bin; of one of levels a list of groups of levels, each a list, where
+            those in no group are one more; None takes the column out of the card.
+
+        Returns
+        -------
+        scorecard : estimator
+            Fitted; its `path_` has this card alone. Special codes and missing values keep bins of
+            their own. Points go as `monotone` says.
+
+        Raises
+        ------
+        ValueError
+            If cuts do not ascend, a bin of numbers would hold no training row, or a level is
+            unknown or in two groups.
+
+        Warns
+        -----
+        UserWarning
+            If a bin holds fewer training rows than `min_samples_bin`.
+        """
+        check_is_fitted(self)
+        training, names = self._known.training, getattr(self, "feature_names_in_", None)
+        card = edited(
+            self._steps[0].card,
+            bins,
+            training.X,
+            self._table,
+            names,
+            self._codes,
+            self.min_samples_bin,
+        )
+        other = copy(self)
+        card = other._refitted(card)
+        step = Step(card, card.n_bins, card.features, np.nan)
+        other._steps, other.path_ = [step], [self._measured(step)]
+        other._set_card(step)
+        return other
+
+    def _refitted(self, card, wanted=None):
+        """A card with the points that suit the training rows best."""
+        training = self._known.training
+        wanted = self._aims(training) if wanted is None else wanted
+        shapes, is_number = self._directions, self._is_number
+        return refitted(card, training.X, training.weight, wanted, shapes, is_number)
+
+    def psi(self, X_old: ArrayLike, X_new: ArrayLike) -> Bunch:
+        """How far rows have moved between bins, and between totals (population stability).
+
+        Parameters
+        ----------
+        X_old, X_new : array-like of shape (n_samples, n_features)
+            Rows of before, such as the training rows, and of now.
+
+        Returns
+        -------
+        table : Bunch
+            ``bins`` is a data frame with ``feature``, ``bin``, the ``share_old`` and ``share_new``
+            of the rows in it, and its part of the index ``psi``: the difference of the shares
+            times that of their logarithms. ``features`` has the index of each feature. ``total``
+            is that of the totals, or values, in ten bands with as many old rows in each.
+            Lenders mostly look closer from 0.1 on, and refit from 0.25 on. Half a row is added
+            to both sides of a bin that lacks one.
+        """
+        return stability(self._named_card(), *map(self._numbers_of, (X_old, X_new)))
+
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the card.
 
@@ -402,9 +487,11 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     max_features : int or None, default=None
         The most features that the card may use. None: as many as are worth their bins.
     monotone : dict, array-like of int, or None, default=None
-        Features along which points may not fall (1) or not rise (-1): a dict from names (or places)
-        of columns, or one of -1, 0 and 1 for each column. For two classes only: points are for
-        `positive`. A warning says where the training rows go the other way.
+        How points may change along features: a dict from names (or places) of columns, or an entry
+        for each column. 1 or "rising": they may not fall; -1 or "falling": they may not rise;
+        "peak": they may fall once they have risen; "valley": the other way round; 0: they are free.
+        For two classes only: points are for `positive`. A warning says where the training rows go
+        the other way.
     positive : label, default=None
         Which of two classes is the event: the one that points, their rising, chances and reasons
         are about. None: the second of `classes_`.
@@ -479,6 +566,10 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
         does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
+    special_codes : float, list of float, or dict, default=None
+        Numbers that are no quantities, such as -999 for "not asked": bins of their own. Those of
+        all columns of numbers in which training rows have them, or a dict from names (or places) of
+        columns. Along `monotone` they count as missing values do: their points are free.
     verbose : int, default=0
         If positive, progress is printed.
 
@@ -553,6 +644,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         sampler: str = "auto",
         n_samples: int | None = None,
         validation_fraction: float = 0.1,
+        special_codes: Any = None,
         positive: Any = None,
         pdo: float | None = None,
         base_points: float = 600,
@@ -627,9 +719,21 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         training = self._known.training
         if training.chances is None:
             return card
-        both = (training.rates + training.chances)[:, self._event] / 2.0
+        return self._refitted(card)
+
+    def _aims(self, training):
+        """What points are refitted to: labels and the model's probabilities, half and half."""
+        aims = training.rates
+        if training.chances is not None:
+            aims = (aims + training.chances) / 2.0
+        return self._wanted(aims)
+
+    def _refitted(self, card, wanted=None):
+        card, training = super()._refitted(card, wanted), self._known.training
+        if card.link != "logistic":
+            return card
         is_event = training.decisions == self.event_
-        return refitted(card, training.X, training.weight, both, is_event, self._directions)
+        return as_decided(card, training.X, training.weight, is_event)
 
     def _rates(self, training):
         rates = training.rates
@@ -759,8 +863,13 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     max_features : int or None, default=None
         The most features that the card may use. None: as many as are worth their bins.
     monotone : dict, array-like of int, or None, default=None
-        Features along which points may not fall (1) or not rise (-1): a dict from names (or places)
-        of columns, or one of -1, 0 and 1 for each column.
+        How points may change along features: a dict from names (or places) of columns, or an entry
+        for each column. 1 or "rising": they may not fall; -1 or "falling": they may not rise;
+        "peak": they may fall once they have risen; "valley": the other way round; 0: they are free.
+    link : {"identity", "log"}, default="identity"
+        "identity": the value is the sum of points. "log": it is a product, as in tariffs: a base
+        rate times a relativity for each feature, which is 1 in the bin with the most weight, or
+        exposure. For models whose answers are positive.
     time_limit : float or None, default=None
         Seconds for learning the card, once the estimator is fitted. None: no limit. When the time
         is up, the best card so far is kept, with a ``ConvergenceWarning``.
@@ -815,6 +924,10 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and the sizes in `path_`. The card
         does not learn from it, nor does the estimator if it is fitted here. 0: no rows.
+    special_codes : float, list of float, or dict, default=None
+        Numbers that are no quantities, such as -999 for "not asked": bins of their own. Those of
+        all columns of numbers in which training rows have them, or a dict from names (or places) of
+        columns. Along `monotone` they count as missing values do: their points are free.
     verbose : int, default=0
         If positive, progress is printed.
 
@@ -854,7 +967,11 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     """
 
     _kind, target = "regressor", "value"
-    _default = RandomForestRegressor
+
+    _parameter_constraints: ClassVar[dict] = {
+        **_Scorecard._parameter_constraints,
+        "link": [StrOptions({"identity", "log"})],
+    }
 
     def __init__(
         self,
@@ -870,6 +987,8 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
         sampler: str = "auto",
         n_samples: int | None = None,
         validation_fraction: float = 0.1,
+        special_codes: Any = None,
+        link: str = "identity",
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -879,11 +998,130 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     def _link(self, n_outputs):
         return "identity"
 
+    @property
+    def _default(self):
+        return _poisson if self.link == "log" else RandomForestRegressor
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the predictor, unless it is fitted, and make a card that answers as it does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: see :meth:`ScorecardClassifier.fit`.
+        y : array-like of shape (n_samples,) or None, default=None
+            Targets. Needed unless the predictor is a callable or frozen.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the training rows, for the estimator if it is fitted here, and for the card.
+        exposure : array-like of shape (n_samples,) or None, default=None
+            How long each row was at risk, or other units in which `y` was counted: claims, or
+            their amounts. The predictor is fitted to ``y / exposure`` with the exposure as weight,
+            and predictions are for one unit. None: one each.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+        """
+        if exposure is not None:
+            exposure, y = _per_unit(X, y, exposure)
+            sample_weight = exposure if sample_weight is None else exposure * sample_weight
+        return super().fit(X, y, sample_weight)
+
     def _wanted(self, answers):
-        return answers
+        if self.link == "identity":
+            return answers
+        if (least := answers.min()) <= 0.0:
+            raise ValueError(
+                f"link='log', but the model answers {least:.3g}, which has no logarithm. Give a "
+                "model of a Poisson, gamma or Tweedie loss, or link='identity'."
+            )
+        return np.log(answers)
+
+    def _aims(self, training):
+        """What points are refitted to: the model's values, for targets of tariffs are noise.
+
+        On simulated claims, half and half was worse in deviance and Gini index in 8 of 8 tables.
+        """
+        return training.decisions.astype(np.float64)[:, None]
+
+    def _told(self, card):
+        if self.link == "identity":
+            return card
+        return self._refitted(replace(card, link="log"))
+
+    def _refitted(self, card, wanted=None):
+        card, training = super()._refitted(card, wanted), self._known.training
+        if card.link == "identity":
+            return card
+        return based(card, training.X, training.weight)
 
     def _labels(self, card, X):
-        return card.scores(X)[:, 0]
+        return card.index_of(card.scores(X))
+
+    def binning_table(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        exposure: ArrayLike | None = None,
+        power: float | None = None,
+    ) -> Bunch:
+        """What rows with targets say of the bins, and how well the card tells them apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; better such as neither the model nor the card has learned from.
+        y : array-like of shape (n_samples,)
+            Their targets: such as claims, or their amounts.
+        exposure : array-like of shape (n_samples,) or None, default=None
+            As in :meth:`fit`.
+        power : float or None, default=None
+            The power of the variance in the deviance: 0 (squares), 1 (Poisson), 2 (gamma), or
+            between (Tweedie). None: 1 with ``link="log"``, else 0.
+
+        Returns
+        -------
+        table : Bunch
+            ``bins`` is a data frame with a row for each bin: ``feature``, ``bin``, ``points`` or
+            ``relativity``, ``rows``, ``exposure``, its ``share``, and, for one unit of exposure,
+            the mean of `y` (``observed``), of the ``card`` and of the ``model``. ``deviance`` and
+            ``gini`` are those of the card, ``model_deviance`` and ``model_gini`` those of the
+            model. The Gini index is that of the ordered Lorenz curve: rows are put in the order of
+            their predictions, and the share of `y` is drawn over that of the exposure.
+        """
+        check_is_fitted(self)
+        rows = self._numbers_of(X)
+        units = np.ones(len(rows))
+        y = column_or_1d(y).astype(np.float64)
+        if exposure is not None:
+            units, y = _per_unit(X, y, exposure)
+        check_consistent_length(rows, y)
+        power = float(self.link == "log") if power is None else power
+        model = self._predictor.answers(rows)[:, 0]
+        return rating_table(self._named_card(), rows, y, units, model, power)
+
+
+def _poisson():
+    """The model of a tariff without an `estimator`."""
+    return HistGradientBoostingRegressor(loss="poisson")
+
+
+def _per_unit(X, y, exposure):
+    """Exposures, checked, and targets for one unit of each."""
+    exposure = column_or_1d(exposure).astype(np.float64)
+    check_consistent_length(X, exposure, y)
+    if not (np.isfinite(exposure) & (exposure > 0)).all():
+        raise ValueError("exposure holds a number that is not positive and finite. Drop such rows.")
+    return exposure, None if y is None else column_or_1d(y) / exposure
 
 
 def _keep(estimator, given):
@@ -898,23 +1136,24 @@ def _at(steps, n_bins):
 
 
 def _directions(monotone, n_features, names):
-    """For each column -1, 0 or 1: how points may change along it."""
+    """For each column how points may change along it, as in `SHAPES`; 0: freely."""
     directions = np.zeros(n_features, dtype=np.intp)
     if monotone is None:
         return directions
     if isinstance(monotone, dict):
         given = monotone.items()
     else:
-        given = enumerate(np.asarray(monotone).tolist())
+        given = enumerate(np.asarray(monotone, dtype=object).tolist())
         if np.shape(monotone) != (n_features,):
             raise ValueError(
                 f"monotone has shape {np.shape(monotone)}, but there are {n_features} columns. "
                 "Give one number for each, or a dict."
             )
     for key, value in given:
-        if value not in (-1, 0, 1):
+        if value not in (-1, 0, 1, *SHAPES):
             raise ValueError(
-                f"monotone[{key!r}]={value!r} is none of -1 (falls), 0 (any) and 1 (rises)."
+                f"monotone[{key!r}]={value!r} is none of -1 (falls), 0 (any), 1 (rises), 'falling',"
+                " 'rising', 'peak' and 'valley'."
             )
-        directions[column_index(key, "monotone", n_features, names)] = value
+        directions[column_index(key, "monotone", n_features, names)] = SHAPES.get(value, value)
     return directions

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
-from ensemble_simplify.scorecards._card import Card
+from ensemble_simplify.scorecards._card import Card, singles
 from ensemble_simplify.scorecards._chances import with_chances
 
 # Largest differences of the points within a term that are tried, one after the other.
@@ -447,27 +447,34 @@ def _crossed(one, two, first, second):
 
 
 def _rounded_numbers(card, X, weight, max_changed):
-    """Points of a regression as multiples of 1, 2 or 5 times a power of ten."""
-    scores = card.scores(X)[:, 0]
+    """Points of a regression, or relativities, as multiples of 1, 2 or 5 times a power of ten."""
+    scores, is_log = card.scores(X)[:, 0], card.link == "log"
     mean = np.average(scores, weights=weight)
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
-    usual = [term.points.reshape(-1, 1).mean() for term in card.terms]
-    power = int(np.ceil(np.log10(spread))) if spread > 0 else 0
+    usual = [0.0 if is_log else term.points.reshape(-1, 1).mean() for term in card.terms]
+    power = int(np.ceil(np.log10(spread))) if spread > 0 and not is_log else 0
     # from coarse to fine: the first unit that moves values by little enough
     for own in range(power, power - 12, -1):
         for nice in _NICE:
             unit = float(f"{nice:g}e{own}")
+            shifted = [term.points - at for term, at in zip(card.terms, usual, strict=True)]
             points = [
-                _multiples(term.points - at, unit)
-                for term, at in zip(card.terms, usual, strict=True)
+                _relativities(own, unit) if is_log else _multiples(own, unit) for own in shifted
             ]
-            base = _multiples(card.base + sum(usual), unit)
+            base = card.base + sum(usual)
+            # a base rate has figures of its own
+            base = np.log([float(f"{np.exp(base[0]):.4g}")]) if is_log else _multiples(base, unit)
             whole = card.with_points(points, base)
             moved = whole.scores(X)[:, 0] - scores
             if np.sqrt(np.average(moved**2, weights=weight)) <= max_changed * spread:
                 change = _largest_change(card, whole, 1.0)
                 return Rounded(whole, unit, 0, 0.0, change, change)
     return Rounded(card, 0.0, 0, 0.0, 0.0, 0.0)
+
+
+def _relativities(logs, unit):
+    """Logarithms of multiples of a unit, which are not zero."""
+    return np.log(np.maximum(_multiples(np.exp(logs), unit), unit))
 
 
 def _multiples(numbers, unit):
@@ -495,7 +502,8 @@ def with_short_edges(card, X, is_number) -> Card:
     known = {}
 
     def shortened(j, edges):
-        if not is_number[j] or not len(edges):
+        # the two ends of a code are its own
+        if not is_number[j] or not len(edges) or singles(edges).any():
             return edges
         if j not in known:
             values = np.unique(X[:, j])

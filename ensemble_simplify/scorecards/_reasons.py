@@ -122,4 +122,7 @@ def _reason(named, feature, line, points, more, other, whom):
     than = other or "the mean of the rows"
     how = "more" if more >= 0 else "less"
     sentence = f"{line.text}: {own} {unit}{whom}, {far} {how} than {than}"
+    if named.card.link == "log":
+        sentence = f"{line.text}: relativity {own}, {np.exp(more):.2f} times that of {than}"
+        points, more = map(named.shown_as, (points, more))
     return Reason(feature, line.text, float(points), float(more), than, sentence)

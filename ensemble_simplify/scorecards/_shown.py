@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,9 +93,10 @@ class ShowsCard:
         -------
         pandas.DataFrame
             A row for each bin, with ``feature``, ``bin`` (in words), ``points`` (for several
-            classes: ``points of`` each of them), ``rows`` (the share of the training rows in it;
-            NaN where they were not counted) and ``seen`` (False: only for entries that no
-            training row lacked). The row "start" has what every sum starts with.
+            classes: ``points of`` each of them; of a tariff ``relativity``), ``rows`` (the share
+            of the training rows in it, by their weight or exposure; NaN where they were not
+            counted) and ``seen`` (False: only for entries that no training row lacked). The row
+            "start" has what every sum, or product, starts with.
 
         See Also
         --------
@@ -103,9 +105,9 @@ class ShowsCard:
         import pandas as pd
 
         named = self._named_card()
-        heads = ["points"]
-        if len(named.heads) > 1:
-            heads = [f"points of {head}" for head in named.heads]
+        heads = named.heads
+        if len(heads) > 1:
+            heads = [f"points of {head}" for head in heads]
         lines = [("start", "", named.start, np.nan, True)]
         lines += [
             (part.name, line.text, line.points, line.share, line.is_told)
@@ -117,13 +119,47 @@ class ShowsCard:
                 {
                     "feature": feature,
                     "bin": text,
-                    **dict(zip(heads, points.tolist(), strict=True)),
+                    **dict(zip(heads, map(named.shown_as, points), strict=True)),
                     "rows": share,
                     "seen": is_told,
                 }
                 for feature, text, points, share, is_told in lines
             ]
         )
+
+    def export_tables(self, path: str | PathLike) -> None:
+        """Write the card as tables: one of all bins, or a sheet for each feature.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in ".csv": the frame of :meth:`to_frame`. In ".xlsx" (which needs openpyxl): a
+            sheet for all bins, and one for each feature, of a pair a grid.
+
+        Raises
+        ------
+        ValueError
+            If the path ends otherwise.
+        """
+        import pandas as pd
+
+        frame, ending = self.to_frame(), Path(path).suffix
+        if ending == ".csv":
+            write_text(path, frame.to_csv(index=False))
+            return
+        if ending != ".xlsx":
+            raise ValueError(f"path={str(path)!r}. End it in .csv or .xlsx.")
+        with pd.ExcelWriter(path, engine="openpyxl") as book:
+            frame.to_excel(book, sheet_name="all", index=False)
+            for k, part in enumerate(self._named_card().parts(), start=1):
+                own = frame[frame["feature"] == part.name].drop(columns="feature")
+                if len(part.sides) == 2 and self.card_.n_scores == 1:
+                    texts = [[side.text for side in sides] for sides in part.sides]
+                    cells = own.iloc[:, 1].to_numpy().reshape(*map(len, texts))
+                    own = pd.DataFrame(cells, *texts).rename_axis(part.name).reset_index()
+                # names of sheets are short, and some characters are not theirs
+                name = "".join("_" if c in "[]:*?/\\" else c for c in part.name)
+                own.to_excel(book, sheet_name=f"{k} {name}"[:31], index=False)
 
     def export_text(self, *, decimals: int | None = None) -> str:
         """The card as text: a line for each bin, a block for each feature.

@@ -1,13 +1,35 @@
-"""What bins and totals of a card say of labelled rows: counts, rates, weights of evidence."""
+"""What rows say of the bins and totals of cards: counts, rates, evidence, and how they moved."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from sklearn.metrics import roc_auc_score, roc_curve
+from numpy.typing import ArrayLike
+from sklearn.metrics import mean_tweedie_deviance, roc_auc_score, roc_curve
 from sklearn.utils import Bunch
 
 # Rows of each kind that a bin without events, or without others, is taken to have more.
 _EMPTY = 0.5
+# Bands of totals, or of the numbers of a column, with as many rows in each.
+_BANDS = 10
+
+
+def _by_line(named, X):
+    """For each part of a card the part, and the number of the line of each row."""
+    for part in named.parts():
+        yield part, part.line_of()[part.term.bins(X)]
+
+
+def _evidence(counts):
+    """Weights of evidence and information values of bins, by counts of events and of others."""
+    counts = np.asarray(counts, dtype=np.float64)
+    totals = counts.sum(axis=1, keepdims=True)
+    # a logarithm of nothing is no number
+    shares = (counts + np.where((counts == 0).any(axis=0), _EMPTY, 0.0)) / totals
+    has_rows = counts.any(axis=0)
+    evidence = np.where(has_rows, np.log(shares[0] / shares[1]), 0.0)
+    return evidence, np.where(has_rows, (shares[0] - shares[1]) * evidence, 0.0)
 
 
 def binning_table(named, X, is_event) -> Bunch:
@@ -23,18 +45,13 @@ def binning_table(named, X, is_event) -> Bunch:
     """
     import pandas as pd
 
-    terms, lines, features = named.card.terms, [], []
-    n_events, n_others = is_event.sum(), (~is_event).sum()
-    for part in named.parts():
-        (at,) = (i for i, term in enumerate(terms) if term is part.term)
-        which, n = part.line_of()[terms[at].bins(X)], len(part.lines)
-        rows, events = np.bincount(which, minlength=n), np.bincount(which[is_event], minlength=n)
-        others = rows - events
-        # a logarithm of nothing is no number
-        more = np.where((events == 0) | (others == 0), _EMPTY, 0.0)
-        of_events, of_others = (events + more) / n_events, (others + more) / n_others
-        evidence = np.where(rows > 0, np.log(of_events / of_others), 0.0)
-        value = np.where(rows > 0, (of_events - of_others) * evidence, 0.0)
+    lines, features = [], []
+    for part, which in _by_line(named, X):
+        counts = [
+            np.bincount(which[own], minlength=len(part.lines)) for own in (is_event, ~is_event)
+        ]
+        (events, _), rows = counts, np.sum(counts, axis=0)
+        evidence, value = _evidence(counts)
         features.append((part.name, float(value.sum()), part.span))
         for k, line in enumerate(part.lines):
             if rows[k] or line.is_told:
@@ -49,4 +66,165 @@ def binning_table(named, X, is_event) -> Bunch:
         features=pd.DataFrame(features, columns=["feature", "iv", "span"]),
         ks=float(np.max(true - false)),
         gini=float(2.0 * roc_auc_score(is_event, totals) - 1.0),
+    )
+
+
+def rating_table(named, X, y, units, model, power) -> Bunch:
+    """The bins of a card of values with what rows say; see `ScorecardRegressor.binning_table`.
+
+    Parameters
+    ----------
+    named : NamedCard
+    X : float64 array of shape (n_rows, n_columns)
+    y, model : float64 arrays of shape (n_rows,)
+        Targets for one unit of exposure, and what the model answers.
+    units : float64 array of shape (n_rows,)
+        Exposures.
+    power : float
+        Of the variance, in the deviance.
+    """
+    import pandas as pd
+
+    card, lines = named.card.index_of(named.card.scores(X)), []
+    for part, which in _by_line(named, X):
+        n = len(part.lines)
+        rows, share = np.bincount(which, minlength=n), np.bincount(which, units, n)
+        with np.errstate(invalid="ignore"):
+            means = [np.bincount(which, units * own, n) / share for own in (y, card, model)]
+        for k, line in enumerate(part.lines):
+            if rows[k] or line.is_told:
+                own = (rows[k], share[k], share[k] / units.sum(), *(mean[k] for mean in means))
+                lines.append((part.name, line.text, named.shown_as(line.points[0]), *own))
+    heads = ["feature", "bin", *named.heads, "rows", "exposure", "share"]
+    found = Bunch(bins=pd.DataFrame(lines, columns=[*heads, "observed", "card", "model"]))
+    for name, answers in (("", card), ("model_", model)):
+        found[f"{name}deviance"] = float(
+            mean_tweedie_deviance(y, answers, sample_weight=units, power=power)
+        )
+        found[f"{name}gini"] = _lorenz(y * units, answers, units)
+    return found
+
+
+def _lorenz(amounts, answers, units):
+    """The Gini index of the Lorenz curve of amounts over units, in the order of some answers."""
+    # rows with the same answer are one step
+    place = np.unique(answers, return_inverse=True)[1].ravel()
+    x, y = (np.r_[0.0, np.cumsum(np.bincount(place, own))] for own in (units, amounts))
+    return float(1.0 - 2.0 * np.trapezoid(y / y[-1], x / x[-1])) if y[-1] else np.nan
+
+
+def stability(named, old, new) -> Bunch:
+    """How far rows have moved between the bins of a card; see `ScorecardClassifier.psi`."""
+    import pandas as pd
+
+    lines, features, sizes = [], [], [len(old), len(new)]
+    for (part, before), (_, now) in zip(_by_line(named, old), _by_line(named, new), strict=True):
+        counts = [np.bincount(own, minlength=len(part.lines)) for own in (before, now)]
+        value = _evidence(counts)[1]
+        features.append((part.name, float(value.sum())))
+        for k, line in enumerate(part.lines):
+            if line.is_told or counts[0][k] or counts[1][k]:
+                shares = [own[k] / size for own, size in zip(counts, sizes, strict=True)]
+                lines.append((part.name, line.text, *shares, value[k]))
+    totals = [named.card.scores(rows) for rows in (old, new)]
+    ends = np.quantile(totals[0], np.arange(1, _BANDS) / _BANDS, axis=0)
+    total = 0.0
+    for k, own in enumerate(ends.T):
+        own = np.unique(own)
+        bands = [np.searchsorted(own, rows[:, k]) for rows in totals]
+        counts = [np.bincount(band, minlength=len(own) + 1) for band in bands]
+        total = max(total, float(_evidence(counts)[1].sum()))
+    heads = ["feature", "bin", "share_old", "share_new", "psi"]
+    return Bunch(
+        bins=pd.DataFrame(lines, columns=heads),
+        features=pd.DataFrame(features, columns=["feature", "psi"]),
+        total=total,
+    )
+
+
+def dislocation(
+    old: Any, new: Any, X: ArrayLike, *, exposure: ArrayLike | None = None, by: Any = None
+) -> Bunch:
+    """How premiums change from one tariff to another, in all and by segments.
+
+    Parameters
+    ----------
+    old, new : fitted regressor
+        Whose ``predict`` answers premiums, or rates, that are positive: cards, models, tariffs.
+    X : array-like or frame of shape (n_samples, n_features)
+        The portfolio.
+    exposure : array-like of shape (n_samples,) or None, default=None
+        Units of each row, by which it counts. None: one each.
+    by : list, or None, default=None
+        Columns, by name or place, whose levels are segments, or ten bands of their numbers. None:
+        all columns.
+
+    Returns
+    -------
+    report : Bunch
+        ``change`` is that of all premiums together, as a share of the old ones. ``rows`` has the
+        change of each row. ``bands`` is a data frame with the share of the exposure whose premium
+        changes by so much, and ``segments`` one with ``feature``, ``segment``, ``exposure``, the
+        mean premiums ``old`` and ``new``, the ``change`` of their sum, and the share of the
+        exposure that pays over a tenth more (``up``) or less (``down``).
+
+    See Also
+    --------
+    differences : Boxes in which two models differ most, as rules.
+    verify : With ``rtol``, a proof that premiums never differ by more.
+
+    Examples
+    --------
+    >>> from sklearn.base import clone
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from ensemble_simplify import dislocation
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = HistGradientBoostingRegressor(loss="poisson", max_iter=20)
+    >>> old, new = model.fit(X, y), clone(model).set_params(max_depth=1).fit(X, y)
+    >>> report = dislocation(old, new, X, by=["sex"])
+    >>> print(report.segments.round(3).to_string(index=False))
+    feature segment  exposure    old     new  change    up  down
+        sex     1.0     235.0 146.44 146.999   0.004 0.336 0.204
+        sex     2.0     207.0 159.02 158.248  -0.005 0.367 0.222
+    """
+    import pandas as pd
+
+    premiums = [np.asarray(model.predict(X), dtype=np.float64) for model in (old, new)]
+    units = np.ones(len(premiums[0])) if exposure is None else np.asarray(exposure, np.float64)
+    if min(own.min() for own in premiums) <= 0.0 or (units <= 0.0).any():
+        raise ValueError(
+            "A premium of old or new, or an exposure, is not positive, so that changes are no "
+            "shares. Leave such rows out."
+        )
+    rows = premiums[1] / premiums[0] - 1.0
+    frame = X if hasattr(X, "columns") else pd.DataFrame(np.asarray(X)).add_prefix("x")
+    frame = pd.DataFrame({name: np.asarray(frame[name]) for name in frame.columns})
+    columns = list(frame.columns) if by is None else by
+    columns = [frame.columns[own] if isinstance(own, int) else own for own in columns]
+
+    def told(which):
+        paid = [float(own[which] @ units[which]) for own in premiums]
+        size = float(units[which].sum())
+        moved = [units[which & is_so].sum() / size for is_so in (rows > 0.1, rows < -0.1)]
+        return (size, paid[0] / size, paid[1] / size, paid[1] / paid[0] - 1.0, *map(float, moved))
+
+    lines = []
+    for name in columns:
+        values = frame[name]
+        if pd.api.types.is_numeric_dtype(values) and values.nunique() > _BANDS:
+            values = pd.qcut(values, _BANDS, duplicates="drop")
+        for segment in [*sorted(values.dropna().unique()), None]:
+            which = np.asarray(values.isna() if segment is None else values == segment)
+            if which.any():
+                lines.append((name, "missing" if segment is None else str(segment), *told(which)))
+    heads = ["feature", "segment", "exposure", "old", "new", "change", "up", "down"]
+    ends = np.array([-np.inf, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, np.inf])
+    share = np.histogram(rows, ends, weights=units)[0] / units.sum()
+    bands = {"from": ends[:-1], "to": ends[1:], "exposure": share}
+    return Bunch(
+        change=told(np.ones(len(rows), dtype=bool))[3],
+        rows=rows,
+        bands=pd.DataFrame(bands),
+        segments=pd.DataFrame(lines, columns=heads),
     )

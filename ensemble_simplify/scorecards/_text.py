@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensemble_simplify.grid import float32_floor, last_double
-from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._card import Card, Term, singles
 from ensemble_simplify.writing import (
     NamedColumns,
     Span,
@@ -34,6 +34,10 @@ _CHANCES = {
     "answers": "how often the model says",
 }
 _ADD = "Take the points of the start. In each block, add the points of the line that fits."
+_MULTIPLY = (
+    "Take the rate of the start. Multiply it, for each block, by the relativity of the line that "
+    "fits. The product is the answer."
+)
 # Bins without a row that are named, at most.
 _MOST_UNSEEN = 12
 # Letters of a number up to which it was hardly made by rounding to float32.
@@ -47,6 +51,7 @@ class Side(NamedTuple):
     brief: str  # below the name of the column: "over 30, up to 45", "cook, driver"
     places: np.ndarray  # of the bins
     is_told: bool = True  # False: a gap where no row lacked anything
+    ends: tuple | None = None  # of an interval of numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,21 +199,29 @@ class NamedCard(NamedColumns):
         return found
 
     def _groups_of_numbers(self, j, edges, points):
-        ends = np.concatenate([[-np.inf], edges, [np.inf]])
-        # neighbours with the same points are one line
-        starts = [0] + [b for b in range(1, len(edges) + 1) if (points[b] != points[b - 1]).any()]
+        ends, is_code = np.concatenate([[-np.inf], edges, [np.inf]]), singles(edges)
         is_whole = self.table.columns[j].whole is not None
         if is_whole:
             ends = np.floor(ends)  # of whole numbers, 30.5 parts what 30 does
-        found, name = [], self.shown(j)
-        for start, stop in zip(starts, [*starts[1:], len(edges) + 1], strict=True):
-            low, high = float(ends[start]), float(ends[stop])
+        # neighbours with the same points are one line, also those that a code parts
+        runs, name = [], self.shown(j)
+        for b in np.flatnonzero(~is_code).tolist():
+            if runs and (points[b] == points[runs[-1][-1]]).all():
+                runs[-1].append(b)
+            else:
+                runs.append([b])
+        found = []
+        for run in runs:
+            low, high = float(ends[run[0]]), float(ends[run[-1] + 1])
             text = self.interval(j, Span(low, high), write=_end) or f"{name} is known"
             brief = _between(_end(low), _end(high))
             if is_whole and high == low + 1:
                 text, brief = f"{name} = {_end(high)}", _end(high)
-            found.append(Side(text, brief, np.arange(start, stop)))
-        return found
+            codes = [_end(edges[b]) for b in np.setdiff1d(range(run[0], run[-1]), run)]
+            other = f", but not {' or '.join(codes)}" if codes else ""
+            found.append(Side(text + other, brief + other, np.array(run), ends=(low, high)))
+        codes = [(_end(edges[b]), np.array([b])) for b in np.flatnonzero(is_code)]
+        return found + [Side(f"{name} = {end}", end, own) for end, own in codes]
 
     def _groups_of_levels(self, j, edges, points):
         levels, name = self.levels(j), self.shown(j)
@@ -243,32 +256,43 @@ class NamedCard(NamedColumns):
     @property
     def heads(self) -> list[str]:
         """Headings of the columns of points."""
-        return (
-            [one_line(label) for label in self.scored]
-            if self.card.link == "softmax"
-            else ["points"]
-        )
+        if self.card.link == "softmax":
+            return [one_line(label) for label in self.scored]
+        return ["relativity" if self.card.link == "log" else "points"]
+
+    def shown_as(self, value) -> float:
+        """Points as they are read: a relativity is what the value is multiplied by."""
+        return float(f"{np.exp(value):.12g}") if self.card.link == "log" else float(value)
 
     @property
     def is_whole(self) -> bool:
         """Whether all points are whole numbers."""
         arrays = [self.card.base, *(term.points for term in self.card.terms)]
-        return all((array == np.rint(array)).all() for array in arrays)
+        return self.card.link != "log" and all((array == np.rint(array)).all() for array in arrays)
 
     def in_points(self, value, decimals=None) -> str:
         """Points in words: three digits of the largest ones, whole numbers as they are."""
+        value = self.shown_as(value)
         if decimals is None:
             decimals = 0 if self.is_whole else self._decimals
+            if self.card.link == "log" and not _ends_at(value, decimals):
+                return f"{value:.6g}"  # a base rate, or relativities that are not rounded
         text = f"{value:.{decimals}f}"
         return text.removeprefix("-") if float(text) == 0 else text
 
     @property
     def _decimals(self):
+        if self.card.link == "log":
+            told = [np.exp(term.points).ravel() for term in self.card.terms]
+            told = np.concatenate([[1.0], *told])
+            return next((d for d in range(2, 7) if _ends_at(told, d).all()), 2)
         most = max((np.abs(term.points).max() for term in self.card.terms), default=0.0)
         return int(np.clip(2 - np.floor(np.log10(most)), 0, 9)) if most > 0 else 2
 
     @property
     def title(self) -> str:
+        if self.card.link == "log":
+            return "Tariff: a base rate and relativities"
         if self.card.link == "identity":
             return "Scorecard for a number"
         if self.card.link == "softmax":
@@ -277,6 +301,8 @@ class NamedCard(NamedColumns):
 
     def decision(self) -> str:
         """What the total says, in a sentence."""
+        if self.card.link == "log":
+            return _MULTIPLY
         if self.card.link == "identity":
             return f"{_ADD} The total is the answer."
         if self.card.link == "softmax":
@@ -296,7 +322,8 @@ class NamedCard(NamedColumns):
         if not hidden:
             return ""
         if not any(line.points.any() for _, line in hidden):
-            return "A missing or unknown value adds 0 points, if no line says otherwise."
+            what = "changes nothing" if self.card.link == "log" else "adds 0 points"
+            return f"A missing or unknown value {what}, if no line says otherwise."
         lines = [line for part, line in hidden if len(part.sides) == 1][:_MOST_UNSEEN]
         told = [f"{line.text} ({self._in_one(line.points)})" for line in lines]
         more = len(hidden) - len(told)
@@ -407,6 +434,11 @@ def _end(end, decimals=None):
     text = number(end)
     is_rounded = len(text) > _MOST_DIGITS and float(last_double(float32_floor(end))) == end
     return end_of_interval(end) if is_rounded else text
+
+
+def _ends_at(value, decimals):
+    """Whether numbers have so few digits after the point."""
+    return np.abs(np.round(value, decimals) - value) < 1e-9 * value
 
 
 def _between(low, high):

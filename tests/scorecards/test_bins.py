@@ -166,7 +166,7 @@ def test_scores_rise_where_they_must():
     X, weight, y = two_classes(3)
     for sign in (1, -1):
         path = card_path(
-            X, weight, y[:, None], link="logistic", max_bins=12, monotone=[sign, 0, sign]
+            X, weight, y[:, None], link="logistic", max_bins=12, shapes=[sign, 0, sign]
         )
         for step in path:
             for term in step.card.terms:
@@ -242,5 +242,5 @@ def test_pairs_keep_to_what_is_asked():
                     for j, edges in zip(term.columns, term.edges, strict=True)
                 ]
                 assert np.bincount(2 * cell[0] + cell[1]).min() >= 60
-    path = card_path(X, np.ones(600), y[:, None], monotone=[0, 1, 0, 0], **options)
+    path = card_path(X, np.ones(600), y[:, None], shapes=[0, 1, 0, 0], **options)
     assert all(1 not in term.columns for term in path[0].card.terms if len(term.columns) == 2)

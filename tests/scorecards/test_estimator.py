@@ -283,7 +283,7 @@ def test_errors_name_the_parameter():
     X, y = credit(60)
     forest = RandomForestClassifier(3, random_state=0)
     for monotone, match in [
-        ({"age": 2}, r"monotone\['age'\]=2 is none of -1 \(falls\), 0 \(any\) and 1 \(rises\)"),
+        ({"age": 2}, r"monotone\['age'\]=2 is none of -1 \(falls\), 0 \(any\), 1 \(rises\)"),
         ({"ages": 1}, "monotone names the column 'ages', which X does not have"),
         ([1, 0], r"monotone has shape \(2,\), but there are 7 columns"),
         ({"purpose": 1}, "along the column 'purpose', but its levels have no order"),
