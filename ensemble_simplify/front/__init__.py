@@ -8,7 +8,8 @@ follows the model, from records of `_statement`. `_table_tree` is scikit-learn's
 tables. `_simplified` is one result, `_result` all of them. `_report` says what is told of them,
 also what to do next, and writes it as text, `_page` as a page and for notebooks with the pictures
 of `_drawing`; `_rules` tells a tree in words. `_display` draws sizes and figures with Matplotlib;
-`_command` is ``python -m ensemble_simplify``, and `_files` reads its models and tables.
+`_document` writes all of it, and what audits say, for those who sign. `_command` is ``python -m
+ensemble_simplify``, and `_files` reads its models and tables.
 """
 
 from ensemble_simplify.front._command import main

@@ -81,6 +81,25 @@ def _report(told):
     return HOLDS if holds else DOES_NOT_HOLD
 
 
+def _document(told):
+    found = _simplified(told)
+    ways = dict.fromkeys(told.rising, "rising") | dict.fromkeys(told.falling, "falling")
+    previous = None if told.previous is None else read_model(told.previous, trust=told.trust)
+    found.document(
+        told.out,
+        purpose=told.purpose,
+        author=told.author,
+        protected=told.protected,
+        directions=ways,
+        previous=previous,
+        evidence=told.evidence,
+        sections=told.sections,
+        template=told.template,
+    )
+    _print(f"The document is in {told.out}.")
+    return HOLDS if _is_close(told, found) else DOES_NOT_HOLD
+
+
 def _is_close(told, found):
     """Whether the recommended tree agrees with the model as often as is asked for."""
     least = told.min_agreement
@@ -296,6 +315,7 @@ _EXIT_CODES = (
 _EXAMPLES = """examples:
   python -m ensemble_simplify report model.joblib data.csv --target y --html report.html
   python -m ensemble_simplify report model.joblib data.csv --save tree.json
+  python -m ensemble_simplify document model.joblib data.csv --target y --out model.html
   python -m ensemble_simplify export model.joblib data.csv --language sql --table customers
   python -m ensemble_simplify export --tree tree.json --language c --out tree.c
   python -m ensemble_simplify export --as-is model.joblib --language sql --table customers --keys id
@@ -337,6 +357,11 @@ def _argument(name, told, kind=None, **options):
 
 def _flag(name, told):
     return _argument(name, told, action="store_true")
+
+
+def _names(text):
+    """Names that are separated by commas."""
+    return text.split(",")
 
 
 def _share(text):
@@ -463,7 +488,7 @@ COMMANDS = {
             _argument(
                 "--keys",
                 "with --as-is in SQL: columns to select beside the answer, separated by commas",
-                lambda text: text.split(","),
+                _names,
             ),
             _argument(
                 "--form",
@@ -487,6 +512,25 @@ COMMANDS = {
             _flag("--tree", "the model file holds a tree: write this tree"),
         ),
         brief="write the recommended tree, or the model itself, as code",
+    ),
+    "document": _Command(
+        _document,
+        "Write one document on a model and its simpler form, to be filed and signed.",
+        [
+            *_MODEL,
+            _argument("data", _TABLE, Path),
+            _argument("--out", "file to write: .html, .md or .docx", Path, required=True),
+            _argument("--purpose", "what the model is used for, and by whom", default=""),
+            _argument("--author", "who prepared the document", default=""),
+            _argument("--protected", "columns that must not change an answer", _names, default=()),
+            _argument("--rising", "columns in which the answer must not fall", _names, default=()),
+            _argument("--falling", "columns in which it must not rise", _names, default=()),
+            _argument("--previous", "file of the model that this one replaces", Path),
+            _argument("--evidence", "files of evidence to check and list", _names, default=()),
+            _argument("--sections", "sections to write (default: all)", _names),
+            _argument("--template", "a template of Jinja2 for .html or .md", Path),
+            *_SIMPLIFY,
+        ],
     ),
     "predict": _Command(
         _predict,

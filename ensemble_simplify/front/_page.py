@@ -38,7 +38,7 @@ _RUNGS, _SMALLEST = range(300, 1101, 100), 0.85
 _LEVELS = {"follows": "#009e73", "partly": "#e69f00", "none": "#d55e00"}
 
 # Each drawing may need more room than another, and style sheets have no variables in conditions.
-_STYLE = style_sheet(__package__, "report.css") + "".join(
+STYLE = style_sheet(__package__, "report.css") + "".join(
     f"@container (max-width:{rung}px){{.es .upto{rung} .picture{{display:none}}"
     f".es .upto{rung} .outline{{display:block}}}}\n"
     for rung in _RUNGS
@@ -48,7 +48,7 @@ _STYLE = style_sheet(__package__, "report.css") + "".join(
 # ------------------------------------------------------------------- pieces
 
 
-def _table(cells, heads, chosen, *, left=(), name="cards") -> Html:
+def table_of(cells, heads, chosen, *, left=(), name="cards") -> Html:
     """A table whose first column names its rows, and which becomes a list where it is narrow."""
 
     def side(head):
@@ -106,7 +106,7 @@ def _leaf(leaf):
     return element("span", dot, element("b", leaf.text), bar, _faint(leaf.support), class_="leaf")
 
 
-def _tree(named_tree, title):
+def drawn_tree(named_tree, title):
     """A tree drawn, where there is room, or else as an outline."""
     root = in_words(named_tree)
     is_whole = named_tree.nodes.n_leaves <= MOST_DRAWN
@@ -139,8 +139,8 @@ def tree_html(named_tree, title, about="") -> Html:
     """
     shown = [element("p", about)] if about else []
     if named_tree is not None:
-        shown.append(_tree(named_tree, title))
-    return fragment(title, in_html(shown), _STYLE)
+        shown.append(drawn_tree(named_tree, title))
+    return fragment(title, in_html(shown), STYLE)
 
 
 # ------------------------------------------------------------------- report
@@ -211,33 +211,33 @@ def _content(found, level):
         if best.named_card is not None:
             section(title, card_content(best.named_card))
         elif best.named_tree is not None:
-            section(title, _tree(best.named_tree, title))
+            section(title, drawn_tree(best.named_tree, title))
         if (told := differences_told(found)) is not None:
             section(heading_of_differences(found), element("p", told.summary("The two")))
             if told.rules:
                 cells = [rule.cells() for rule in told]
-                shown += [_table(cells, COLUMNS_OF_DIFFERENCES, None)]
+                shown += [table_of(cells, COLUMNS_OF_DIFFERENCES, None)]
                 shown += [_faint(WHAT_VOLUME_IS, name="p")]
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [[write(point) for _, write in heads] for point in found.curve]
         best = next((i for i, point in enumerate(found.curve) if point.is_best), None)
-        table = _table(cells, [head for head, _ in heads], best, name="sizes")
+        table = table_of(cells, [head for head, _ in heads], best, name="sizes")
         section("Trees of several sizes", _curves(found), table)
     heads = columns_of_methods(found)
     rows = [row for row in found.table if row.is_measured]
     cells = [[row.name, *(write(row) for _, write, _ in heads)] for row in rows]
     best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
     names = ["method", *(head for head, _, _ in heads)]
-    section("All methods", _table(cells, names, best, left=("agreement by class",)))
+    section("All methods", table_of(cells, names, best, left=("agreement by class",)))
     shown.append(_faint(f"{how_judged(found)} {what_columns_say(found)}", name="p"))
     for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
         if told:
-            section(title, _list((element("b", name), ": ", text) for name, text in told))
+            section(title, list_of((element("b", name), ": ", text) for name, text in told))
     if told := not_tried(found):
         shown.append(element("p", told, class_="small"))
     if steps := next_steps(found):
-        section("Next", _list((element("code", code), " ", what) for code, what in steps))
+        section("Next", list_of((element("code", code), " ", what) for code, what in steps))
     return in_html(shown)
 
 
@@ -251,7 +251,7 @@ def _verdict(found, row):
     return element("div", told, class_="verdict", style=f"border-left-color:{color}")
 
 
-def _list(lines):
+def list_of(lines):
     return element("ul", (element("li", line) for line in lines), class_="plain")
 
 
@@ -266,4 +266,4 @@ def as_page(found) -> str:
 
 
 def _style_of(found):
-    return _STYLE + (CARD_STYLE if best_is_card(found) else "")
+    return STYLE + (CARD_STYLE if best_is_card(found) else "")

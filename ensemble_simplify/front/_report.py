@@ -25,12 +25,13 @@ _UNEVEN = 0.1
 def title_of(found) -> str:
     """What the report is about, for those who see it for the first time."""
     if found.best is None:
-        return f"{_model_name(found)}: nothing small was found"
+        return f"{model_name(found)}: nothing small was found"
     what = "scorecard" if best_is_card(found) else "decision tree"
-    return f"{_model_name(found)} as one small {what}"
+    return f"{model_name(found)} as one small {what}"
 
 
-def _model_name(found):
+def model_name(found) -> str:
+    """The kind of the model; of a pipeline, that of its last step."""
     model = unwrap(found.model)
     return type(model[-1] if isinstance(model, Pipeline) else model).__name__
 

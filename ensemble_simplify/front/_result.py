@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
+from itertools import combinations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import r2_score
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import Explanation, safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
+from ensemble_simplify.front._document import Asked, write_document
 from ensemble_simplify.front._inputs import LearnedRows, checked_rows
 from ensemble_simplify.front._judged import FIGURES, Judged
 from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
@@ -250,6 +256,140 @@ class Simplification:
             With ``axes_`` and ``figure_``.
         """
         return SimplificationDisplay.from_simplification(self, axes=axes)
+
+    def document(
+        self,
+        path: str | PathLike,
+        *,
+        purpose: str = "",
+        author: str = "",
+        day: date | None = None,
+        protected: Sequence = (),
+        directions: Mapping | None = None,
+        positive: Any = None,
+        previous: Any = None,
+        evidence: Sequence = (),
+        sections: Sequence[str] | None = None,
+        template: str | PathLike | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        """Write one document about the model and the recommended result, to be filed and signed.
+
+        Read more in the :ref:`guide <document>`.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write: Markdown (".md"), a page of its own (".html"), or Word (".docx", which
+            needs python-docx).
+        purpose : str, default=""
+            What the model is used for, and by whom. Empty: a place to fill in.
+        author : str, default=""
+            Who prepared the document.
+        day : date or None, default=None
+            Its date. None: today.
+        protected : sequence of str or int, default=()
+            Columns that must not change an answer; see :func:`is_sensitive`.
+        directions : mapping or None, default=None
+            "rising" or "falling" for each column in which the answer must not turn; see
+            :func:`is_monotone`.
+        positive : label or None, default=None
+            The class that rises, where there are more than two.
+        previous : estimator or None, default=None
+            The version that this one replaces; see :func:`differences`.
+        evidence : sequence of paths, default=()
+            Files that the ``save`` of proofs wrote. Each is checked again.
+        sections : sequence of str or None, default=None
+            Which of "purpose", "data", "model", "challengers", "differences", "reasons",
+            "sensitivity", "directions", "stability", "implementation", "changes", "evidence" and
+            "signature" are written, in this order. None: all.
+        template : str, path or None, default=None
+            A template of Jinja2 that is filled with ``title``, ``sections`` (each with ``key``,
+            ``title`` and ``body``) and ``by_key``. For Markdown and HTML; needs jinja2.
+        time_limit : float or None, default=None
+            Seconds for each proof about a protected column or a direction. None: no limit.
+
+        Raises
+        ------
+        ValueError
+            If the ending of `path` or a section is unknown, or nothing was found.
+        ImportError
+            If a package that the format or template needs is not installed.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from ensemble_simplify import simplify
+        >>> from ensemble_simplify.datasets import load_parkinsons
+        >>> X, y = load_parkinsons(return_X_y=True)
+        >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+        >>> outcome = simplify(forest, X[1::2], y[1::2], random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.md")
+        ...     outcome.document(path, sections=["purpose", "signature"], author="A. Person")
+        ...     print(open(path, encoding="utf-8").readline())
+        RandomForestClassifier and its simpler form
+        <BLANKLINE>
+        """
+        asked = Asked(
+            found=self,
+            purpose=purpose,
+            author=author,
+            day=day,
+            protected=protected,
+            directions=directions,
+            positive=positive,
+            previous=previous,
+            evidence=evidence,
+            time_limit=time_limit,
+        )
+        write_document(asked, path, sections, template)
+
+    def stability(self, *, n_fits: int = 4, name: str | None = None) -> Bunch:
+        """How far results agree with one another that learn from other rows of the same kind.
+
+        The method is fitted to samples of the rows, drawn with replacement, and each two results
+        are compared on the rows that neither of them drew.
+
+        Parameters
+        ----------
+        n_fits : int, default=4
+            Samples, at least two.
+        name : str or None, default=None
+            A row of the table; None: `best`.
+
+        Returns
+        -------
+        Bunch
+            ``mean``, ``low`` and ``high`` (of the pairs): the share of rows on which two results
+            give one answer, or in regression the R2 between them; ``n_fits``.
+
+        Raises
+        ------
+        ValueError
+            If `n_fits` is below two.
+        """
+        if n_fits < 2:
+            raise ValueError(f"n_fits={n_fits!r} leaves nothing to compare. Give at least 2.")
+        rng, task = np.random.RandomState(self._task.seed), self._task
+        n, has_all = len(task.answers), task.y is not None and len(task.y) == len(task.answers)
+        drawn, answers = np.zeros((n_fits, n), dtype=bool), []
+        for own in drawn:
+            rows = rng.randint(n, size=n)
+            own[rows] = True
+            y = task.y[rows] if has_all else None
+            result = self.refit(safe_indexing(task.X, rows), y, name=name)
+            answers.append(np.asarray(result.fitted.predict(task.X)))
+        pairs = []
+        for i, j in combinations(range(n_fits), 2):
+            new = ~(drawn[i] | drawn[j])
+            one, two = answers[i][new], answers[j][new]
+            if self.is_classifier:
+                pairs.append(float(np.mean(one == two)))
+            else:
+                pairs.append((r2_score(one, two) + r2_score(two, one)) / 2)
+        return Bunch(mean=np.mean(pairs), low=min(pairs), high=max(pairs), n_fits=n_fits)
 
     # ------------------------------------------------------------------ again, from more rows
 

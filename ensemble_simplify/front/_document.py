@@ -1,0 +1,527 @@
+"""A document on a model and its simpler form, for the people who decide on it and sign.
+
+Sections are made of a few kinds of blocks: paragraphs, lists, tables, verbatim text and HTML. One
+function for each format writes blocks; what a section says does not depend on the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ensemble_simplify.audit import is_monotone, is_sensitive
+from ensemble_simplify.base import Html, element, in_html, page, safe_indexing
+from ensemble_simplify.evidence import check
+from ensemble_simplify.front._page import STYLE, drawn_tree, list_of, table_of
+from ensemble_simplify.front._report import (
+    columns_of_methods,
+    differences_told,
+    how_judged,
+    model_name,
+    noun_of,
+    what_columns_say,
+)
+from ensemble_simplify.front._simplified import versions
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import differences
+from ensemble_simplify.reading import Table, unwrap
+from ensemble_simplify.scorecards import CARD_STYLE, card_content
+from ensemble_simplify.writing import one_line, percent, replacing, write_text
+
+# Levels of a column that are listed, rows that are explained, and rules that are told.
+_LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
+_ESTIMANDS = {"lost": "accuracy lost", "majority": "agreement of the most frequent answer"}
+_OPEN = "(to be filled in)"
+_FORMATS = {".md": "Markdown", ".html": "HTML", ".docx": "Word"}
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table; the first column names its rows."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text whose lines stay as they are, and what pages in HTML show in its place."""
+
+    text: str
+    html: Html | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a document is about beside the result itself; see `Simplification.document`."""
+
+    found: Any
+    purpose: str = ""
+    author: str = ""
+    day: date | None = None
+    protected: Any = ()
+    directions: Mapping | None = None
+    positive: Any = None
+    previous: Any = None
+    evidence: Sequence = ()
+    time_limit: float | None = None
+
+    @property
+    def best(self):
+        """The result that is documented."""
+        return self.found.best_model
+
+    @property
+    def rows(self):
+        """All rows that `simplify` was given."""
+        return self.found._task.X
+
+
+# ------------------------------------------------------------------- sections
+
+
+def _purpose(asked):
+    yield asked.purpose or f"Purpose: {_OPEN}."
+    noun = noun_of(asked.found)
+    yield (
+        f"This document is about {_a(model_name(asked.found))} and a {noun} that was made from its "
+        "answers. Both are meant for rows like those below; what is said of other rows is said "
+        "where it is proven."
+    )
+    yield Cells(("column", "holds", "from, to, or levels", "gaps"), list(_columns(asked.rows)))
+
+
+def _columns(X):
+    """Each column: its name, what it holds, its range or levels, and how many gaps."""
+    table, domain = Table.of_rows(X), Domain.from_rows(X)
+    numbers = table.read(X)
+    keys = table.names if domain.bounds and isinstance(next(iter(domain.bounds)), str) else None
+    for j, column in enumerate(numbers.T):
+        name = f"x{j}" if table.names is None else one_line(table.names[j])
+        key = j if keys is None else keys[j]
+        gaps = f"{int(np.isnan(column).sum()):,}"
+        if (levels := table.levels[j]) is not None:
+            shown = "; ".join(map(one_line, levels[:_LEVELS]))
+            more = len(levels) - _LEVELS
+            yield name, "levels", f"{shown} and {more} more" if more > 0 else shown, gaps
+            continue
+        low, high = domain.bounds.get(key, (np.nan, np.nan))
+        kind = "whole numbers" if key in set(domain.integers) else "numbers"
+        yield name, kind, f"{low:.6g}, {high:.6g}", gaps
+
+
+def _data(asked):
+    found, task = asked.found, asked.found._task
+    yield Items(
+        [
+            f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
+            f"numbers and codes of levels: {_digest(task.table.read(task.X))}.",
+            f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
+            f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
+        ]
+    )
+
+
+def _digest(entries):
+    """SHA-256 of an array: of its numbers as little-endian doubles, or of the words in it."""
+    entries = np.asarray(entries)
+    if entries.dtype.kind in "fiub":
+        return hashlib.sha256(entries.astype("<f8").tobytes()).hexdigest()
+    return hashlib.sha256("\n".join(map(str, entries.ravel())).encode()).hexdigest()
+
+
+def _library(model):
+    """The package that a model comes from, with its version."""
+    package = type(unwrap(model)).__module__.partition(".")[0]
+    try:
+        return f"model of {package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"model of {package}"
+
+
+def _model(asked):
+    found, best = asked.found, asked.best
+    yield f"The model: {one_line(repr(unwrap(found.model)))}"
+    yield found.verdict.text
+    yield found.reason
+    stated = [own for own in found.verdict.statements if own.text]
+    yield Cells(
+        ("figure", "of", "on", "value", "95 % interval", "how it is known"),
+        [
+            (
+                _ESTIMANDS.get(own.estimand, own.estimand),
+                own.of,
+                own.population,
+                own.text,
+                own.interval,
+                own.how,
+            )
+            for own in stated
+        ],
+    )
+    if best.named_card is not None:
+        yield Verbatim(best.export_text(), card_content(best.named_card))
+    else:
+        yield Verbatim(best.export_text(), drawn_tree(best.named_tree, best.title))
+
+
+def _challengers(asked):
+    found = asked.found
+    heads = columns_of_methods(found)
+    yield Cells(
+        ("method", *(head for head, _, _ in heads)),
+        [
+            (row.name, *(write(row) for _, write, _ in heads))
+            for row in found.table
+            if row.is_measured
+        ],
+    )
+    yield f"{how_judged(found)} {what_columns_say(found)}"
+
+
+def _reasons(asked):
+    yield (
+        "Every answer comes with the conditions, or the points, that lead to it. Some rows, each "
+        "with another reason:"
+    )
+    best, found = asked.best, {}
+    if best.named_card is None:
+        _, rows = np.unique(best.apply(asked.rows), return_index=True)
+        for own in best.explain(safe_indexing(asked.rows, np.sort(rows)[:_ROWS_EXPLAINED])):
+            found[str(own)] = None
+    else:
+        rows = np.arange(min(_ROWS_EXPLAINED, asked.found.n_rows))
+        for own in best.reasons(safe_indexing(asked.rows, rows)):
+            found["; ".join(map(str, own))] = None
+    yield Items(list(found))
+
+
+def _audited(asked, question, about, words):
+    """What a question about a column is answered for the model and for its simpler form."""
+    options = {"domain": Domain.from_rows(asked.rows), "time_limit": asked.time_limit}
+    for what, one in (("the model", asked.found.model), (_the(asked), asked.best)):
+        try:
+            outcome, found = question(one, **options)
+        except (TypeError, ValueError) as reason:
+            yield f"{about}, {what}: it cannot be told. {reason}"
+            continue
+        yield f"{about}, {what}: {words[found]}. {one_line(repr(outcome))}"
+
+
+def _sensitivity(asked):
+    if not asked.protected:
+        yield "No columns were named that must not change an answer."
+        return
+    yield (
+        "For each column: whether another value of it alone can change an answer, over all rows "
+        "within the ranges and levels above."
+    )
+    words = {True: "yes", False: "no, proven", None: "undecided"}
+    for name in asked.protected:
+
+        def question(one, name=name, **options):
+            outcome = is_sensitive(one, name, **options)
+            return outcome, outcome.sensitive
+
+        yield Items(list(_audited(asked, question, name, words)))
+
+
+def _directions(asked):
+    if not asked.directions:
+        yield "No columns were named in which the answer must rise or fall."
+        return
+    words = {True: "holds, proven", False: "does not hold", None: "undecided"}
+    more = {} if asked.positive is None else {"positive": asked.positive}
+    for name, way in asked.directions.items():
+
+        def question(one, name=name, way=way, **options):
+            outcome = is_monotone(one, name, increasing=way == "rising", **more, **options)
+            return outcome, outcome.monotone
+
+        yield Items(list(_audited(asked, question, f"{way} in {name}", words)))
+
+
+def _stability(asked):
+    found = asked.found.stability()
+    what = "give the same answer on" if asked.found.is_classifier else "have an R² between them of"
+    own, low, high = (
+        percent(value) if asked.found.is_classifier else f"{value:.3f}"
+        for value in (found.mean, found.low, found.high)
+    )
+    of_rows = " of the rows" if asked.found.is_classifier else ""
+    yield (
+        f"The method was fitted {found.n_fits} times, to rows drawn with replacement from these. "
+        f"Two such results {what} {own}{of_rows} on average (at least {low}, at most {high})."
+    )
+
+
+def _implementation(asked):
+    yield (
+        "What is deployed is to be what was approved. Each form below was written by export, run "
+        f"on all {asked.found.n_rows:,} rows, and compared with what {_the(asked)} answers."
+    )
+    expected = np.asarray(asked.best.predict(asked.rows))
+    rows = []
+    for language, run in (("python", _run_python), ("sql", _run_sqlite)):
+        try:
+            text = asked.best.export(language)
+            answers = run(text, asked)
+        except (TypeError, ValueError, sqlite3.Error) as reason:
+            rows.append((language, "not run", one_line(str(reason)), ""))
+            continue
+        differ = int(sum(a != b for a, b in zip(answers, expected.tolist(), strict=True)))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        rows.append((language, f"{differ:,} of {len(expected):,} rows differ", "", digest))
+    yield Cells(("written in", "result", "why not", "SHA-256 of the text"), rows)
+
+
+def _entries(asked):
+    """Names of the columns and the rows, as a database and a program get them: None for gaps."""
+    X = asked.rows
+    columns = [X[name] for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
+    names = asked.found.feature_names
+    lists = [[_entry(one) for one in column] for column in columns]
+    return names, list(zip(*lists, strict=True))
+
+
+def _entry(one):
+    one = one.item() if hasattr(one, "item") else one
+    return None if one is None or one != one or str(one) in ("<NA>", "NaT") else one
+
+
+def _run_python(text, asked):
+    names, rows = _entries(asked)
+    space: dict = {}
+    exec(compile(text, "<exported>", "exec"), space)
+    if not hasattr(asked.rows, "columns"):
+        return [space["predict"](row) for row in rows]
+    return [space["predict"](dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _run_sqlite(text, asked):
+    names, rows = _entries(asked)
+    quoted = ['"' + str(name).replace('"', '""') + '"' for name in names]
+    with sqlite3.connect(":memory:") as base:
+        base.execute(f"CREATE TABLE t ({', '.join(quoted)})")
+        base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", rows)
+        return [own[0] for own in base.execute(f"SELECT {text} FROM t ORDER BY rowid")]
+
+
+def _changes(asked):
+    if asked.previous is None:
+        yield "No earlier version was named."
+        return
+    told = differences(asked.previous, asked.best, asked.rows, random_state=0)
+    yield told.summary("The version before and this one")
+    yield Items([rule.in_words("the version before", "this one") for rule in told][:_RULES])
+
+
+def _evidence(asked):
+    if not len(asked.evidence):
+        yield "No files of evidence were named."
+        return
+    rows = []
+    for path in asked.evidence:
+        outcome = check(path)
+        told = "holds, checked again" if outcome else f"was not accepted: {outcome.reason}"
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        rows.append((str(path), one_line(outcome.claim or ""), told, digest))
+    yield Cells(("file", "what it shows", "result", "SHA-256"), rows)
+
+
+def _signature(asked):
+    yield Cells(
+        ("role", "name", "signature", "date"),
+        [
+            ("prepared by", asked.author or _OPEN, "", (asked.day or date.today()).isoformat()),
+            ("validated by", "", "", ""),
+            ("approved by", "", "", ""),
+        ],
+    )
+
+
+def _differ(asked):
+    told = differences_told(asked.found)
+    if told is None:
+        yield "On the rows that were measured on, they do not differ."
+        return
+    yield told.summary("The two")
+    yield Items([rule.in_words("the model", _the(asked)) for rule in told][:_RULES])
+
+
+SECTIONS: dict[str, tuple[str, Callable]] = {
+    "purpose": ("Purpose and limits of use", _purpose),
+    "data": ("Data and versions", _data),
+    "model": ("The model and its simpler form", _model),
+    "challengers": ("Beside other methods", _challengers),
+    "differences": ("Where the two differ", _differ),
+    "reasons": ("Reasons for an answer", _reasons),
+    "sensitivity": ("Protected columns", _sensitivity),
+    "directions": ("Directions", _directions),
+    "stability": ("Stability", _stability),
+    "implementation": ("Test of the implementation", _implementation),
+    "changes": ("Changes since the last version", _changes),
+    "evidence": ("Evidence", _evidence),
+    "signature": ("Signatures", _signature),
+}
+
+
+def _a(noun):
+    return f"{'an' if noun[:1] in 'AEIOU' else 'a'} {noun}"
+
+
+def _the(asked):
+    return f"the {noun_of(asked.found)}"
+
+
+# ------------------------------------------------------------------- formats
+
+
+def write_document(asked, path, sections, template) -> None:
+    """Write the document to a file, in the format that its ending names."""
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in _FORMATS:
+        endings = ", ".join(_FORMATS)
+        raise ValueError(f"path={str(path)!r} ends in none of {endings}. Give such a file name.")
+    names = list(SECTIONS) if sections is None else list(sections)
+    if unknown := [name for name in names if name not in SECTIONS]:
+        raise ValueError(
+            f"sections={unknown[0]!r} is no section. Choose among {', '.join(SECTIONS)}."
+        )
+    if template is not None and ending == ".docx":
+        raise ValueError(
+            "template= is for Markdown and HTML. Leave it out, or give a path that ends in .md or "
+            ".html."
+        )
+    if asked.best is None:
+        raise ValueError("Nothing was found that could be documented: outcome.best is None.")
+    if ending == ".docx":
+        _docx()  # an ImportError before the work
+    title = f"{model_name(asked.found)} and its simpler form"
+    told = [(name, SECTIONS[name][0], list(SECTIONS[name][1](asked))) for name in names]
+    if ending == ".docx":
+        with replacing(path) as new:
+            _in_word(title, told, new)
+        return
+    write = _in_markdown if ending == ".md" else _in_html
+    parts = [
+        {"key": name, "title": heading, "body": write(blocks)} for name, heading, blocks in told
+    ]
+    if template is not None:
+        write_text(path, _of_template(template, title, parts))
+    elif ending == ".md":
+        text = "".join(f"\n# {part['title']}\n\n{part['body']}" for part in parts)
+        write_text(path, f"{title}\n{'=' * len(title)}\n{text}")
+    else:
+        body = ([element("h2", part["title"]), part["body"]] for part in parts)
+        write_text(path, page(title, in_html(in_html(own) for own in body), STYLE + CARD_STYLE))
+
+
+def _of_template(template, title, parts):
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            "A template needs the package jinja2. Install it: pip install jinja2."
+        ) from error
+    text = Path(template).read_text(encoding="utf-8")
+    # bodies are written, and escaped, here
+    return (
+        jinja2.Environment(undefined=jinja2.StrictUndefined)
+        .from_string(text)
+        .render(title=title, sections=parts, by_key={part["key"]: part for part in parts})
+    )
+
+
+def _in_markdown(blocks):
+    return "".join(f"{_markdown(block)}\n\n" for block in blocks)
+
+
+def _markdown(block):
+    if isinstance(block, Items):
+        return "\n".join(f"- {_plain(line)}" for line in block.lines)
+    if isinstance(block, Verbatim):
+        return f"```\n{block.text.rstrip()}\n```"
+    if isinstance(block, Cells):
+        rule = ["---"] * len(block.heads)
+        lines = [block.heads, rule, *block.rows]
+        return "\n".join(f"| {' | '.join(_cell(own) for own in line)} |" for line in lines)
+    return _plain(block)
+
+
+def _plain(text):
+    """Text that Markdown shows as it is."""
+    text = one_line(text)
+    for letter in "\\`*_<>":
+        text = text.replace(letter, f"\\{letter}")
+    return text
+
+
+def _cell(text):
+    return text if text == "---" else _plain(text).replace("|", "\\|")
+
+
+def _in_html(blocks):
+    return in_html(_html(block) for block in blocks)
+
+
+def _html(block):
+    if isinstance(block, Items):
+        return list_of(block.lines)
+    if isinstance(block, Verbatim):
+        return block.html or element("pre", block.text)
+    if isinstance(block, Cells):
+        return table_of(block.rows, block.heads, None, left=block.heads)
+    return element("p", block)
+
+
+def _docx() -> Any:
+    try:
+        import docx
+    except ImportError as error:
+        raise ImportError(
+            "A document in Word needs the package python-docx. Install it: pip install "
+            '"ensemble-simplify[document]", or write .html or .md.'
+        ) from error
+    return docx
+
+
+def _in_word(title, told, path):
+    docx = _docx()
+    document = docx.Document()
+    document.add_heading(title, 0)
+    for _, heading, blocks in told:
+        document.add_heading(heading, 1)
+        for block in blocks:
+            if isinstance(block, Items):
+                for line in block.lines:
+                    document.add_paragraph(one_line(line), style="List Bullet")
+            elif isinstance(block, Verbatim):
+                run = document.add_paragraph().add_run(block.text.rstrip())
+                run.font.name, run.font.size = "Courier New", docx.shared.Pt(8)
+            elif isinstance(block, Cells):
+                table = document.add_table(0, len(block.heads), style="Table Grid")
+                for line in (block.heads, *block.rows):
+                    for cell, text in zip(table.add_row().cells, line, strict=True):
+                        cell.text = one_line(text)
+            else:
+                document.add_paragraph(one_line(block))
+    with path.open("wb") as file:
+        document.save(file)

@@ -1,0 +1,178 @@
+"""The document: what it says is what the functions answer, in each format."""
+
+import hashlib
+import re
+from datetime import date
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import is_sensitive, simplify, verify
+from ensemble_simplify.__main__ import main
+from ensemble_simplify.front._document import SECTIONS
+
+
+def table(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "in|come": rng.normal(30, 8, n).round(1),
+            "town": rng.choice(["x <b>", "y", "z"], n),
+        }
+    )
+    y = np.where(X["age"] + (X["town"] == "y") * 30 + rng.normal(0, 5, n) > 55, "yes", "no")
+    X.loc[3, "in|come"] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    X, y = table()
+    encoder = make_column_transformer(
+        (OrdinalEncoder(), ["town"]), (SimpleImputer(), ["in|come"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, RandomForestClassifier(10, max_depth=4, random_state=0)).fit(
+        X[:120], y[:120]
+    )
+    return simplify(model, X[120:], y[120:], max_leaves=4, methods=["representer"], random_state=0)
+
+
+def sections_of(text):
+    """Headings and what stands below them."""
+    parts = re.split(r"^# (.*)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_all_sections(outcome, tmp_path):
+    again = verify(outcome.best_model, outcome.best_model)
+    again.save(tmp_path / "proof.json")
+    outcome.document(
+        path := tmp_path / "model.md",
+        purpose="Who gets *a letter*.",
+        author="A. Person",
+        day=date(2026, 1, 2),
+        protected=["in|come", "town"],
+        directions={"age": "rising"},
+        positive="yes",
+        previous=outcome.model,
+        evidence=[tmp_path / "proof.json"],
+    )
+    told = sections_of(path.read_text(encoding="utf-8"))
+    assert list(told) == [title for title, _ in SECTIONS.values()]
+    # markup of the user's is shown as it is
+    assert r"Who gets \*a letter\*." in told["Purpose and limits of use"]
+    rows = outcome._task.X
+    ages = f"| age | whole numbers | {rows['age'].min()}, {rows['age'].max()} | 0 |"
+    assert ages in told["Purpose and limits of use"]
+    assert r"| x \<b\>; y; z |" in told["Purpose and limits of use"]
+    assert outcome.verdict.text.split(". ")[0] in told["The model and its simpler form"]
+    assert outcome.export_text().strip() in told["The model and its simpler form"]
+    own = is_sensitive(outcome.best_model, "town").sensitive
+    assert f"town, the tree: {'yes' if own else 'no, proven'}" in told["Protected columns"]
+    assert told["Test of the implementation"].count(f"0 of {len(rows)} rows differ") == 2
+    assert "holds, checked again" in told["Evidence"]
+    assert hashlib.sha256((tmp_path / "proof.json").read_bytes()).hexdigest() in told["Evidence"]
+    assert "| prepared by | A. Person |  | 2026-01-02 |" in told["Signatures"]
+    differ = (outcome.predict(rows) != outcome.model.predict(rows)).sum()
+    assert f"differ on {differ} of {len(rows)} rows" in told["Changes since the last version"]
+
+
+def test_a_wrong_export_is_found(outcome, tmp_path, monkeypatch):
+    wrong = outcome.export("python").replace("'yes'", "'no'")
+    monkeypatch.setattr(type(outcome.best_model), "export", lambda self, language: wrong)
+    outcome.document(path := tmp_path / "model.md", sections=["implementation"])
+    n = (outcome.predict(outcome._task.X) == "yes").sum()
+    assert f"| python | {n} of 120 rows differ |" in path.read_text(encoding="utf-8")
+
+
+def test_formats_say_the_same(outcome, tmp_path):
+    docx = pytest.importorskip("docx")
+    some = ["purpose", "model", "challengers", "signature"]
+    for ending in (".md", ".html", ".docx"):
+        outcome.document(tmp_path / f"model{ending}", sections=some, day=date(2026, 1, 2))
+    page = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "x &lt;b&gt;; y; z" in page
+    assert "<svg" in page
+    word = docx.Document(tmp_path / "model.docx")
+    headings = [own.text for own in word.paragraphs if own.style.name == "Heading 1"]
+    assert headings == [SECTIONS[name][0] for name in some]
+    assert outcome.export_text().strip() in [own.text for own in word.paragraphs]
+    cells = [cell.text for own in word.tables for row in own.rows for cell in row.cells]
+    assert "x <b>; y; z" in cells
+    assert "2026-01-02" in cells
+
+
+def test_template(outcome, tmp_path):
+    pytest.importorskip("jinja2")
+    (tmp_path / "own.j2").write_text(
+        "{% for own in sections %}{{ own.key }}:{% endfor %}{{ by_key.purpose.body }}"
+    )
+    options = dict(template=tmp_path / "own.j2", sections=["purpose", "signature"])
+    outcome.document(tmp_path / "own.md", **options)
+    assert (tmp_path / "own.md").read_text().startswith("purpose:signature:Purpose: (to be")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("a.pdf", {}, "ends in none of .md, .html, .docx"),
+        ("a.md", {"sections": ["model", "mode"]}, "'mode' is no section"),
+        ("a.docx", {"template": "t"}, "for Markdown and HTML"),
+    ],
+)
+def test_refused_before_the_work(outcome, tmp_path, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        outcome.document(tmp_path / name, **options)
+    assert not (tmp_path / name).exists()
+
+
+def test_stability_is_what_the_samples_say(outcome):
+    found, rows = outcome.stability(n_fits=3), outcome._task.X
+    rng, n = np.random.RandomState(outcome._task.seed), len(rows)
+    drawn = [rng.randint(n, size=n) for _ in range(3)]
+    y = outcome._task.y
+    answers = [outcome.refit(rows.iloc[own], y[own]).predict(rows) for own in drawn]
+    alike = []
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        new = np.setdiff1d(np.arange(n), np.concatenate([drawn[i], drawn[j]]))
+        alike.append(np.mean(answers[i][new] == answers[j][new]))
+    assert (found.low, found.high) == (min(alike), max(alike))
+    assert found.mean == pytest.approx(np.mean(alike))
+    with pytest.raises(ValueError, match="at least 2"):
+        outcome.stability(n_fits=1)
+
+
+def test_numbers_without_names(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + rng.normal(0, 0.1, 80)
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X[:40], y[:40])
+    found = simplify(model, X[40:], y[40:], max_leaves=4, methods=["representer"], random_state=0)
+    found.document(path := tmp_path / "model.md", protected=[2], directions={0: "rising"})
+    told = sections_of(path.read_text(encoding="utf-8"))
+    assert "| x0 | numbers |" in told["Purpose and limits of use"]
+    assert told["Test of the implementation"].count("0 of 40 rows differ") == 2
+    assert "have an R² between them of" in told["Stability"]
+
+
+def test_command(tmp_path, capsys):
+    X, y = table()
+    numbers = X[["age"]]
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(numbers, y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    numbers.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    arguments = [str(tmp_path / "model.joblib"), str(tmp_path / "rows.csv"), "--target", "y"]
+    arguments += ["--out", str(tmp_path / "model.html"), "--sections", "purpose,signature"]
+    assert main(["document", *arguments, "--author", "A. Person"]) == 0
+    assert "A. Person" in (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "The document is in" in capsys.readouterr().out
+    assert main(["document", *arguments[:4], "--out", str(tmp_path / "a.pdf")]) == 2
