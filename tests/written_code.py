@@ -27,7 +27,7 @@ def compiled(text, folder):
     return ctypes.CDLL(str(library))
 
 
-def by_c(text, rows, folder, *, n_proba=0, real=False):
+def by_c(text, rows, folder, *, n_proba=0, real=False, n_texts=0):
     """What the C function `predict` answers to rows of doubles."""
     library = compiled(text, folder)
     pointer = ctypes.POINTER(ctypes.c_double)
@@ -38,6 +38,11 @@ def by_c(text, rows, folder, *, n_proba=0, real=False):
         for own, out in zip(address, found, strict=True):
             library.predict(own, out.ctypes.data_as(pointer))
         return found
+    if n_texts:
+        texts = [(ctypes.c_char_p * n_texts)() for _ in rows]
+        for own, out in zip(address, texts, strict=True):
+            library.predict(own, out)
+        return [[text.decode() for text in out] for out in texts]
     library.predict.restype = ctypes.c_double if real else ctypes.c_int
     return np.array([library.predict(own) for own in address])
 

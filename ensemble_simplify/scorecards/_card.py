@@ -194,13 +194,14 @@ class Card:
         n_trees = max(1, len(self.terms))
         return boosted(n_trees, self.n_scores, init=self.base, link=link, choice=choice)
 
-    def reading(self, classes, table) -> Reading:
+    def reading(self, classes, table, terms=None) -> Reading:
         """The card as an ensemble of one tree a term, over the columns of a table.
 
-        `classes` are its labels; None where it answers numbers.
+        `classes` are its labels; None where it answers numbers. Other `terms` have the same points,
+        and further numbers after them.
         """
         none = Term((0,), (np.zeros(0),), np.zeros((2, self.n_scores)))
-        trees = [term.tree(len(table)) for term in self.terms or [none]]
+        trees = [term.tree(len(table)) for term in terms or self.terms or [none]]
         return Reading(trees, self.vote, classes, table)
 
     def with_points(self, points, base) -> Card:

@@ -63,13 +63,19 @@ class ShowsCard:
         return fitted_rows(self, X, dtype="float64")
 
     def _of_total(self, output):
-        """The total, or its chance, as a model of values: what is written as this output."""
+        """The total, or its chance, as a model of values: what is written as this output.
+
+        Beside it what tells reasons, or None; these go with the card itself, of whose leaves the
+        further columns say how much they speak for the answer, and in which words.
+        """
         card = self.card_
         if card.n_scores > 1:
             raise ValueError(
                 f"output={output!r}, but the card has a total for each of {card.n_scores} classes. "
                 "Use output='label' or 'probabilities'."
             )
+        if output == "reasons":
+            return self._of_reasons()
         plain = {"slope": 1.0, "shift": 0.0, "at": 0.0, "event": 1}
         if output == "points":
             card = replace(card, link="identity", **plain)
@@ -82,9 +88,29 @@ class ShowsCard:
             raise ValueError(
                 f"output={output!r}, but the card is for values. Use output='label' for its value."
             )
-        found = imported(card.reading(None, self._table), len(self._table))
+        return self._read(card.reading(None, self._table)), None
+
+    def _read(self, reading):
+        found = imported(reading, len(self._table))
         found._forest = Model.of(found, check=False).finest
         return found
+
+    def _of_reasons(self):
+        card, parts = self.card_, self._named_card().parts()
+        terms = [
+            replace(t, points=np.pad(t.points, [(0, 0)] * len(t.edges) + [(0, 3)]))
+            for t in card.terms
+        ]
+        order = [next(t for t, term in enumerate(card.terms) if term is p.term) for p in parts]
+        for t, part in zip(order, parts, strict=True):
+            points, told = part.term.points[..., 0], np.array([line.points for line in part.told])
+            for k, sign in enumerate((1.0, -1.0), start=1):
+                terms[t].points[..., k] = sign * points - (sign * told).min()
+            terms[t].points[..., 3] = part.line_of()
+        texts = tuple(tuple(line.text for line in part.lines) for part in parts)
+        event = card.event if card.link == "logistic" else None
+        read = card.reading(getattr(self, "classes_", None), self._table, terms)
+        return self._read(read), (event, order, texts)
 
     def to_frame(self) -> pandas.DataFrame:
         """The card as a data frame.

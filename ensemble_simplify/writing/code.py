@@ -9,7 +9,7 @@ they need not know.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial, singledispatch
+from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,18 @@ class Probability:
     single: bool
 
 
+@dataclass(frozen=True)
+class Text:
+    """A text for each line of each part: an earlier label names the part, and a number the line.
+
+    The label is one more than the place of the part; 0: of none, which is the empty text.
+    """
+
+    label: int
+    numbers: tuple
+    texts: tuple
+
+
 # ------------------------------------------------------------------- labels
 
 
@@ -161,6 +173,34 @@ def code_of(forest, estimator) -> Code:
     if has_probabilities(vote):
         program.outputs = writer.probabilities(vote)
     return program
+
+
+def with_reasons(code, event, order, texts, n=4) -> Code:
+    """A code whose outputs are the first reasons for its answer, as texts.
+
+    Tree by tree in some `order`, the leaves of a tree say, in columns, how much they speak for the
+    answer: for the `event` (None: for a value) and for the other class; then which of its `texts`
+    tells so.
+    """
+    labels = list(code.labels)
+    lines = tuple(LeafSum(t, t + 1, 3, 0.0, False) for t in order)
+    numbers = [LeafSum(t, t + 1, 1, 0.0, False) for t in order]
+    if event is not None:
+        answer, labels = len(labels), [*labels, code.result]
+        # one times a number, and nothing, is the number itself
+        sides = Chosen(answer, event, 1.0, 0.0), Chosen(answer, event, 0.0, 1.0)
+        others = (LeafSum(t, t + 1, 2, 0.0, False) for t in order)
+        pairs = (
+            map(partial(Operation, "*"), sides, pair) for pair in zip(numbers, others, strict=True)
+        )
+        numbers = [Operation("+", *pair) for pair in pairs]
+    outputs = []
+    for _ in range(n):
+        outputs.append(Text(len(labels), lines, texts))
+        labels.append(Best((Constant(0.0), *numbers)))
+        told = [Chosen(len(labels) - 1, k, -1e30, 0.0) for k in range(1, len(numbers) + 1)]
+        numbers = list(map(partial(Operation, "+"), numbers, told))
+    return Code(labels, code.result, outputs, code.margin)
 
 
 class _Lowering:
@@ -452,6 +492,10 @@ class StepWriter:
         """The variable for a `Chosen`."""
         raise NotImplementedError
 
+    def text_of(self, text, lines):
+        """What stands for a `Text`, of the lines of whose parts there are variables."""
+        raise NotImplementedError
+
     def above(self, label, number, target):
         """Write the steps of an `Beyond`."""
         raise NotImplementedError
@@ -467,20 +511,32 @@ class StepWriter:
         if isinstance(number, LeafSum):
             return self.tree_sum(number)
         if isinstance(number, Operation):
-            one, two = self.number(number.one), self.number(number.two)
+            one, two = self.known(number.one), self.known(number.two)
             return self.operation(number.sign, one, two, number.single)
         if isinstance(number, Exponential):
             return self.exponential(self.number(number.number), number.single)
         if isinstance(number, Chosen):
             return self.chosen(number)
+        if isinstance(number, Text):
+            return self.text_of(number, [self.known(line) for line in number.numbers])
         raise TypeError(f"{type(number).__name__} is no number")
+
+    def known(self, number):
+        """The same; what was written before is not written again."""
+        if number not in self._kept:
+            self._kept[number] = self.number(number)
+        return self._kept[number]
+
+    @cached_property
+    def _kept(self):
+        return {}
 
     def label(self, label, target):
         """Write the steps that put a class in a variable."""
         if isinstance(label, Beyond):
             self.above(label, self.number(label.number), target)
         else:
-            self.largest(label, [self.number(score) for score in label.numbers], target)
+            self.largest(label, [self.known(score) for score in label.numbers], target)
 
     def labels(self, program):
         """Write the labels of members."""

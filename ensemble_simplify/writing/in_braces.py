@@ -207,6 +207,12 @@ class _BracesFile(StepWriter):
         numbers = f"{self.literal(choice.yes)}, {self.literal(choice.no)}"
         return self._variable(f"choose(label_{choice.label}, {choice.column}, {numbers})")
 
+    def text_of(self, text, lines):
+        # only in JavaScript, whose arrays hold what they are given
+        label = f"label_{text.label}"
+        texts = (f"[{', '.join(map(self.braces.text, own))}]" for own in (("",), *text.texts))
+        return f"[{', '.join(texts)}][{label}][[{', '.join(['0', *lines])}][{label}]]"
+
     def above(self, label, number, target):
         at = ", ".join(
             [str(label.first), self._truth(label.inclusive), *map(self.literal, label.at)]

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ensemble_simplify.grid import preorder
-from ensemble_simplify.writing.code import Probability, StepWriter
+from ensemble_simplify.writing.code import Probability, StepWriter, Text
 from ensemble_simplify.writing.int16 import LAST, MISSING
 from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
@@ -140,8 +140,10 @@ class _Frame:
                 checks.append(refuses(j))
         kind, more, nothing = "int", "", ["return -1;"]
         if probabilities:
-            nothing = [*(f"proba[{k}] = NAN;" for k in range(len(classes))), "return;"]
-            kind, more = "void", ", double *proba"
+            of_text = not isinstance(named.code.outputs[0], Text) if hasattr(named, "code") else 1
+            n, none, of = (len(classes), "NAN", "double ") if of_text else (4, '""', "const char *")
+            nothing = [*(f"proba[{k}] = {none};" for k in range(n)), "return;"]
+            kind, more = "void", f", {of}*proba"
         elif classes is None:
             kind, nothing = "double", ["return NAN;"]
         self.function = f"{kind} {name}(const double *x{more})"
@@ -584,6 +586,13 @@ class _CFile(StepWriter):
         self.n_steps += 1
         self.steps.append(f"    {kind} v{self.n_steps} = {value};")
         return f"v{self.n_steps}"
+
+    def text_of(self, text, lines):
+        found = '""'
+        for k, (line, texts) in enumerate(zip(lines, text.texts, strict=True), start=1):
+            listed = f"(const char *[]){{{', '.join(map(c_string, texts))}}}"
+            found = f"label_{text.label} == {k} ? {listed}[(int){line}] : {found}"
+        return found
 
     def above(self, label, number, target):
         sign = ">=" if label.inclusive else ">"

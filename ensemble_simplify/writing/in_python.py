@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.writing.code import Probability, StepWriter
+from ensemble_simplify.writing.code import Probability, StepWriter, Text
 from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
     blocks,
@@ -165,6 +165,13 @@ class _PythonFile(StepWriter):
     def chosen(self, choice):
         test = f"label_{choice.label} == {choice.column}"
         return self._variable(f"{_float(choice.yes)} if {test} else {_float(choice.no)}")
+
+    def text_of(self, text, lines):
+        if text.texts not in self._kept:
+            texts = (f"({', '.join(map(repr, own))},)" for own in (("",), *text.texts))
+            self._kept[text.texts] = self._variable(f"({', '.join(texts)},)")
+        place = f"(0, {', '.join(lines)})[label_{text.label}]"
+        return self._variable(f"{self._kept[text.texts]}[label_{text.label}][int({place})]")
 
     def above(self, label, number, target):
         sign = ">=" if label.inclusive else ">"
@@ -338,6 +345,9 @@ class _PythonFile(StepWriter):
 
     def _probabilities(self, outputs, labels):
         first = outputs[0]
+        if isinstance(first, Text):
+            self.steps.append(f"    return [{', '.join(map(self.number, outputs))}]")
+            return
         if not isinstance(first, Probability):
             numbers = [self.number(value) for value in outputs]
         elif first.link == "sigmoid":

@@ -22,6 +22,7 @@ from ensemble_simplify.writing.code import (
     Operation,
     Probability,
     StepWriter,
+    Text,
 )
 from ensemble_simplify.writing.files import replacing
 from ensemble_simplify.writing.named_columns import ALL, Span
@@ -308,6 +309,14 @@ class _Query(StepWriter):
         yes, no = self.number_in(choice.yes), self.number_in(choice.no)
         return f"CASE WHEN label_{choice.label} = {choice.column} THEN {yes} ELSE {no} END"
 
+    def text_of(self, text, lines):
+        whens = []
+        for k, (line, texts) in enumerate(zip(lines, text.texts, strict=True), start=1):
+            cases = (f"WHEN {i} THEN {self.dialect.value(t, 'text')}" for i, t in enumerate(texts))
+            whens.append(f"WHEN {k} THEN CASE {line} {' '.join(cases)} END")
+        none = self.dialect.value("", "text")
+        return f"CASE label_{text.label} {' '.join(whens)} ELSE {none} END" if whens else none
+
     def above_of(self, label, number):
         """The class of a number."""
         sign = ">=" if label.inclusive else ">"
@@ -487,8 +496,9 @@ class _Query(StepWriter):
         self.step([(s, rounded(f"{s} / total")) for s in scores], [*scores, "total"])
 
     def _probabilities(self, outputs):
-        names = [f"{self.name}_{label}" for label in self.ensemble.classes]
         first = outputs[0]
+        labels = range(1, len(outputs) + 1) if isinstance(first, Text) else self.ensemble.classes
+        names = [f"{self.name}_{label}" for label in labels]
         if not isinstance(first, Probability):
             return list(zip(names, [self.number(output) for output in outputs], strict=True))
         self.step([(f"score_{k}", self.number(output)) for k, output in enumerate(first.numbers)])

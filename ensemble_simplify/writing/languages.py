@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.reading import ImportedEnsemble, Model, has_own_methods, unwrap
 from ensemble_simplify.writing.caveats import caveats, caveats_of_int16
+from ensemble_simplify.writing.code import with_reasons
 from ensemble_simplify.writing.dialects import dialect_of
 from ensemble_simplify.writing.given_rows import like_rows, with_short_ends
 from ensemble_simplify.writing.in_braces import BRACES, ensemble_in_braces
@@ -34,6 +35,9 @@ _FORMS, _PRECISIONS = ("tables", "nested"), ("exact", "int16")
 # A query that holds more of them takes databases gigabytes.
 _MANY_NODES = 50_000
 _OUTPUTS = ("label", "probabilities")
+# What cards have beside these, and the languages that tell reasons.
+_OF_CARDS = ("points", "chance", "reasons")
+_TELLING = ("sql", "c", "python", "javascript")
 
 
 def export_tree(
@@ -254,9 +258,12 @@ def export_model(
           columns (x0, x1, ... if there are none; in JavaScript, their positions). Probabilities are
           an array in the order of the classes. Null and NaN are missing values.
         - "json": `import_model` reads it back. Its keys are listed in :ref:`json_format`.
-    output : {"label", "probabilities", "points", "chance"}, default="label"
+    output : {"label", "probabilities", "points", "chance", "reasons"}, default="label"
         As in :func:`export_tree`. JSON holds what both take. "points": the total of a scorecard
         with one score. "chance": of a scorecard for two classes, the probability of the event.
+        "reasons", in SQL, C, Python and JavaScript: the bins of the first four of a card's reasons
+        in words (``card.reasons(X, 4)``), empty where there are fewer. They are columns in SQL, an
+        array of texts in C, and lists elsewhere.
     table : str, default=None
         The table to select from. It is needed by "sql", and goes with no other language.
     dialect : str, default=None
@@ -366,9 +373,11 @@ def export_model(
     """
     if not isinstance(language, str) or language not in _OF_ENSEMBLES:
         raise ValueError(f"language={language!r}. Choose one of {', '.join(_OF_ENSEMBLES)}.")
-    if output not in (*_OUTPUTS, "points", "chance"):
+    reasons = None
+    if output not in (*_OUTPUTS, *_OF_CARDS):
         raise ValueError(
-            f"output={output!r}. Choose label, probabilities, or points or chance of a card."
+            f"output={output!r}. Choose label, probabilities, or points, chance or reasons of a "
+            "card."
         )
     if output not in _OUTPUTS:
         if not hasattr(model, "_of_total"):
@@ -376,7 +385,12 @@ def export_model(
                 f"output={output!r}, but the model is no scorecard. Use output='label' or "
                 "'probabilities'."
             )
-        model, output = model._of_total(output), "label"
+        if output == "reasons" and language not in _TELLING:
+            raise ValueError(
+                f"output='reasons' is written in {', '.join(_TELLING)}, but language={language!r}."
+            )
+        model, reasons = model._of_total(output)
+        output = "label" if reasons is None else "probabilities"
     if language == "sql" and not isinstance(table, str):
         raise ValueError(
             f"table={table!r}, but language='sql' writes a whole query. Name the table to select "
@@ -417,6 +431,9 @@ def export_model(
     if readable and precision == "int16":
         raise ValueError("readable=True has exact thresholds, but precision='int16'. Choose one.")
     ensemble = _ensemble(model, feature_names, class_names, X, readable)
+    if reasons is not None:
+        ensemble = replace(ensemble, code=with_reasons(ensemble.code, *reasons))
+        name = "reason" if name is None and language == "sql" else name
     probabilities = output == "probabilities"
     if probabilities and ensemble.code.outputs is None:
         raise ValueError(

@@ -8,10 +8,14 @@ from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from random_cards import CLASSES, a_card, rows_at_edges
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestRegressor
+from written_code import by_c, by_javascript, by_python, by_sqlite, needs_gcc, needs_node
 
+from ensemble_simplify import export_model
 from ensemble_simplify.reading import Gaps, Table
 from ensemble_simplify.scorecards import Card, Reason, ScorecardDisplay, Term
 from ensemble_simplify.scorecards._shown import ShowsCard, counted
@@ -366,3 +370,48 @@ def test_a_card_without_bins_is_shown(link):
 
 def test_an_unfitted_estimator_shows_its_parameters():
     assert "Held" in Held()._repr_mimebundle_()["text/html"]
+
+
+# ------------------------------------------------------------------- reasons in other languages
+
+
+def told(card, rows):
+    """The bins of the first four reasons, by the card itself."""
+    return [([own.text for own in each] + [""] * 4)[:4] for each in card.reasons(rows, 4)]
+
+
+@needs_gcc
+@needs_node
+@pytest.mark.parametrize("link", ["logistic", "identity"])
+@pytest.mark.parametrize("seed", range(3))
+def test_reasons_are_told_in_every_language(seed, link, tmp_path):
+    card = a_card(seed, link, n_pairs=seed, whole=seed < 2)
+    # ties between reasons, and rows without any
+    for term in card.terms[1:]:
+        term.points[...] = np.where(np.abs(term.points) < 0.3, card.terms[0].points.max(), 0.0)
+    held, X = Held(card), rows_at_edges(card, seed, 150)
+    expected = told(held, X)
+    assert {"", *(text for own in expected for text in own)} != {""}
+    records = [dict(zip("abcd", row, strict=True)) for row in X.tolist()]
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    assert by_python(export_model(held, "python", output="reasons"), records) == expected
+    assert by_javascript(export_model(held, "javascript", output="reasons"), records) == expected
+    for form in ("tables", "nested"):
+        text = export_model(held, "c", output="reasons", form=form)
+        (folder := tmp_path / form).mkdir()
+        assert by_c(text, X, folder, n_texts=4) == expected
+        query = export_model(held, "sql", table="rows", keys=["id"], output="reasons", form=form)
+        found = by_sqlite(query, frame)
+        assert found.columns.tolist() == [f"reason_{k}" for k in range(1, 5)]
+        assert found.to_numpy().tolist() == expected
+
+
+def test_what_tells_no_reasons_is_refused():
+    held = Held(a_card(0, "softmax"))
+    with pytest.raises(ValueError, match="output='reasons', but the card has a total for each"):
+        export_model(held, "python", output="reasons")
+    with pytest.raises(ValueError, match=r"is written in sql, c, python, javascript, but .*java"):
+        export_model(Held(a_card(0)), "java", output="reasons")
+    forest = RandomForestRegressor(2).fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(ValueError, match="but the model is no scorecard"):
+        export_model(forest, "python", output="reasons")
