@@ -82,7 +82,6 @@ from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,
     KeepsBoosters,
-    KeepsVersion,
     LearnsFromTables,
     PrunesItsEstimator,
     TakesWhatItsEstimatorTakes,

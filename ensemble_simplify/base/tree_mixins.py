@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
@@ -18,48 +17,8 @@ from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.explained import Explanation, explained
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import class_index, fitted_rows
-from ensemble_simplify.reading import Model, is_booster, unwrap
+from ensemble_simplify.reading import KeepsVersion, Model, is_booster, unwrap
 from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
-
-
-class KeepsVersion:
-    """Pickles and copies carry the version of this package, as scikit-learn's carry its own.
-
-    What a fit leaves behind changes between minor versions: fitted estimators of another one are
-    refused rather than answered wrongly. Those that are not fitted hold parameters alone.
-    """
-
-    def __getstate__(self):
-        state: Any = super().__getstate__()
-        return {**state, _STAMP: _version()}
-
-    def __setstate__(self, state):
-        state = dict(state)
-        written, here = state.pop(_STAMP, "0.3 or before"), _version()
-        estimator: Any = self
-        is_usable = not any(name.endswith("_") for name in state)
-        is_usable &= state.keys() >= {*estimator._get_param_names()}
-        if _minor(written) != _minor(here) and not is_usable:
-            raise ValueError(
-                f"this {type(self).__name__} was pickled by version {written} of "
-                f"{_PACKAGE}; here is {here}, to which its contents mean other things. Fit it "
-                f"again, or read it with version {written}. Trees and ensembles that are to be "
-                'kept are written by export_tree or export_model as "json", which later versions '
-                "read."
-            )
-        super().__setstate__(state)  # ty: ignore[missing-attribute]
-
-
-_STAMP = "_ensemble_simplify_version"
-_PACKAGE = __name__.partition(".")[0]
-
-
-def _version():
-    return sys.modules[_PACKAGE].__version__
-
-
-def _minor(version):
-    return version.split(".")[:2]
 
 
 class KeepsBoosters(KeepsVersion):

@@ -21,7 +21,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, KeepsVersion, class_index, pyplot
+from ensemble_simplify.base import Explanation, class_index, pyplot
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
@@ -37,7 +37,7 @@ from ensemble_simplify.proof import (
     differences,
     verify,
 )
-from ensemble_simplify.reading import Model, Table, name_of, readable, unwrap
+from ensemble_simplify.reading import KeepsVersion, Model, Table, name_of, readable, unwrap
 from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
     NamedTree,

@@ -13,7 +13,7 @@ asks the trees of a forest about the training rows that they did not see, and wh
 learned from some rows at all.
 """
 
-from ensemble_simplify.reading.columns import UNKNOWN, Column, Levels, plain
+from ensemble_simplify.reading.columns import UNKNOWN, Column, Hashed, Levels, plain
 from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,
@@ -28,7 +28,7 @@ from ensemble_simplify.reading.families.forests import (
     not_known,
     unknown_fields,
 )
-from ensemble_simplify.reading.families.held import ImportedEnsemble, imported
+from ensemble_simplify.reading.families.held import ImportedEnsemble, KeepsVersion, imported
 from ensemble_simplify.reading.families.onnx import OnnxModel
 from ensemble_simplify.reading.families.outputs import OneOutput
 from ensemble_simplify.reading.families.pipeline import transformers_of

@@ -60,6 +60,8 @@ class Column:
         """Numbers for entries, NaN for gaps; errors call the column by `name`."""
         entries = np.asarray(entries)
         try:
+            if entries.dtype.kind in "mM":  # NumPy would count something since some day
+                raise TypeError("make numbers of its dates, or spans of time, before")
             return with_nan(entries).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
@@ -202,24 +204,32 @@ class Levels(Column):
         """Levels for codes: objects where they are text or the like, else numbers of float64."""
         # booleans are no numbers to pandas' categories
         is_text = self.levels.dtype.kind in "OSUb"
-        entry_of = np.empty(len(self.levels) + 2, dtype=object)
-        entry_of[:] = [
-            *self.levels.tolist(),
-            UNKNOWN if is_text else number_outside(self.levels),
-            None if self.lacks_none else np.nan,
-        ]
-        gap = len(entry_of) - 1
+        other = level_outside(self.levels) if is_text else number_outside(self.levels)
+        gap = len(self.levels) + 1
+        entry_of = as_objects([*self.levels.tolist(), other, None if self.lacks_none else np.nan])
         place = np.where(np.isnan(numbers), gap, np.nan_to_num(numbers)).astype(np.intp)
         return entry_of[place] if is_text else entry_of[place].astype(np.float64)
 
     def frame_dtype(self, numbers) -> Any:
         return self.dtype
 
-    def wanted_categories(self) -> Any:
-        """Levels in the order that the model wants, then others that are known."""
-        if self.categories is None or len(self.categories) == len(self.levels):
-            return self.levels if self.categories is None else self.categories
-        return list(dict.fromkeys([*self.categories.tolist(), *self.levels.tolist()]))
+    def category_dtype(self, entries, wanted) -> Any:
+        """The dtype of pandas' categories for some entries.
+
+        Either that of the rows, with all entries among the categories, or, if the model `wanted`
+        them, its levels in the order that it wants, then others that are known.
+        """
+        import pandas
+
+        if not wanted:
+            known = self.dtype.categories.tolist()
+            found = [entry for entry in dict.fromkeys(entries.tolist()) if not is_missing(entry)]
+            more = [entry for entry in found if entry not in {*known}]
+            return type(self.dtype)([*known, *more], self.dtype.ordered) if more else self.dtype
+        levels = self.levels if self.categories is None else self.categories
+        if len(levels) < len(self.levels):
+            levels = list(dict.fromkeys([*levels.tolist(), *self.levels.tolist()]))
+        return pandas.CategoricalDtype(levels, getattr(self.dtype, "ordered", False))
 
     def shown(self, code) -> str:
         """The level of a code, as text."""
@@ -258,7 +268,7 @@ class Levels(Column):
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
         if are_numbers(self.levels):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
-        if len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME):
+        if of_one_time(levels):
             return np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
         return None
 
@@ -502,9 +512,18 @@ def sorted_levels(entries: Iterable) -> np.ndarray:
 def plain_levels(levels) -> tuple[np.ndarray, bool, bool]:
     """Levels without missing ones, and whether None and NaN are among these."""
     levels = np.asarray(levels)
+    if levels.dtype.kind in "mM":
+        levels = objects_of_time(levels)
     absent = [level for level in levels.tolist() if is_missing(level)]
     kept = np.array([not is_missing(level) for level in levels.tolist()], dtype=bool)
     return levels[kept], None in absent, any(level is not None for level in absent)
+
+
+def objects_of_time(levels) -> np.ndarray:
+    """Dates of NumPy as the entries of frames are, which equal those of Python's own."""
+    import pandas
+
+    return as_objects(pandas.Index(levels))
 
 
 def are_numbers(levels: np.ndarray) -> bool:
@@ -515,10 +534,24 @@ def are_texts(levels: np.ndarray) -> bool:
     return all(isinstance(level, str) for level in levels.tolist())
 
 
+def of_one_time(levels: list) -> bool:
+    """Whether levels are all dates, or all times, so that they have an order of themselves."""
+    return len({type(level) for level in levels}) == 1 and isinstance(levels[0], _OF_TIME)
+
+
 def are_float32(levels) -> bool:
     """Whether numbers are some that float32 represents, with one below."""
     numbers = np.array(levels, dtype=np.float64)
     return bool((np.abs(numbers) < 1e38).all() and (numbers.astype(np.float32) == numbers).all())
+
+
+def level_outside(levels: np.ndarray) -> Any:
+    """What is none of some levels, which are no numbers: of dates a later one, else a text."""
+    known = levels.tolist()
+    if of_one_time(known):
+        return max(known) + timedelta(days=1)
+    # a column of pandas' periods takes no text, either
+    return max(known) + 1 if known and hasattr(known[0], "freqstr") else UNKNOWN
 
 
 def number_outside(levels: np.ndarray) -> float:
@@ -534,7 +567,7 @@ def narrow_floats(kinds: list) -> Iterator[Callable | None]:
 
     Short integers do beside such columns: NumPy makes one array of them all, in that dtype.
     """
-    are_numpys = all(isinstance(kind, np.dtype) for kind in kinds)
+    are_numpys = all(isinstance(kind, np.dtype) and kind.kind in "biufc" for kind in kinds)
     joined = _NARROW.get(str(np.result_type(*set(kinds)))) if are_numpys and kinds else None
     known: dict[Any, Callable | None] = {}  # a table of a thousand columns has few dtypes
     for kind in kinds:
@@ -552,14 +585,16 @@ def scale_of(kind) -> np.ndarray | None:
     return np.asarray(kind.categories) if ordered else None
 
 
-def with_room(kind, column) -> Any:
-    """The dtype of a column, with all its entries among the categories where it has such."""
-    if not hasattr(kind, "categories"):
-        return kind
-    known = set(kind.categories.tolist())
-    entries = dict.fromkeys(np.asarray(column, dtype=object).tolist())
-    more = [entry for entry in entries if not is_missing(entry) and entry not in known]
-    return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
+def as_categories(entries, kind) -> Any:
+    """Entries as pandas' categories; what is not among these is missing.
+
+    By their places, since pandas finds no booleans among objects.
+    """
+    import pandas
+
+    place = {category: i for i, category in enumerate(kind.categories.tolist())}
+    codes = [place.get(entry, -1) for entry in entries.tolist()]
+    return pandas.Categorical.from_codes(codes, dtype=kind)
 
 
 def is_whole(kind) -> bool:

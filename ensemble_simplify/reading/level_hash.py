@@ -34,7 +34,13 @@ def text_of(value):
     Whole numbers of a float type, which CatBoost refuses, are taken for the integers that they are.
     """
     if isinstance(value, bytes):
-        return value.decode()
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"X has the level {value!r}, bytes that are no text in UTF-8 ({error.reason}). "
+                "Make text of the column, as with X[column].str.decode('latin-1'), and fit again."
+            ) from error
     if isinstance(value, Integral | np.bool_):  # False and True are 0 and 1, too
         return str(int(value))
     if isinstance(value, float | np.floating) and value == np.floor(value):

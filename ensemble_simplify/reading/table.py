@@ -23,6 +23,7 @@ from ensemble_simplify.reading.columns import (
     Hashed,
     Levels,
     are_texts,
+    as_categories,
     common_levels,
     is_missing,
     is_whole,
@@ -31,7 +32,6 @@ from ensemble_simplify.reading.columns import (
     plain,
     scale_of,
     some_of,
-    with_room,
 )
 
 # What a level is that a model does not know, the most cautious first.
@@ -527,10 +527,10 @@ class Table:
 
         columns: dict[int, Any] = {}
         for j, (column, values) in enumerate(zip(self.columns, entries, strict=True)):
-            if self.as_category and isinstance(column, Levels):
-                ordered = getattr(column.dtype, "ordered", False)
-                values = pandas.Categorical(values, column.wanted_categories(), ordered=ordered)
-                dtypes[j] = None
+            of_categories = self.as_category or hasattr(dtypes[j], "categories")
+            if isinstance(column, Levels) and of_categories:
+                kind = column.category_dtype(values, self.as_category)
+                dtypes[j], values = None, as_categories(values, kind)
             elif values.dtype == object:
                 # text stays as it is, whatever pandas would make of it
                 values = pandas.Series(values, dtype=object)
@@ -539,7 +539,7 @@ class Table:
         frame = self._frame()(columns)
         given = [(j, dtype) for j, dtype in enumerate(dtypes) if dtype is not None]
         if given:
-            frame = frame.astype({j: with_room(dtype, columns[j]) for j, dtype in given})
+            frame = frame.astype(dict(given))
         frame.columns = self.names
         return frame
 

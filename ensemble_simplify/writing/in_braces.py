@@ -270,6 +270,9 @@ class _BracesFile(StepWriter):
             "first_code": first,
             "codes": codes,
         }
+        # CatBoost knows a truth value by the text of a number
+        of_catboost = ensemble.table is not None and bool(ensemble.table.hashed)
+        words = ("1", "0") if of_catboost else ("True", "False")
         # what a template does not know raises KeyError
         return Template(
             (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
@@ -278,6 +281,8 @@ class _BracesFile(StepWriter):
             about=c_comment(" ".join(about)).replace("\\", "/"),
             name=name,
             classes=", ".join(self._label(label, of_label) for label in classes),
+            true=words[0],
+            false=words[1],
             answer=types[of_label],
             returned=types[of_answer],
             n_features=ensemble.n_features,

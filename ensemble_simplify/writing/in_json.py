@@ -13,6 +13,7 @@ from ensemble_simplify.reading import (
     Above,
     Column,
     Cut,
+    Hashed,
     Largest,
     Lead,
     Levels,
@@ -113,7 +114,9 @@ def _columns_in_json(named):
             "levels": levels,
             "unknown": None if levels is None else named.unknown(j),
         }
-        columns.append(column | {"of_text": True} if of_text else column)
+        if of_text:
+            column["of_text"] = "catboost" if j in named.table.hashed else True
+        columns.append(column)
     return columns
 
 
@@ -221,8 +224,9 @@ def _column(written) -> Column:
     unknown = written["unknown"] or "refused"
     if written["levels"] is None:
         return Column(unknown=unknown)
-    levels, by_text = _as_array(written["levels"]), bool(written.get("of_text"))
-    return Levels(levels=levels, unknown=unknown, by_text=by_text)
+    levels, of_text = _as_array(written["levels"]), written.get("of_text")
+    kind = Hashed if of_text == "catboost" else Levels
+    return kind(levels=levels, unknown=unknown, by_text=bool(of_text))
 
 
 # ------------------------------------------------------------------- ensembles

@@ -19,32 +19,49 @@ def python_value(value, what) -> str:
     return repr(value)
 
 
-def reads_texts(named, used) -> bool:
-    """Whether some column has levels that are numbers, which rows may hold as texts."""
-    return any(named.levels(j) is not None and _are_numbers(named, j) for j in used)
+def level_readers(named, used, name) -> list[str]:
+    """The functions that make of an entry what its level is looked up by, as far as they serve."""
+    lines = []
+    if any(named.levels(j) is not None and _are_numbers(named, j) for j in used):
+        lines += [
+            f"def _{name}_level(entry):",
+            '    """A level that is a number, also where a text says it."""',
+            "    if not isinstance(entry, str):",
+            "        return entry",
+            '    if entry in ("True", "False"):',
+            '        return entry == "True"',
+            "    try:",
+            "        return float(entry) if entry else None",
+            "    except ValueError:",
+            "        return entry",
+            *("", ""),
+        ]
+    if any(_is_catboosts(named, j) for j in used):
+        lines += [
+            f"def _{name}_text(entry):",
+            '    """The text by which CatBoost knows an entry."""',
+            "    if isinstance(entry, bytes):",
+            "        return entry.decode()",
+            "    return str(int(entry) if isinstance(entry, bool) else entry)",
+            *("", ""),
+        ]
+    return lines
+
+
+def _is_catboosts(named, j) -> bool:
+    return named.table is not None and j in named.table.hashed
+
+
+def _key(named, j, entry, name) -> str:
+    """What an entry of a column with levels is looked up by."""
+    if not named.literals(j)[1]:
+        return entry
+    return f"_{name}_text({entry})" if _is_catboosts(named, j) else f"str({entry})"
 
 
 def _are_numbers(named, j) -> bool:
     levels, of_text = named.literals(j)
     return not of_text and not any(isinstance(level, str) for level in levels)
-
-
-def level_reader(name) -> list[str]:
-    """A function for such columns."""
-    return [
-        f"def _{name}_level(entry):",
-        '    """A level that is a number, also where a text says it."""',
-        "    if not isinstance(entry, str):",
-        "        return entry",
-        '    if entry in ("True", "False"):',
-        '        return entry == "True"',
-        "    try:",
-        "        return float(entry) if entry else None",
-        "    except ValueError:",
-        "        return entry",
-        "",
-        "",
-    ]
 
 
 def python_set(levels) -> str:
@@ -69,7 +86,7 @@ def tree_in_python(tree, probabilities, name) -> str:
         j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
         threshold = float(tree.nodes.threshold[node])
         if tree.levels(j) is not None:
-            goes_left = python_levels(tree, j, threshold)
+            goes_left = python_levels(tree, j, threshold, name)
             goes_left += f" or missing{j}" if to_left else ""
         elif np.isinf(threshold):
             goes_left = "True" if to_left else f"x{j} == x{j}"
@@ -89,7 +106,7 @@ def tree_in_python(tree, probabilities, name) -> str:
 
     body = blocks(tree, test, leaf, None)
     lines = [
-        *(level_reader(name) if reads_texts(tree, used) else []),
+        *level_readers(tree, used, name),
         f"def {name}(row):",
         f'    """Answer of a decision tree of {tree.nodes.n_leaves} leaves for one row."""',
     ]
@@ -100,10 +117,9 @@ def tree_in_python(tree, probabilities, name) -> str:
             lines.append(f'    x{j} = float("nan") if x{j} in (None, "") else float(x{j})')
             continue
         absent = _is_missing(tree, j, f"x{j}")
-        levels, of_text = tree.literals(j)
         if _are_numbers(tree, j):
             lines[-1] = f"    x{j} = _{name}_level(row[{key!r}])"
-        known, entry = python_set(levels), f"str(x{j})" if of_text else f"x{j}"
+        known, entry = python_set(tree.literals(j)[0]), _key(tree, j, f"x{j}", name)
         if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
             continue
         if tree.unknown(j) == "missing":
@@ -115,13 +131,13 @@ def tree_in_python(tree, probabilities, name) -> str:
     return "\n".join([*lines, *body, ""])
 
 
-def python_levels(tree, j, threshold) -> str:
+def python_levels(tree, j, threshold, name) -> str:
     """The test whether a level goes left that is not missing."""
-    (levels, of_text), codes = tree.literals(j), tree.codes(j, ALL.below(threshold, False))
+    levels, codes = tree.literals(j)[0], tree.codes(j, ALL.below(threshold, False))
     if codes == tree.codes(j, ALL):
         return f"not missing{j}"
     listed = python_set([levels[code] for code in codes if code < len(levels)])
-    return f"str(x{j}) in {listed}" if of_text else f"x{j} in {listed}"
+    return f"{_key(tree, j, f'x{j}', name)} in {listed}"
 
 
 def ensemble_in_python(ensemble, probabilities, name, told=()) -> str:
@@ -254,9 +270,8 @@ class _PythonFile(StepWriter):
         if _are_numbers(ensemble, j):
             lines = [f"    entry = _{self.name}_level(row[{key!r}])"]
         absent = _is_missing(ensemble, j, "entry")
-        levels, of_text = ensemble.literals(j)
-        codes, key_of_code = f"_{self.name}_codes_{j}", "str(entry)" if of_text else "entry"
-        unknown = ensemble.unknown(j)
+        codes, key_of_code = f"_{self.name}_codes_{j}", _key(ensemble, j, "entry", self.name)
+        unknown, levels = ensemble.unknown(j), ensemble.levels(j)
         if unknown == "refused":
             lines += [
                 f"    if not ({absent}) and {key_of_code} not in {codes}:",
@@ -321,7 +336,7 @@ class _PythonFile(StepWriter):
             *self.tables(),
             *helpers,
             "",
-            *(level_reader(name) if reads_texts(ensemble, ensemble.used) else []),
+            *level_readers(ensemble, ensemble.used, name),
             f"def {name}(row):",
             f'    """Answer of an ensemble of {ensemble.n_trees} trees for one row."""',
             f"    x = [None] * {ensemble.n_features}",

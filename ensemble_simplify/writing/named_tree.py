@@ -592,9 +592,13 @@ class NamedEnsemble(NamedColumns):
 
         They are the fewer, but of codes without levels, of which there is no end, the finite ones.
         """
-        sides = self.forest.sets.sides(node)
-        is_finite = self.levels(self.forest.feature[node]) is not None
-        to_left = 2 * sides.sum() <= len(sides) if is_finite else not sides[-1]
+        sides, j = self.forest.sets.sides(node), self.forest.feature[node]
+        if self.levels(j) is None:
+            to_left = not sides[-1]
+        else:
+            # levels that came with some rows go where the last one of the model's own goes
+            sides = sides[np.minimum(self.codes(j, ALL), len(sides) - 1)]
+            to_left = 2 * sides.sum() <= len(sides)
         return np.flatnonzero(sides == to_left).tolist(), bool(to_left)
 
     @property

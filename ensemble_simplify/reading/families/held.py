@@ -6,6 +6,7 @@ form, and scorecards.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,49 @@ from ensemble_simplify.reading.family import PACKAGE, Family, family_of
 from ensemble_simplify.reading.trees import Reading
 
 
-class ComesFitted(BaseEstimator):
+class KeepsVersion:
+    """Pickles and copies carry the version of this package, as scikit-learn's carry its own.
+
+    What a fit leaves behind changes between minor versions: fitted estimators of another one are
+    refused rather than answered wrongly. Those that are not fitted hold parameters alone.
+    """
+
+    def __getstate__(self):
+        state: Any = super().__getstate__()
+        return {**state, _STAMP: _version()}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        written, here = state.pop(_STAMP, "0.3 or before"), _version()
+        parameters = {*self._get_param_names()} if isinstance(self, BaseEstimator) else set()
+        is_usable = not any(name.endswith("_") for name in state)
+        is_usable &= state.keys() >= parameters
+        if _minor(written) != _minor(here) and not is_usable:
+            raise ValueError(
+                f"this {type(self).__name__} was pickled by version {written} of "
+                f"{PACKAGE}; here is {here}, to which its contents mean other things. Fit it "
+                f"again, or read it with version {written}. Trees and ensembles that are to be "
+                'kept are written by export_tree or export_model as "json", which later versions '
+                "read."
+            )
+        if isinstance(self, BaseEstimator):
+            super().__setstate__(state)  # ty: ignore[missing-attribute]
+        else:
+            vars(self).update(state)
+
+
+_STAMP = "_ensemble_simplify_version"
+
+
+def _version():
+    return sys.modules[PACKAGE].__version__
+
+
+def _minor(version):
+    return version.split(".")[:2]
+
+
+class ComesFitted(KeepsVersion, BaseEstimator):
     """An estimator that was fitted elsewhere: copies are itself, and ``fit`` does nothing."""
 
     def __sklearn_is_fitted__(self):

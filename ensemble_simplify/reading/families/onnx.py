@@ -167,9 +167,8 @@ class OnnxModel(ExchangeModel):
         return self._session.run([name], {self._input: self._rows(X, self._in_type)})[0]
 
     def __getstate__(self):
-        state = vars(self).copy()
-        state["_session"] = None  # opened again when it is needed
-        return state
+        # opened again when it is needed
+        return {**super().__getstate__(), "_session": None}
 
     def _array(self, name, dtype=np.int64):
         """An attribute as an array; for float64, a tensor of the same name goes first."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.grid import float32_below
+from ensemble_simplify.reading.families.held import KeepsVersion
 from ensemble_simplify.reading.family import PACKAGE, Family
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
@@ -56,7 +57,7 @@ class Exchanged(Family):
         """They come fitted, and are no estimators of scikit-learn, which could be asked."""
 
 
-class ExchangeModel:
+class ExchangeModel(KeepsVersion):
     """What `OnnxModel` and `TreeliteModel` share: they are fitted, and keep no parameters."""
 
     n_features_in_: int

@@ -44,7 +44,7 @@ public static class Model
     private static double code(object value, Dictionary<object, int> known, bool isText, double other)
     {
         if (value == null || value is DBNull || (value is double && double.IsNaN((double)value))) return double.NaN;
-        object key = Convert.ToString(value, CultureInfo.InvariantCulture);
+        object key = value is bool ? ((bool)value ? "$true" : "$false") : Convert.ToString(value, CultureInfo.InvariantCulture);
         if (!isText)
         {
             try { key = number(value) + 0.0; }

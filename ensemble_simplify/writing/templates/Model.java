@@ -49,7 +49,7 @@ public final class Model {
     }
 
     private static String text(Object value) {
-        return value instanceof Boolean ? ((Boolean) value ? "True" : "False") : value.toString();
+        return value instanceof Boolean ? ((Boolean) value ? "$true" : "$false") : value.toString();
     }
 
     private static double code(Object value, Map<Object, Integer> known, boolean isText, double other) {

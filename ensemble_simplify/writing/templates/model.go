@@ -67,9 +67,9 @@ func read(value any) float64 {
 func text(value any) string {
 	if own, is := value.(bool); is {
 		if own {
-			return "True"
+			return "$true"
 		}
-		return "False"
+		return "$false"
 	}
 	return fmt.Sprint(value)
 }

@@ -33,7 +33,7 @@ function number(value) {
 }
 
 function text(value) {
-    return typeof value === "boolean" ? (value ? "True" : "False") : String(value);
+    return typeof value === "boolean" ? (value ? "$true" : "$false") : String(value);
 }
 
 function code(value, known, isText, other) {
