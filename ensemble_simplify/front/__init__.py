@@ -1,15 +1,15 @@
 """The front door: one call that tries every method on a fitted model and compares them.
 
-`_simplify` is the call: `_inputs` checks what the user gives and says which rows are left out
-when, `_methods` says how each method is tried and what it promises, `_trials` tries them and tells
-how far the call has come, `_copies` fits copies of a model that has learned the rows, `_choice`
+`_simplify` is the call: `_inputs` checks what the user gives and says which rows are left out when,
+`_methods` says how each method is tried and what it promises, `_trials` tries them and tells how
+far the call has come, `_copies` fits copies of a model that has learned the rows, `_choice`
 recommends a size and a tree by what `_judged` knows of the rows, and `_verdict` says how far it
-follows the model, from records of `_statement`. `_table_tree` is scikit-learn's own tree on
-tables. `_simplified` is one result, `_result` all of them. `_report` says what is told of them,
-also what to do next, and writes it as text, `_page` as a page and for notebooks with the pictures
-of `_drawing`; `_rules` tells a tree in words. `_display` draws sizes and figures with Matplotlib;
-`_document` writes all of it, and what audits say, for those who sign. `_command` is ``python -m
-ensemble_simplify``, and `_files` reads its models and tables.
+follows the model, from records of `_statement`. `_table_tree` is scikit-learn's own tree on tables.
+`_simplified` is one result, `_result` all of them. `_report` says what is told of them, also what
+to do next, and writes it as text, `_page` as a page and for notebooks with the pictures of
+`_drawing` and a form of `_try_row`; `_rules` tells a tree in words. `_display` draws sizes and
+figures with Matplotlib; `_document` writes all of it, and what audits say, for those who sign.
+`_command` is ``python -m ensemble_simplify``, and `_files` reads its models and tables.
 """
 
 from ensemble_simplify.front._command import main

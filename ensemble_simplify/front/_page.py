@@ -30,6 +30,7 @@ from ensemble_simplify.front._report import (
 )
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
 from ensemble_simplify.front._statement import figure
+from ensemble_simplify.front._try_row import try_section
 from ensemble_simplify.scorecards import CARD_STYLE, card_content
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.
@@ -260,9 +261,13 @@ def as_fragment(found) -> Html:
     return fragment(title_of(found), _content(found, 3), _style_of(found))
 
 
-def as_page(found) -> str:
-    """The report as a page of its own."""
-    return page(title_of(found), _content(found, 2), _style_of(found))
+def as_page(found, rows=None) -> str:
+    """The report as a page of its own; a tree comes with a form in which a row is tried."""
+    content, style, best = _content(found, 2), _style_of(found), found.best_model
+    if best is not None and best.named_tree is not None:
+        content = in_html([content, try_section(best.named_tree, rows)])
+        style += style_sheet(__package__, "try_row.css")
+    return page(title_of(found), content, style)
 
 
 def _style_of(found):

@@ -225,13 +225,18 @@ class Simplification:
         rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
-    def report(self, path: str | PathLike | None = None) -> str:
+    def report(self, path: str | PathLike | None = None, *, rows: ArrayLike | None = None) -> str:
         """The verdict, the recommended tree, and the table.
+
+        On the page, a reader can enter a row and see its way through the recommended tree, and
+        which changes of one column lead to another answer. It works without a network.
 
         Parameters
         ----------
         path : str or path, default=None
             File for the report as a page in HTML. None: no page is written.
+        rows : array-like or data frame or None, default=None
+            Rows that the reader can pick, at most 1,000. They are kept in the page. None: none.
 
         Returns
         -------
@@ -239,7 +244,7 @@ class Simplification:
             The report as text.
         """
         if path is not None:
-            write_text(path, as_page(self))
+            write_text(path, as_page(self, rows))
         return as_text(self)
 
     def plot(self, *, axes: Any = None) -> SimplificationDisplay:
@@ -544,11 +549,11 @@ class Simplification:
         return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
-        """Write the recommended tree or scorecard as rules, SQL, C, Python or JSON.
+        """Write the recommended tree or scorecard as rules, code, SQL or JSON.
 
         Parameters
         ----------
-        language : {"rules", "sql", "c", "python", "json"}, default="rules"
+        language : str, default="rules"
             As for :func:`export_tree`.
         result : str or None, default=None
             Another row of the table; None: `best`.

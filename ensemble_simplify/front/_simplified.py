@@ -40,6 +40,7 @@ from ensemble_simplify.proof import (
 from ensemble_simplify.reading import KeepsVersion, Model, Table, name_of, readable, unwrap
 from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
+    BRACES,
     NamedTree,
     export_model,
     export_tree,
@@ -575,7 +576,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
 
         Parameters
         ----------
-        language : {"rules", "sql", "c", "python", "json"}, default="rules"
+        language : str, default="rules"
             As for :func:`export_tree`.
         **options
             Further parameters of :func:`export_tree`, or of :func:`export_model` for a scorecard.
@@ -592,7 +593,10 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         """
         if self.named_card is not None:
             return export_model(self.fitted, language, **options)
-        return export_tree(self._tree(f"form in {language}"), language, **options)
+        tree = self._tree(f"form in {language}")
+        if language in BRACES:  # they write what answers
+            return export_tree(self.fitted, language, **{"feature_names": tree.names, **options})
+        return export_tree(tree, language, **options)
 
     # ------------------------------------------------------------------ beside the model
 

@@ -25,6 +25,7 @@ from ensemble_simplify.writing.code import (
 )
 from ensemble_simplify.writing.dialects import DIALECTS, dialect_of
 from ensemble_simplify.writing.files import check_place, replacing, write_text
+from ensemble_simplify.writing.in_braces import BRACES
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.languages import (
     LANGUAGES,
