@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -41,7 +41,8 @@ class Verdict:
     ----------
     level : {"follows", "partly", "none", "undecided"}
         Whether the tree can stand for the model, shows what it goes by, or does neither, as far as
-        the whole interval of its agreement says so; "undecided" where the rows are too few.
+        the whole interval of its agreement says so; "undecided" where the rows are too few, for it
+        or for a larger one.
     text : str
         A few sentences.
     agreement : float
@@ -106,12 +107,12 @@ def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()
     """
     if best is None:
         return Verdict("none", nothing_found(kinds, max_leaves))
-    rows, told = best.rows, _Told(best, judged)
+    rows, told = best.rows, _Told(best, judged, others)
     own, label = told.agreement, _most_frequent(judged, rows)[0]
     agreement, majority = own.value, told.majority.value
     # where one answer is always right there is no way to go, and only all of it counts
     skill = (agreement - majority) / (1.0 - majority) if majority < 1 else float(agreement >= 1)
-    text = [_judgement(told, label, max_leaves, others)]
+    text = [_judgement(told, label, max_leaves)]
     if told.is_known and not best.is_proven and chosen is not None:
         chosen = told.add("agreement", chosen, of="what is chosen in this way")
         if chosen.text != own.text:
@@ -177,8 +178,15 @@ _ACCURACIES = (partial(accuracy_stated, of="model"), accuracy_stated, lost_state
 class _Told:
     """What is said of a result: its records, and the level that they allow."""
 
-    def __init__(self, best, judged):
+    def __init__(self, best, judged, others):
         self.best, self.judged, self.statements = best, judged, []
+        self.levels = levels_of(best, judged)
+        # the levels of those of the same kind that could be taken in its place
+        self.alike = [
+            (levels_of(c, judged), c)
+            for c in others
+            if c.is_card == best.is_card and c.rows.any() and c.may_win
+        ]
         # of rows that the model knows by heart, new ones say nothing
         self.is_known = judged.how != ON_LEARNED or best.is_proven
         self.agreement = self.keep(agreement_stated(best, judged))
@@ -195,11 +203,26 @@ class _Told:
 
     @property
     def level(self) -> str:
-        """What both ends of the interval say; "undecided" where they differ."""
-        if self.best.is_proven:
-            return "follows"
-        low, high = levels_of(self.best, self.judged)
-        return _LEVELS[low] if low == high and self.is_known else "undecided"
+        """What both ends of the interval say; "undecided" where they differ.
+
+        So also where they differ for a larger size: which one is recommended is partly luck.
+        """
+        low, high = self.levels
+        is_decided = low == high and self.is_known
+        is_decided &= self.beyond is None or self.beyond[0][0] > high
+        return _LEVELS[low] if is_decided else "undecided"
+
+    @cached_property
+    def beyond(self):
+        """The larger result that surely has the highest level, or may have one above its own."""
+        better = [
+            (levels, c)
+            for levels, c in self.alike
+            if c.n_leaves > self.best.n_leaves and levels[1] > self.levels[0]
+        ]
+        return min(
+            better, key=lambda each: (-each[0][0], -each[0][1], each[1].n_leaves), default=None
+        )
 
 
 _LEVELS = ("none", "partly", "follows")
@@ -263,7 +286,7 @@ def _most_frequent(judged, rows):
 # ------------------------------------------------------------------- sentences
 
 
-def _judgement(told, label, max_leaves, others):
+def _judgement(told, label, max_leaves):
     best, judged, own = told.best, told.judged, told.agreement
     tree = f"{best.noun} of {best.in_size}"
     if best.is_proven:
@@ -288,19 +311,18 @@ def _judgement(told, label, max_leaves, others):
             f"How far the {tree} follows the model on new rows cannot be told, since the model has "
             f"learned from these. On these, it {agrees}.{beside}"
         )
-    return f"{_of_level(told, tree, max_leaves, others)} {agrees}.{beside}{_closer(told, others)}"
+    return f"{_of_level(told, tree, max_leaves)} {agrees}.{beside}{_larger(told)}"
 
 
 def _rows_of(judged):
     return "weighted rows" if judged.class_weight is not None else "rows"
 
 
-def _of_level(told, tree, max_leaves, others):
+def _of_level(told, tree, max_leaves):
     """What the interval allows to say, and the beginning of the next sentence."""
-    best, judged = told.best, told.judged
-    low, high = levels_of(best, judged)
+    best, (low, high) = told.best, told.levels
     more = f"is not decided by {told.agreement.n_rows:,} rows: give more."
-    if low == high == 0 and all(levels_of(c, judged)[1] == 0 for c in _alike(best, others)):
+    if low == high == 0 and all(levels[1] == 0 for levels, _ in told.alike):
         size = leaves(best.n_leaves if max_leaves is None else max_leaves)
         kind = "small scorecard" if best.is_card else f"tree of at most {size}"
         return f"No {kind} follows this model. The best one, of {best.in_size},"
@@ -316,25 +338,25 @@ def _of_level(told, tree, max_leaves, others):
     return f"{said[low, high]} It"
 
 
-def _alike(best, others):
-    """Results of the same kind that could be taken in its place, of any size."""
-    return [c for c in others if c.is_card == best.is_card and c.rows.any() and c.may_win]
-
-
-def _closer(told, others):
-    """A sentence on the smallest larger size of a higher level than this one surely has."""
-    own = levels_of(told.best, told.judged)[0]
-    better = [
-        c
-        for c in _alike(told.best, others)
-        if c.n_leaves > told.best.n_leaves and levels_of(c, told.judged)[0] > own
-    ]
-    if not better:
+def _larger(told):
+    """A sentence on a larger size that surely has a higher level than this one, or may have it."""
+    if told.beyond is None:
         return ""
-    other = min(better, key=lambda c: (-levels_of(c, told.judged)[0], c.n_leaves))
+    levels, other = told.beyond
+    name, (own, most) = f"{other.noun} of {other.in_size}", told.levels
+    if levels[0] > own:
+        statement = told.keep(agreement_stated(other, told.judged))
+        return f" The {name} {_DOES[levels[0] - 1]}, with {statement.text}."
+    if own < most:  # this one may have it, too
+        return ""
     statement = told.keep(agreement_stated(other, told.judged))
-    does = ("shows what it goes by", "follows it")[levels_of(other, told.judged)[0] - 1]
-    return f" The {other.noun} of {other.in_size} {does}, with {statement.text}."
+    return (
+        f" Whether the {name} {_DOES[levels[1] - 1]} is not decided, with {statement.text} "
+        f"({statement.interval})."
+    )
+
+
+_DOES = ("shows what it goes by", "follows it")
 
 
 def _of_the_choice(chosen):

@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     NOT_GIVEN,
@@ -33,6 +31,7 @@ from ensemble_simplify.reading import (
     Gaps,
     Model,
     Table,
+    learned_from,
     level_orders,
     out_of_bag,
     table_of,
@@ -174,6 +173,10 @@ class LearnsFromPredictor:
 
     def _is_fitted_before(self) -> bool:
         return self._is_function() or comes_fitted(self.estimator)
+
+    def _has_learned(self, X) -> bool:
+        """Whether the model was fitted on rows as they were given, as far as can be told."""
+        return learned_from(self.estimator_, X) not in ("no", "unknown")
 
     def _resolve_target(self) -> str:
         kind = self._type()

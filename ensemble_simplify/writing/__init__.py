@@ -44,6 +44,7 @@ from ensemble_simplify.writing.named_tree import (
 )
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
+    SHRINKAGE,
     apply_nodes,
     gini,
     missing_directions,

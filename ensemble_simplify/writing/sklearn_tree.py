@@ -813,7 +813,7 @@ def shrunken(nodes, class_weights, strength):
     return proba
 
 
-def with_chances(tree_estimator, leaf_of_row, chances, sample_weight):
+def with_chances(tree_estimator, leaf_of_row, chances, sample_weight, strength=SHRINKAGE):
     """Copy a fitted classification tree with other probabilities, and the same labels.
 
     The probabilities of a leaf are the mean `chances` of some rows in it, drawn towards those of
@@ -828,6 +828,8 @@ def with_chances(tree_estimator, leaf_of_row, chances, sample_weight):
     chances : ndarray of shape (n_rows, n_classes)
         What is known of the class of each row: a one for its label, or probabilities.
     sample_weight : ndarray of shape (n_rows,)
+    strength : float, default=SHRINKAGE
+        Rows that the branch above counts for.
     """
     contents = read_nodes(tree_estimator)
     nodes, place = contents.nodes, np.empty_like(contents.order)
@@ -840,7 +842,7 @@ def with_chances(tree_estimator, leaf_of_row, chances, sample_weight):
     n_rows = np.count_nonzero(sample_weight)
     sums /= weight_of_a_row([n_rows], [sample_weight.sum()]) or 1.0
     leaves = nodes.leaves
-    proba = shrunken(nodes, sums, SHRINKAGE)[leaves]
+    proba = shrunken(nodes, sums, strength)[leaves]
     proba = with_labels(proba, contents.value[leaves].argmax(axis=1))
     value = np.empty_like(contents.value)
     value[contents.order] = _mean_up(nodes, proba, contents.weighted_n_node_samples)

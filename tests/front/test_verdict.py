@@ -59,6 +59,25 @@ def test_a_level_is_judged_on_all_sizes():
     assert "The tree of 32 leaves follows it, with 99.5 %." in text
 
 
+def test_a_larger_size_that_may_follow_decides_nothing():
+    # the small tree surely is not close enough: 90 % of 1,000 rows; 95 % may be
+    answers = np.arange(1000) % 2
+    small, large = with_wrong(answers, 100, 4), with_wrong(answers, 50, 32)
+    alone = judge(small, Judged(answers), max_leaves=32, others=[small])
+    assert alone.level == "partly"
+    found = judge(small, Judged(answers), max_leaves=32, others=[small, large])
+    assert found.level == "undecided"
+    assert found.text.startswith(
+        "The tree of 4 leaves shows what the model goes by, but cannot replace it."
+    )
+    assert (
+        "Whether the tree of 32 leaves follows it is not decided, with 95.0 % (93.5 to 96.3)."
+        in found.text
+    )
+    # of the larger one itself, that is said but once
+    assert "tree of 4" not in judge(large, Judged(answers), others=[small, large]).text
+
+
 def test_the_choice_and_the_result_are_two_figures():
     answers = np.arange(1000) % 2
     found = judge(with_wrong(answers, 44), Judged(answers), 0.91)

@@ -130,7 +130,7 @@ def test_counts_of_a_size_are_of_the_training_rows(labels):
         )
 
 
-def rates(tree, X, chances, weight=None):
+def rates(tree, X, chances, weight=None, strength=SHRINKAGE):
     """What each leaf of a tree says of the classes, from the rows on the path to it."""
     weight = np.ones(len(X)) if weight is None else weight
     paths = tree.decision_path(X.astype(np.float32)).toarray().astype(bool)
@@ -146,7 +146,7 @@ def rates(tree, X, chances, weight=None):
             if said is None:
                 own = said = (w @ chances + 1 / n_classes) / (w.sum() + 1)
             else:
-                said = said + (own - before) * n_before / (n_before + SHRINKAGE)
+                said = said + (own - before) * n_before / (n_before + strength)
             before, n_before = own, w.sum()
         found[leaf] = said
     return found
@@ -171,7 +171,10 @@ def test_leaves_hold_rates(labels, how):
         grown = each.synthetic_shares_
         leaf = made.apply(X.astype(np.float32))
         n_told = 0
-        for k, said in rates(made, X, chances).items():
+        # the model knows the labels of these rows
+        wrong = np.mean(each.predict(X) != y)
+        strength = 5.0 + 100.0 * wrong if how == "y" else SHRINKAGE
+        for k, said in rates(made, X, chances, strength=strength).items():
             label = grown[k].argmax()
             assert made.tree_.value[k, 0].argmax() == label
             if said.argmax() == label:
@@ -196,6 +199,35 @@ def test_leaves_hold_rates(labels, how):
             list(space["predict"](dict(enumerate(X[0]))).values())
             == each.predict_proba(X[:1])[0].tolist()
         )
+
+
+def test_rates_of_labels_that_the_model_knows_are_drawn_further():
+    """The tree answers as the model does, which knows these labels: in its leaves they are rare."""
+    X, y = make_classification(2600, 8, n_informative=4, flip_y=0.4, random_state=1)
+    own, apart, new = slice(300), slice(300, 600), slice(600, None)
+    forest = RandomForestClassifier(30, random_state=0).fit(X[own], y[own])
+    grown = representer(FrozenEstimator(forest), max_leaf_nodes=16, validation_fraction=0)
+    tree = grown.fit(X[own], y[own])
+    told = tree.decision_tree_.tree_.value[:, 0]
+
+    def of_strength(strength):
+        return rates(tree.decision_tree_, X[own], np.eye(2)[y[own]], strength=strength)
+
+    wrong = np.mean(tree.predict(X[own]) != y[own])
+    for leaf, said in of_strength(5.0 + 100.0 * wrong).items():
+        if said.argmax() == told[leaf].argmax() and abs(told[leaf, 0] - 0.5) > 1e-3:
+            np.testing.assert_allclose(told[leaf], said, atol=1e-12)
+    weak, leaf = of_strength(SHRINKAGE), tree.apply(X[new])
+    before = np.array([weak[k] for k in leaf])
+    assert log_loss(y[new], tree.predict_proba(X[new])) < log_loss(y[new], before) - 0.005
+    # what it does not know is as before, also where another tree is asked about other rows
+    for other in (tree.calibrated(X[apart], y[apart]), grown.fit(X[apart], y[apart])):
+        said = rates(other.decision_tree_, X[apart], np.eye(2)[y[apart]])
+        here = other.decision_tree_.tree_.value[:, 0]
+        sure = [k for k in said if said[k].argmax() == here[k].argmax()]
+        assert len(sure) >= 3
+        for k in sure:
+            assert here[k] == pytest.approx(said[k], abs=1e-12) or abs(here[k, 0] - 0.5) < 1e-3
 
 
 def test_leaves_take_the_rates_of_other_rows(labels):
