@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from benchmarks._record import environment
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 from ensemble_simplify.feature_budget.pruning._budget_path import find_path
-from ensemble_simplify.feature_budget.pruning._lp_forms import linear_form
+from ensemble_simplify.feature_budget.pruning._programs import linear_form
 
 # Table 1 of the paper: cost and error of the unpruned ensemble, and the cost in % of it at rises of
 # the error by 0, 1, 3 and 5 points (or what is nearest), ensemble / individual pruning.

@@ -10,8 +10,7 @@ the front and the path.
 
 from ensemble_simplify.born_again._display import DepthLeavesDisplay, ExceptionPathDisplay
 from ensemble_simplify.born_again._estimate import Estimate, estimate
-from ensemble_simplify.born_again._estimator import BornAgainClassifier
-from ensemble_simplify.born_again._regressor import BornAgainRegressor
+from ensemble_simplify.born_again._estimator import BornAgainClassifier, BornAgainRegressor
 
 __all__ = [
     "BornAgainClassifier",

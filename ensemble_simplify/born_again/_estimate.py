@@ -21,9 +21,8 @@ from ensemble_simplify.base import (
     check_column_names,
     validate_params,
 )
-from ensemble_simplify.born_again._near_rows import leaves_near
-from ensemble_simplify.born_again._written_tree import count_in_words
-from ensemble_simplify.born_again.everywhere._grid import n_cells
+from ensemble_simplify.born_again._promises import count_in_words, leaves_near
+from ensemble_simplify.born_again.everywhere._grid import Tolerance, n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     REFUSED_LEAVES,
@@ -32,7 +31,6 @@ from ensemble_simplify.born_again.everywhere._planner import (
     read_problem,
 )
 from ensemble_simplify.born_again.everywhere._search import regions_forecast
-from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
 from ensemble_simplify.grid import (
     Domain,
     Stopped,

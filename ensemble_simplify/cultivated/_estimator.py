@@ -37,8 +37,9 @@ from ensemble_simplify.cultivated._growth import (
     best_price,
     price_of_a_leaf,
     quarter_of_sqrt,
+    refit_leaves,
+    shares_of_leaves,
 )
-from ensemble_simplify.cultivated._leaf_refit import refit_leaves, shares_of_leaves
 from ensemble_simplify.cultivated._module_tree import ModuleTree, TreeText
 from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.grid import is_late, limited

@@ -2,13 +2,11 @@
 
 `_estimator` (FaithfulPruner) reads the ensemble and writes the pruned one. `_pruning` has weights
 found and proves them in the ensemble's own arithmetic. `_promise` and `_everywhere` find points
-that are still answered otherwise, near rows and in all of a domain; `_weights` finds weights for
-them by linear programs, or takes trees by their votes. How few trees can be enough is told by pairs
-of points (`_pairs`), by `_programs`, and by trees of which some must be kept (`_choice`). `_ties`
-puts weights on a grid where ties have to be exact; `_path` gives up exceptions for fewer trees,
-with weights by the kernel `_fit`; `_display` (FaithfulPathDisplay) draws that. Numbers within a
-tolerance have their points in `_numbers`, their search in `_closest` and its proof in `_within`;
-`_stumps` finds the fewest stumps for every input.
+that are still answered otherwise, near rows and in all of a domain. `_choice` finds trees by linear
+programs, and how few can be enough: `_weights` for classes (with ties, which are exact on a grid),
+`_closest` for numbers within a tolerance, whose points are in `_numbers`; it also finds the fewest
+stumps for every input. Both give up exceptions for fewer trees, with weights by the kernel `_fit`;
+`_display` (FaithfulPathDisplay) draws that.
 """
 
 from ensemble_simplify.faithful_pruning._display import FaithfulPathDisplay

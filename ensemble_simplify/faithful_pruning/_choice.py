@@ -3,23 +3,160 @@
 What a promise asks of the trees' weights is not known here. Two searches build on this: one for
 classes (`_weights`), one for numbers (`_closest`). Both state what is asked so far as a linear
 program of least weighted sum, and put weights of few trees to the promise, which asks for more.
+
+Simplex steps cost by the number of rows. Of some thousand demands on a hundred weights, a few
+hundred are ever tight, so `LazyProgram` gives HiGHS only those that its solutions break.
+`Shares` tells how few trees can be enough. Weights that keep a promise can be divided by their sum:
+shares. A linear program says how large the share of a tree can be, whatever the others are; trees
+that can have a tenth of all weight at most are at least ten. The least sum of each share divided by
+its largest value is a sharper bound, for a tree counts as one where this quotient is at most one.
+Nothing depends on how exactly programs are solved: bounds are found anew from the multipliers of
+the demands, and any will do.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.faithful_pruning._pairs import least_price
-from ensemble_simplify.faithful_pruning._programs import LazyProgram
+from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._promise import least_price
 from ensemble_simplify.grid import LinearProgram, Stopped, time_left
 
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
 SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
+FIRST = 50  # Rows that HiGHS gets at first.
+MORE = 30  # Broken rows that it gets at a time, at most.
+BROKEN = 1e-8  # A row that HiGHS does not have counts as broken from here on.
+ROUNDING = 1e-9  # Leads of shares that are zero but for rounding.
+# Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
+EACH, FALL = 24, 0.9
+FITS = 2  # Fits for each number of trees, each followed by a count of all exceptions.
+
+
+def solved(program):
+    """The solution of a program, or `Stopped` where time is over first."""
+    solution = program.solve(time_left())
+    if solution.status == "time_limit":
+        raise Stopped
+    return solution
+
+
+class LazyProgram:
+    """Minimise a cost over columns that are not negative; rows are passed on when they are broken.
+
+    The arguments are those of the `LinearProgram` to begin with, whose rows are always in it.
+    """
+
+    def __init__(self, cost, A, **bounds):
+        self.program = LinearProgram(cost, A, **bounds)
+        n_columns = self.program.n_columns
+        self.n_always = self.program.n_rows
+        self.rows = np.empty((0, n_columns))
+        self.lower, self.upper = np.empty(0), np.empty(0)
+        self.is_passed = np.empty(0, dtype=bool)
+        # numbers of the rows that were passed on, in the order of the program
+        self.passed = np.empty(0, dtype=np.intp)
+        self.set_cost, self.set_upper = self.program.set_cost, self.program.set_upper
+
+    def add_rows(self, rows, *, lower, upper=np.inf):
+        """Add rows; equalities, and some others if there are none yet, are passed on at once."""
+        begin = len(self.rows)
+        self.rows = np.concatenate([self.rows, rows])
+        self.lower = np.append(self.lower, np.broadcast_to(lower, len(rows)))
+        self.upper = np.append(self.upper, np.broadcast_to(upper, len(rows)))
+        self.is_passed = np.append(self.is_passed, np.zeros(len(rows), dtype=bool))
+        at_once = self.lower[begin:] == self.upper[begin:]
+        if not begin:
+            at_once[np.argsort(rows.sum(axis=1), kind="stable")[:FIRST]] = True
+        self._pass_on(begin + np.flatnonzero(at_once))
+
+    def _pass_on(self, new):
+        if len(new):
+            self.program.add_rows(self.rows[new], lower=self.lower[new], upper=self.upper[new])
+            self.is_passed[new] = True
+            self.passed = np.append(self.passed, new)
+
+    def solve(self):
+        """Solve with all rows, or raise `Stopped`. Its `row_dual` is of rows passed on."""
+        while True:
+            solution = solved(self.program)
+            if solution.status != "optimal":
+                return solution
+            value = product(self.rows, solution.x)
+            short = np.maximum(self.lower - value, value - self.upper)
+            broken = np.flatnonzero((short > BROKEN) & ~self.is_passed)
+            if not broken.size:
+                return solution
+            # as near as rounding are equal
+            self._pass_on(broken[np.argsort(-np.round(short[broken], 9), kind="stable")[:MORE]])
+
+    def multipliers(self, solution):
+        """Multipliers of all rows that were added; zero for those that HiGHS never got."""
+        of_rows = np.zeros(len(self.rows))
+        of_rows[self.passed] = solution.row_dual[self.n_always :]
+        return of_rows
+
+
+class Shares:
+    """Shares of trees in all weight that fall behind in none of some demands.
+
+    The last column of `leads` is what is there without trees, whose factor is not negative. Trees
+    that are not usable have no share; no tree's is above its `largest`. Methods raise `Stopped`.
+    """
+
+    def __init__(self, leads, usable):
+        # where all answer one class, nothing leads
+        self.leads = leads / (np.abs(leads).max(initial=0.0) or 1.0)
+        self.usable = usable
+        self.largest = usable.astype(float)
+        n_trees = len(usable)
+        one = np.append(np.ones(n_trees), 0.0)[None]
+        self.program = LazyProgram(
+            0.0, one, row_lower=1.0, row_upper=1.0, upper=np.append(self.largest, np.inf)
+        )
+        self.program.add_rows(self.leads, lower=0.0)
+
+    def least(self, cost):
+        """A lower bound on the cost of all shares, given the cost of each tree's."""
+        self.program.set_cost(np.append(cost, 0.0))
+        solution = self.program.solve()
+        if solution.status != "optimal":
+            return -np.inf
+        multipliers = np.maximum(self.program.multipliers(solution), 0.0)
+        # Leads are not negative, so cost - multipliers @ leads bounds the cost from below. That
+        # bound is least where the cheapest trees have their largest shares.
+        mixture = product(multipliers, self.leads)
+        if mixture[-1] > ROUNDING:
+            # the votes without trees lower this bound, and their factor has no upper limit
+            return -np.inf
+        cost = cost - mixture[:-1]
+        order = np.flatnonzero(self.usable)
+        order = order[np.argsort(cost[order], kind="stable")]
+        before = np.cumsum(self.largest[order]) - self.largest[order]
+        share = np.clip(1.0 - before, 0.0, self.largest[order])
+        return float(product(cost[order], share))
+
+    def tighten(self):
+        """Find the largest share of every tree."""
+        for t in np.flatnonzero(self.usable):
+            cost = np.zeros(len(self.usable))
+            cost[t] = -1.0
+            self.largest[t] = min(self.largest[t], -self.least(cost))
+        self.program.set_upper(np.append(self.largest, np.inf))
+
+    def fewest(self, price):
+        """A lower bound on the price of all trees with a share."""
+        can = self.largest > 0
+        cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
+        self.usable = self.usable & can
+        return self.least(cost)
 
 
 class Outcome(Enum):
@@ -30,7 +167,7 @@ class Outcome(Enum):
     ENOUGH = "known trees keep it, and no cheaper ones can"
 
 
-class TreeChoice(ABC):
+class TreeChoice:
     """Trees that keep a promise at a low price. Methods raise `Stopped` where time is over.
 
     Attributes
@@ -50,43 +187,27 @@ class TreeChoice(ABC):
     promise: Any
     # what is asked so far, of weights of least cost
     program: LazyProgram
+    # costs of its columns for those of the trees, their upper limits where only some trees are
+    # allowed, and weights for a solution
+    _costs: Callable
+    _upper: Callable
+    _weights: Callable
+    # weights of fewer allowed trees that meet what is asked so far; None: there are none
+    _sparse: Callable
+    # outcome of a search among some trees, and weights for them
+    _try: Callable
+    # whether some trees are known not to keep the promise; and trees of which one must be added to
+    # these then, as 0 and 1, or None
+    _is_ruled_out: Callable
+    _clause: Callable
+    # by how much each tree with some weight moves what is answered
+    _influence: Callable
 
     def __init__(self, price, usable, weights, rng, tell):
         self.price, self.usable, self.weights = price, usable, weights
         self.rng, self.tell = rng, tell
         self.bound = float(price[usable].min())
         self.sets = np.empty((0, len(price)), dtype=bool)
-
-    @abstractmethod
-    def _costs(self, price):
-        """Costs of the columns of `program`, for those of the trees."""
-
-    @abstractmethod
-    def _upper(self, allowed):
-        """Upper limits of these columns, where only some trees are allowed."""
-
-    @abstractmethod
-    def _weights(self, x):
-        """Weights, for a solution of `program`."""
-
-    @abstractmethod
-    def _sparse(self, weights, allowed):
-        """Weights of fewer allowed trees that meet what is asked so far; None: there are none."""
-
-    @abstractmethod
-    def _try(self, allowed):
-        """Outcome of a search among some trees, and weights for them."""
-
-    @abstractmethod
-    def _is_ruled_out(self, chosen):
-        """Whether some trees are known not to keep the promise."""
-
-    @abstractmethod
-    def _clause(self, chosen):
-        """Trees of which one must be added to some that cannot keep the promise, as 0 and 1.
-
-        None where these are not known to fail.
-        """
 
     @property
     def cost(self):
@@ -145,6 +266,12 @@ class TreeChoice(ABC):
     def _chosen(self, weights):
         """The trees that are put to the promise where a program answers these weights."""
         return self.kept(weights)
+
+    def _most_influential(self, weights, n_trees):
+        """Which of the trees that have a weight are the first so many by their influence."""
+        allowed = np.zeros(len(self.price), dtype=bool)
+        allowed[np.argsort(-self._influence(weights), kind="stable")[:n_trees]] = True
+        return allowed & self.kept(weights)
 
     def _cheapest(self, allowed):
         return np.flatnonzero(allowed)[np.argmin(self.price[allowed])]
@@ -231,3 +358,50 @@ def without_specks(weights):
     """Weights with zeros for those that are next to nothing."""
     size = np.abs(weights)
     return np.where(size < NO_WEIGHT * size.max(), 0.0, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Weights of some trees, and at how many promised points they answer otherwise.
+
+    Of numbers, these are points that are too far off; beside it, what is added to the weighted sum,
+    and the largest difference anywhere.
+    """
+
+    weights: np.ndarray
+    n_exceptions: int
+    offset: float = 0.0
+    largest: float = np.nan
+
+
+def descend(first, tries, n_all):
+    """Ensembles of fewer and fewer of `n_all` trees, from the fewest to one that keeps the promise.
+
+    Each is a tuple: how bad it is, its weights, and what else is known of it.
+
+    Parameters
+    ----------
+    first : callable
+        Answers the one that keeps the promise.
+    tries : callable
+        ``tries(weights, n_trees)`` yields ensembles of so many trees at most, fitted after weights
+        of more. Of each number of trees, the best of the first few is taken.
+    n_all : int
+
+    Returns
+    -------
+    list of tuples
+        None has as few trees as another that is no worse. Where time is over, the smallest are
+        missing, or all.
+    """
+    steps, useful = [], []
+    with suppress(Stopped):
+        steps.append(first())
+        while (n_trees := np.count_nonzero(steps[-1][1][:n_all])) > 1:
+            n_trees = n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
+            tried = islice(tries(steps[-1][1], n_trees), FITS)
+            steps.append(min(tried, key=lambda step: step[0]))
+    for step in reversed(steps):
+        if not useful or step[0] < useful[-1][0]:
+            useful.append(step)
+    return useful

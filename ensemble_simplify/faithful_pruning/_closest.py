@@ -12,10 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice, without_specks
-from ensemble_simplify.faithful_pruning._path import descend
-from ensemble_simplify.faithful_pruning._programs import LazyProgram, solved
-from ensemble_simplify.faithful_pruning._stumps import best_of_each_number
+from ensemble_simplify.faithful_pruning._choice import (
+    LazyProgram,
+    Outcome,
+    TreeChoice,
+    descend,
+    solved,
+    without_specks,
+)
 from ensemble_simplify.grid import LinearProgram, Stopped
 
 OWN = 400  # Rows whose demands are asked for at first, at most.
@@ -25,7 +29,6 @@ SPARSE, NEAR = 1.0 - 1e-3, 1.0 - 1e-6
 # From this distance on, no weights of some trees can keep the promise.
 RULED_OUT = 1.0 + 1e-6
 REWEIGHTINGS = 5  # Rounds of reweighting on the same demands, at most.
-FITS = 2  # Fits for each number of trees of the path, each followed by a look at all points.
 # Weights of larger size do not count where trees are said to be needed.
 LARGEST_WEIGHT = 100.0
 # By how much, as a share of the tolerance, a mixture of demands must be missed to rule out trees.
@@ -33,6 +36,10 @@ MISSED = 1e-3
 DEMANDS = 1500  # Demands that such mixtures are made of, at most.
 # Where no tree is needed, one keeps a weight that moves sums by this share of the tolerance.
 TOUCH = 1e-6
+# Stumps whose sides differ by less than this share of what they say cannot stand for others.
+FLAT = 1e-9
+# Where no stump is needed, one is kept that moves sums by this share of what they differ by.
+STUMP_TOUCH = 1e-6
 
 
 class NumberSearch(TreeChoice):
@@ -278,13 +285,6 @@ class NumberSearch(TreeChoice):
         spread = np.std(rows, axis=0) if len(rows) else 1.0
         return np.abs(weights[:-1]) * spread
 
-    def most_influential(self, weights, n_trees):
-        """Which trees move the numbers most, among those that have a weight."""
-        order = np.argsort(-self._influence(weights), kind="stable")
-        allowed = np.zeros(len(self.price), dtype=bool)
-        allowed[order[:n_trees]] = True
-        return allowed & self.kept(weights)
-
     def mend(self, margin):
         """Keep more off the tolerance, and find weights for the same trees again, or all trees."""
         allowed, few = self.kept(self.weights), self.steps
@@ -302,6 +302,31 @@ class NumberSearch(TreeChoice):
         self._build()
         self.add(cells if len(cells) else self.promise.cells[:OWN])
         self._try_again(allowed)
+
+    def path(self, weights):
+        """`descend` from weights that keep the promise: largest difference, weights, exceptions.
+
+        `n` points are too far off; the largest difference of each is as small as can be found.
+        """
+
+        def seen(fitted):
+            apart = self.promise.seek(fitted, self.rng, all_points=True)
+            return apart, (apart.largest, fitted, apart.n)
+
+        def tries(weights, n_trees):
+            allowed = self._most_influential(weights, n_trees)
+            n = None
+            while n != 0:
+                fitted, _ = self.nearest(allowed)
+                if fitted is None:
+                    raise Stopped
+                apart, step = seen(fitted)
+                n = apart.n
+                if n:
+                    self.add(apart.cells[:BATCH])
+                yield step
+
+        return descend(lambda: seen(weights)[1], tries, len(self.price))
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -362,27 +387,147 @@ class NumberSearch(TreeChoice):
         return clause.astype(float) if clause.any() else None
 
 
-def find_path(search, weights):
-    """`descend` from weights that keep the promise of numbers: largest difference, weights, n.
+# ------------------------------------------------------------------ stumps
 
-    `n` points are too far off; the largest difference of each is as small as can be found.
+# The stumps of one feature add up to a step function, and with free weights and an offset, any of
+# these stumps add up to any step function with their thresholds. How near it can come with so
+# many thresholds is told by cutting the cells of the feature into runs: half of what the numbers
+# span in the widest run. Features share nothing but the number of stumps, so that the distances
+# of all add up, and a knapsack over the features finds the best for every number of stumps.
+
+
+def best_of_each_number(numbers, trees, axes):
+    """For each number of stumps, from one on, the largest difference and the weights.
+
+    `numbers` are such as have a place for an offset; `trees` are coded over the `axes`, on none of
+    which values can be missing, and split once at most. Returns a list of pairs; numbers of stumps
+    that come no nearer than fewer do are left out. None where no tree splits.
+    """
+    steps = _steps_of_axes(numbers, trees, axes)
+    if not steps:
+        return None
+    n_trees = len(trees)
+    total = sum(len(step.trees) for step in steps)
+    error = np.full(total + 1, np.inf)
+    error[0] = 0.0
+    taken = []
+    # axis by axis, like a knapsack: errors of axes add up, for each is free of the others
+    for step in steps:
+        ways = np.full((len(step.error), total + 1), np.inf)
+        for k, more in enumerate(step.error):
+            ways[k, k:] = error[: total + 1 - k] + more
+        taken.append(ways.argmin(axis=0))
+        error = ways.min(axis=0)
+    best = []
+    for n in range(1, total + 1):
+        # more stumps that come no nearer are worth nothing
+        if best and not error[n] < best[-1][0]:
+            continue
+        weights, left = np.zeros(n_trees + 1), n
+        for step, counts in zip(steps[::-1], taken[::-1], strict=True):
+            step.put(weights, int(counts[left]))
+            left -= int(counts[left])
+        weights[-1] += numbers.value[_roots_of_constants(trees), 0].sum()
+        more = 0.0
+        # a constant is the nearest single step: an ensemble has a tree all the same
+        if n == 1 and not weights.any():
+            more = _touch(weights, steps, STUMP_TOUCH * float(error[0]))
+        if weights[:-1].any():
+            best.append((float(error[n]) + more, weights))
+    return best
+
+
+def _touch(weights, steps, size):
+    """Give a weight to some stump, for an ensemble has a tree; it moves no sum by more than that.
+
+    Returns by how much it does.
+    """
+    stumps = [stump for step in steps for stump in step.stumps]
+    if not stumps:
+        return 0.0
+    _, t, left, right = max(stumps)
+    weights[t] = 2.0 * size / (right - left)
+    weights[-1] -= weights[t] * 0.5 * (left + right)
+    return size
+
+
+def _roots_of_constants(trees):
+    return [int(trees[t][0, 1]) for t in range(len(trees)) if len(trees[t]) == 1]
+
+
+def _steps_of_axes(numbers, trees, axes):
+    """The step function of each axis that is split."""
+    stumps = {}
+    for t in range(len(trees)):
+        nodes = trees[t]
+        if len(nodes) == 3:
+            left, right = numbers.value[nodes[1:, 1], 0].tolist()
+            stumps.setdefault(int(nodes[0, 0]), []).append((int(nodes[0, 1]), t, left, right))
+    return [_Steps(of_axis, axes.shape[a]) for a, of_axis in sorted(stumps.items())]
+
+
+class _Steps:
+    """The stumps of one axis: pairs of a threshold and a tree, and what both sides say.
+
+    Attributes
+    ----------
+    trees : list of int
+        One for each threshold, in rising order: that whose sides differ by most.
+    error : float64 array of shape (n_trees + 1,)
+        How near so many of them come to all.
     """
 
-    def seen(fitted):
-        apart = search.promise.seek(fitted, search.rng, all_points=True)
-        return apart, (apart.largest, fitted, apart.n)
+    def __init__(self, stumps, n_cells):
+        self.values = np.zeros(n_cells)
+        best = {}
+        for cut, t, left, right in stumps:
+            self.values[: cut + 1] += left
+            self.values[cut + 1 :] += right
+            size = abs(right - left)
+            # of several stumps at one threshold, each can do the work of all
+            if size > FLAT * max(abs(left), abs(right)) and size > best.get(cut, (0.0,))[0]:
+                best[cut] = size, t, left, right
+        self.cuts = np.array(sorted(best), dtype=np.intp)
+        self.stumps = [best[cut] for cut in self.cuts.tolist()]
+        self.trees = [t for _, t, _, _ in self.stumps]
+        # pieces between neighbouring thresholds, and what the values span from one to another
+        first = np.append(0, self.cuts + 1)
+        low = np.minimum.reduceat(self.values, first)
+        high = np.maximum.reduceat(self.values, first)
+        n = len(first)
+        self.low, self.high = np.full((n, n), np.inf), np.full((n, n), -np.inf)
+        for i in range(n):
+            self.low[i, i:] = np.minimum.accumulate(low[i:])
+            self.high[i, i:] = np.maximum.accumulate(high[i:])
+        self._cut_into_runs(n)
 
-    def tries(weights, n_trees):
-        allowed = search.most_influential(weights, n_trees)
-        n = None
-        while n != 0:
-            fitted, _ = search.nearest(allowed)
-            if fitted is None:
-                raise Stopped
-            apart, step = seen(fitted)
-            n = apart.n
-            if n:
-                search.add(apart.cells[:BATCH])
-            yield step
+    def _cut_into_runs(self, n):
+        """For each number of runs, the least half of what the widest spans, for pieces 0 to j."""
+        # a run is answered by the middle of what it spans, and is off by half of that at most
+        half = 0.5 * (self.high - self.low)
+        error, self.begins = [half[0]], [np.zeros(n, dtype=np.intp)]
+        for _ in range(1, n):
+            before = error[-1]
+            # the last run begins at piece i: what is before it rises with i, its own span falls
+            ends = np.maximum(np.append(0.0, before[:-1])[:, None], np.maximum(half, 0.0))
+            ends[np.arange(n)[:, None] > np.arange(n)] = np.inf
+            self.begins.append(ends.argmin(axis=0))
+            error.append(ends.min(axis=0))
+        self.error = np.array([of_pieces[-1] for of_pieces in error])
 
-    return descend(lambda: seen(weights)[1], tries, len(search.price))
+    def put(self, weights, n):
+        """Set the weights of `n` of the trees, and what they leave to the offset."""
+        ends, last = [], len(self.cuts)
+        for k in range(n, -1, -1):
+            begin = int(self.begins[k][last])
+            ends.append((begin, last))
+            last = begin - 1
+            if last < 0:
+                break
+        ends.reverse()
+        levels = [0.5 * (self.low[i, j] + self.high[i, j]) for i, j in ends]
+        weights[-1] += levels[0]
+        for (begin, _), below, level in zip(ends[1:], levels, levels[1:], strict=False):
+            _, t, left, right = self.stumps[begin - 1]
+            weights[t] = (level - below) / (right - left)
+            weights[-1] -= weights[t] * left

@@ -381,7 +381,8 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             safe_indexing(more.given, finer[n:] - len(counted)),
         ]
         rng = np.random.default_rng(rng.randint(1 << 31))
-        pruning = self._pruning(model, forest, domain, rng)
+        price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
+        pruning = Pruning(self, model, forest, domain, price.astype(float), rng)
         self.atol_ = None
         if self.atol is not None:
             answers = model.ask(safe_indexing(rows.given, counted), self._asks)
@@ -394,7 +395,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 out_of_bag = self._out_of_bag(forest, fitted_on, *of_rows)
                 steps = pruning.for_classes(out_of_bag, partial(self._apart, model, as_given))
             else:
-                steps = pruning.for_numbers(self.atol_, self._asks)
+                steps = pruning.for_numbers(self.atol_)
         self._set_path(steps, model, as_given, safe_indexing(rows.given, aside), promised[finer])
         self._bound = pruning.bound
         self.n_points_ = pruning.n_points + len(finer)
@@ -417,26 +418,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 "a regressor. Say by how much its values may change, such as atol='10%' (of their "
                 "standard deviation)."
             )
-
-    def _pruning(self, model, forest, domain, rng) -> Pruning:
-        """What finds weights of the trees, inside the domain, that keep the promise."""
-        price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
-        return Pruning(
-            estimator=self.estimator_,
-            table=self._table,
-            model=model,
-            forest=forest,
-            axes=self._axes,
-            cells=self._cells,
-            domain=domain,
-            max_changes=self.max_changes,
-            price=price.astype(float),
-            method=self.method,
-            proves=self.tolerance == 0,
-            rng=rng,
-            time_limit=self.time_limit,
-            tell=partial(report, self),
-        )
 
     def _out_of_bag(self, forest, fitted_on, cells, weight) -> tuple | None:
         """Cells of rows of positive weight, and which trees were grown without each; or None.

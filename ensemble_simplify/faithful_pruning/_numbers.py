@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._pairs import differing, minimal
-from ensemble_simplify.faithful_pruning._promise import reached_nodes
+from ensemble_simplify.faithful_pruning._promise import differing, minimal, reached_nodes
 from ensemble_simplify.grid import (
     JointSearch,
     Stopped,

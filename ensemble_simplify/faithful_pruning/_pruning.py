@@ -5,7 +5,6 @@ Every step is given a share of the time. What was found when time is over is kep
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.base import warn
-from ensemble_simplify.faithful_pruning._everywhere import Everywhere
-from ensemble_simplify.faithful_pruning._numbers import Numbers
-from ensemble_simplify.faithful_pruning._path import Step, find_path
-from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.base import report, warn
+from ensemble_simplify.faithful_pruning._choice import Step
+from ensemble_simplify.faithful_pruning._closest import NumberSearch
+from ensemble_simplify.faithful_pruning._numbers import Numbers, NumbersAnywhere, NumbersNear
+from ensemble_simplify.faithful_pruning._promise import Everywhere, NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.faithful_pruning._within import Within
-from ensemble_simplify.grid import Axes, Stopped, at_least, is_late, until
-from ensemble_simplify.reading import Forest, Model, Table
+from ensemble_simplify.grid import Stopped, at_least, is_late, until
+from ensemble_simplify.proof import points_in
+from ensemble_simplify.reading import Forest, Model
 from ensemble_simplify.writing import reweighted
 
 # Effort by method: searches from other costs, and trees tried for a lower bound.
@@ -33,49 +32,52 @@ PATH_POINTS = 1 << 28
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 # Share of the time limit that the last check of a pruned ensemble may take besides.
 CHECK_SHARE = 0.25
+UNCOUNTED = -1  # Exceptions where some points are too far off, but nobody has counted them.
+ASKED = 2048  # Points that both models are asked about, at most, beside all bounds.
 
 
 @dataclass(eq=False)
 class Pruning:
     """Finds weights of trees that keep a promise.
 
-    `estimator` is the whole ensemble, which is written with other weights, `table` what its rows
-    stand for, `model` what was read of it, and `forest` its trees inside the `domain` (what
-    `read_domain` answers, or None). `cells` are those of the promised rows, `price` is what every
-    tree costs. `proves`: whether a lower bound is of use. `time_limit` seconds were left of the
-    limit in force when it began. `tell` takes a line of text.
+    Parameters
+    ----------
+    pruner : FaithfulPruner
+        With the ensemble, its table, axes and cells of rows.
+    model : Model
+        The ensemble, read.
+    forest : Forest
+        Inside the domain.
+    domain : Inside or None
+    price : float array of shape (n_trees,)
+        Whole numbers.
+    rng : numpy Generator
 
     Attributes
     ----------
-    n_points : float
+    n_points : int or float
         Promised points.
     bound : float
         No trees that keep the promise cost less.
     is_complete : bool
-        False where time ran out.
+        Whether no search was ended by the time limit.
     """
 
-    estimator: object
-    table: Table
+    pruner: Any
     model: Model
     forest: Forest
-    axes: Axes
-    cells: np.ndarray
     domain: Any
-    max_changes: int | None
     price: np.ndarray
-    method: str
-    proves: bool
     rng: np.random.Generator
-    time_limit: float | None
-    tell: Callable
     n_points: Any = field(default=np.inf, init=False)
     bound: float = field(default=0.0, init=False)
     is_complete: bool = field(default=True, init=False)
 
-    @property
-    def _outside(self):
-        return None if self.domain is None else self.domain.outside(self.axes)
+    def __post_init__(self):
+        self.max_changes, self.axes = self.pruner.max_changes, self.pruner._axes
+        outside = None if self.domain is None else self.domain.outside(self.axes)
+        self.where = self.axes, outside, self.pruner._cells
+        self.tell = partial(report, self.pruner)
 
     def for_classes(self, out_of_bag, asked):
         """Proven weights, and those of smaller ensembles with counted exceptions, as `Step`.
@@ -85,7 +87,7 @@ class Pruning:
         change.
         """
         forest = self.forest
-        where = Votes(forest), self.axes, self._outside, self.cells
+        where = Votes(forest), *self.where
         try:
             if self.max_changes is None:
                 promise = Everywhere(*where)
@@ -109,43 +111,38 @@ class Pruning:
                 search.weights = fewest
         # without a check nothing is known, and it mostly takes moments; not so with many changes
         is_quick = self.max_changes is None or self.max_changes < 2
-        with at_least(CHECK_SHARE * (self.time_limit or 0.0) * is_quick):
+        with at_least(CHECK_SHARE * (self.pruner.time_limit or 0.0) * is_quick):
             weights = self._proven(search, promise)
         # trees that were taken by their votes can have fewer leaves than guides allow
         self.bound = min(search.bound, search.cost)
         steps = [Step(weights, 0)]
         if counts and not is_late():
-            path = find_path(promise, search.weights, search.demands.leads, self.rng)
-            steps = [*self._counted(path[:-1], promise), Step(weights, 0)]
+            steps = [*self._counted(search.path()[:-1], promise), Step(weights, 0)]
             self.is_complete &= not is_late()
         return steps
 
-    def for_numbers(self, atol, asks):
-        """Proven weights under which numbers stay within `atol`, and those of fewer trees."""
+    def for_numbers(self, atol):
+        """Proven weights under which numbers stay within `atol`, and those of fewer trees.
 
-        def answers(rows, *pruned):
-            return (self._model_of(*pruned) if pruned else self.model).answers(rows, asks)
-
-        within = Within(
-            Numbers(self.forest, atol),
-            self.axes,
-            self.domain,
-            self._outside,
-            self.cells,
-            self.max_changes,
-            answers=answers,
-            written=self._forest_of,
-            tell=self.tell,
-        )
+        The tolerance that is searched for leaves room for all rounding, of both ensembles' own sums
+        and of the leaves that are written.
+        """
+        self.numbers = Numbers(self.forest, atol)
         try:
-            search = within.begin(self.price, self.rng)
+            if self.max_changes is None:
+                promise = NumbersAnywhere(self.numbers, *self.where)
+            else:
+                promise = NumbersNear(self.numbers, *self.where, self.max_changes)
+            search = NumberSearch(promise, self.price, self.rng, self.tell)
         except Stopped:
             return self._unpruned(0.0, 0.0)
-        self.n_points = within.promise.n_points
+        self.n_points, self.trees = promise.n_points, promise.trees
         self.tell(f"{self.forest.n_trees} trees, {self.n_points:,} promised points")
-        counts = within.has_path and self.n_points <= PATH_POINTS
+        # whether the largest difference of fewer trees can be told, in time
+        has_path = self.max_changes is not None or search.steps is not None
+        counts = has_path and self.n_points <= PATH_POINTS
         self._run(search, WITH_PATH if counts else WITHOUT_PATH)
-        steps = within.steps()
+        steps = self._steps_of_numbers(search)
         self.bound = min(search.bound, search.cost)
         self.is_complete &= not is_late()
         return steps
@@ -157,20 +154,20 @@ class Pruning:
 
     def _run(self, search, shares):
         """Search and prove, each within its share of the time."""
-        starts, rounds = EFFORT[self.method]
-        prove = partial(search.prove, rounds if self.proves else 0)
+        starts, rounds = EFFORT[self.pruner.method]
+        prove = partial(search.prove, rounds if self.pruner.tolerance == 0 else 0)
         stages = [search.run, partial(search.again, starts), prove]
         for stage, share in zip(stages, shares, strict=True):
             try:
-                with until(share, self.time_limit):
+                with until(share, self.pruner.time_limit):
                     stage()
             except Stopped:
                 self.is_complete = False
 
     def _model_of(self, weights, offset=0.0):
         """The ensemble that is written with some weights, read anew."""
-        written = reweighted(self.estimator, weights, offset)
-        return Model.of(written, rows=self.table, check=False)
+        written = reweighted(self.pruner.estimator_, weights, offset)
+        return Model.of(written, rows=self.pruner._table, check=False)
 
     def _forest_of(self, weights, offset=0.0):
         """The same as a forest inside the domain."""
@@ -222,6 +219,69 @@ class Pruning:
                 if n > (counted[-1].n_exceptions if counted else 0):
                     counted.append(Step(weights, n))
         return counted[::-1]
+
+    # ------------------------------------------------------------------ numbers
+
+    def _steps_of_numbers(self, search) -> list[Step]:
+        """Proven weights, and those of smaller ensembles."""
+        numbers, weights = self.numbers, self._proven_numbers(search)
+        has_path = self.max_changes is not None or search.steps is not None
+        if not has_path or numbers.tolerance <= 0.0 or is_late():
+            return [self._step(weights, 0, numbers.atol)]
+        if search.steps is not None:
+            n_kept = np.count_nonzero(weights[:-1])
+            smaller = [
+                self._step(stumps, 0 if error <= numbers.tolerance else UNCOUNTED, error)
+                for error, stumps in search.steps
+                if np.count_nonzero(stumps[:-1]) < n_kept
+            ]
+            errors = [error for error, stumps in search.steps if np.array_equal(stumps, weights)]
+            return [*smaller, self._step(weights, 0, min([*errors, numbers.atol]))]
+        path = search.path(weights)
+        smaller = [self._step(fitted, n, largest) for largest, fitted, n in path[:-1]]
+        return [*smaller, self._step(weights, 0, path[-1][0] if path else numbers.atol)]
+
+    def _proven_numbers(self, search):
+        """The weights found, after a look at what was written."""
+        numbers = self.numbers
+        while not _are_whole(search.weights):
+            needed = self._rounding(search.weights)
+            if needed <= numbers.margin and not self._is_refuted(search.weights, search.promise):
+                break
+            self.tell("rounding takes more of the tolerance")
+            search.mend(2.0 * max(needed, numbers.margin))
+        return search.weights
+
+    def _rounding(self, weights):
+        """By how much what is written can be further off than sums of real numbers say."""
+        numbers = self.numbers
+        written = Numbers(self._forest_of(weights[:-1], numbers.offset_of(weights)), numbers.atol)
+        # the sums of both ensembles round
+        return 2.0 * numbers.rounding + numbers.deviation(weights, written, self.axes, self.trees)
+
+    def _is_refuted(self, weights, promise):
+        """Whether the models themselves, asked about some points, are too far apart."""
+        cells = promise.cells
+        cells = np.ascontiguousarray(cells[:: max(-(-len(cells) // ASKED), 1)])
+        rows = points_in(self.axes, self.domain, cells)
+        pruned = self._model_of(weights[:-1], self.numbers.offset_of(weights))
+        whole, pruned = (m.answers(rows, self.pruner._asks) for m in (self.model, pruned))
+        return bool((np.abs(pruned - whole) > self.numbers.atol).any())
+
+    def _step(self, weights, n, largest):
+        numbers = self.numbers
+        if _are_whole(weights):
+            return Step(weights[:-1], 0, 0.0, 0.0)
+        if n:
+            largest += self._rounding(weights)
+        else:
+            largest = min(largest + numbers.margin, numbers.atol)
+        return Step(weights[:-1], n, numbers.offset_of(weights), largest)
+
+
+def _are_whole(weights):
+    """Whether no tree of numbers has another weight than one."""
+    return bool((weights[:-1] == 1).all() and weights[-1] == 0.0)
 
 
 def scaled(weights, votes):

@@ -16,7 +16,7 @@ weights that break nothing keep the promise. Three things make it longer than th
   demand of least lead (`_central`), which is another program.
 - *At ties no weights lead.* Where the ensemble's own classes tie and the answer wins ties, a lead
   of zero is enough, but it has to be zero exactly. Which demands are such ties is told by duality
-  (`_must_tie`), and their weights are put on a grid, on which sums do not round (`_ties`).
+  (`_must_tie`), and their weights are put on a grid, on which sums do not round (`on_grid`).
 
 How few trees can be enough is proven by duality, too: a mixture of demands that leads in none of
 some trees says that these cannot keep the promise, and that one of the trees in which it leads has
@@ -26,15 +26,25 @@ to be added (`_clause`). `TreeChoice.prove` covers all such clauses by the cheap
 from __future__ import annotations
 
 from contextlib import suppress
+from fractions import Fraction
 from itertools import count
+from math import lcm
 
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._choice import Outcome, TreeChoice, without_specks
-from ensemble_simplify.faithful_pruning._programs import LazyProgram, Shares, solved
-from ensemble_simplify.faithful_pruning._promise import Demands
-from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
+from ensemble_simplify.faithful_pruning._choice import (
+    LazyProgram,
+    Outcome,
+    Shares,
+    Step,
+    TreeChoice,
+    descend,
+    solved,
+    without_specks,
+)
+from ensemble_simplify.faithful_pruning._fit import fit
+from ensemble_simplify.faithful_pruning._promise import GRID, Demands
 from ensemble_simplify.grid import LinearProgram, Stopped, limits, time_left
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
@@ -58,6 +68,13 @@ RULED_OUT = 1e-6
 UNCLEAR = 1e-6
 # Seconds that an entry of a program takes to be passed on and solved for the first time.
 PASSING_SECONDS = 3e-7
+LOOKED_AT = 2000  # Demands of each kind that a fit of fewer trees looks at, at most.
+# Sweeps of such a fit over the weights at most; it ends when one gains less than this share.
+SWEEPS, GAIN = 200, 1e-9
+# Weights are multiples of this where ties must be exact; their mean over all trees is about one.
+STEP = 2.0**-20
+# Largest common denominator of the combinations that ties ask for; more would be too coarse.
+MAX_DENOMINATOR = 1 << 12
 
 
 class WeightSearch(TreeChoice):
@@ -167,6 +184,9 @@ class WeightSearch(TreeChoice):
 
     def _upper(self, allowed):
         return np.where(allowed, np.inf, 0.0)
+
+    def _influence(self, weights):
+        return weights * np.abs(self.promise.at_rows.leads[:, :-1]).mean(axis=0)
 
     def _weights(self, x):
         return without_specks(np.maximum(x, 0.0))
@@ -480,6 +500,52 @@ class WeightSearch(TreeChoice):
             return None
         return product(np.maximum(solution.x[:n_demands], 0.0), demands)
 
+    # ------------------------------------------------------------------ fewer still
+
+    def path(self):
+        """`descend` from the weights found, which keep the promise, as a list of `Step`.
+
+        A tree of little influence goes, the others' weights are fitted anew to demands that were
+        broken before, and all exceptions are counted.
+        """
+        rng, promise = self.rng, self.promise
+        hard = _chosen(self.demands.leads, rng)
+        at_rows = _chosen(promise.at_rows.leads, rng)
+        broken = hard[:0]
+
+        def tries(weights, n_trees):
+            nonlocal broken
+            allowed = self._most_influential(weights, n_trees)
+            n = None
+            while n != 0:
+                fitted = _fitted(np.concatenate([at_rows, hard, broken]), weights, allowed)
+                _row, cells, n = promise.sample(fitted, rng)
+                if n:
+                    # what this fit breaks is asked for in the next one
+                    broken = _chosen(promise.demands(_chosen(cells, rng))[0].leads, rng)
+                yield n, fitted
+
+        path = descend(lambda: (0, self.weights), tries, len(self.weights))
+        return [Step(weights, n) for n, weights in path]
+
+
+def _chosen(demands, rng):
+    if len(demands) <= LOOKED_AT:
+        return demands
+    return demands[rng.choice(len(demands), LOOKED_AT, replace=False)]
+
+
+def _fitted(demands, weights, allowed):
+    """Weights of the allowed trees of least squared shortfall of the demands' leads from one."""
+    kept = np.flatnonzero(allowed)
+    leads = np.ascontiguousarray(demands[:, kept].T)
+    best = weights[kept]
+    short = 1.0 - demands[:, -1] - product(best, leads)
+    fit(leads, short, best, SWEEPS, GAIN)
+    fitted = np.zeros(len(weights))
+    fitted[kept] = best if best.any() else weights[kept]
+    return without_specks(fitted)
+
 
 def nearest_first(votes, usable):
     """Trees in the order in which their mean votes come nearest to the mean of all.
@@ -515,3 +581,81 @@ def nearest_first(votes, usable):
         with_target += target[t]
         with_each += between[t]
     return np.array(order, dtype=np.intp)
+
+
+# ------------------------------------------------------------------ weights on a grid
+
+# Votes and weights are whole multiples of powers of two, so small that their products and sums
+# never round: two classes tie in floating point iff they tie. Trees' weights that hold some ties
+# are the solutions of linear equations with whole coefficients. With the equations reduced in
+# exact fractions, some trees' weights are free, and the others' are combinations of theirs; free
+# weights rounded to multiples of the common denominator make all of them whole.
+
+
+def on_grid(weights, ties):
+    """Weights next to some, multiples of `STEP`, that hold ties exactly; None if there are none.
+
+    `weights`, one for each tree, hold the ties but for rounding; those found are positive for the
+    same trees. `ties`, of shape (n_ties, n_trees), are leads of the trees, multiples of `GRID`,
+    that must add up to zero.
+    """
+    kept = np.flatnonzero(weights)
+    n = len(kept)
+    whole = np.unique((ties[:, kept] / GRID).astype(np.int64), axis=0)
+    # the trees of small weight are left free where there is a choice: rounding hits them least
+    order = np.argsort(-weights[kept], kind="stable")
+    pivots, rows = _reduced(whole[:, order])
+    # free weights that are multiples of this make all others whole
+    denominator = lcm(*(entry.denominator for row in rows for entry in row))
+    if denominator > MAX_DENOMINATOR:
+        return None
+    free = np.setdiff1d(np.arange(n), pivots)
+    scale = len(weights) / (weights.sum() * STEP * denominator)
+    chosen = np.rint(weights[kept[order[free]]] * scale).astype(np.int64)
+    numbers = np.zeros(n, dtype=np.int64)
+    numbers[free] = denominator * chosen
+    if len(pivots):
+        combined = np.array(
+            [[int(row[j] * denominator) for j in free] for row in rows], dtype=np.int64
+        )
+        numbers[pivots] = -(combined.reshape(len(pivots), len(free)) @ chosen)
+    placed = np.zeros(n, dtype=np.int64)
+    placed[order] = numbers
+    # rounding can turn a small weight, break a tie, or make weights too large for the grid
+    if (placed <= 0).any() or (whole @ placed).any() or placed.sum() * STEP > 2 * len(weights):
+        return None
+    exact = np.zeros(len(weights))
+    exact[kept] = placed * STEP
+    return exact
+
+
+def _reduced(equations):
+    """Equations in reduced row echelon form, in exact fractions: pivot columns, and the rows."""
+    rows = [[Fraction(int(entry)) for entry in row] for row in equations]
+    pivots, done = [], 0
+    for column in range(equations.shape[1]):
+        other = next((i for i in range(done, len(rows)) if rows[i][column]), None)
+        if other is None:
+            continue
+        rows[done], rows[other] = rows[other], rows[done]
+        pivot = rows[done][column]
+        rows[done] = [entry / pivot for entry in rows[done]]
+        for i, row in enumerate(rows):
+            factor = row[column]
+            if i != done and factor:
+                rows[i] = [a - factor * b for a, b in zip(row, rows[done], strict=True)]
+        pivots.append(column)
+        done += 1
+        if done == len(rows):
+            break
+    return np.array(pivots, dtype=np.intp), rows[:done]
+
+
+def spanned(leads, chosen, usable):
+    """Which rows of leads are combinations of chosen ones, over the usable columns."""
+    # of each row, what is left outside the span of the chosen ones
+    _, size, directions = np.linalg.svd(leads[chosen][:, usable], full_matrices=False)
+    directions = directions[size > 1e-9 * size[0]]
+    rest = leads[:, usable]
+    rest = rest - (rest @ directions.T) @ directions
+    return np.abs(rest).max(axis=1) < 1e-9 * np.abs(leads).max()

@@ -79,30 +79,13 @@ class PruningCase:
         )
 
 
-def state_case(
-    estimator,
-    X,
-    y,
-    weight,
-    prices,
-    *,
-    loss,
-    labels,
-    errors,
-    shared,
-    with_path=True,
-    like=None,
-    held_out=None,
-    source=None,
-):
+def state_case(pruner, estimator, X, y, weight, errors, *, like=None, held_out=None, source=None):
     """Read an ensemble and state its pruning on some rows, as a `PruningCase`.
 
-    `X` are rows as its trees split them, and `source` says of which of the user's columns theirs
-    are made (None: they are the same). `loss`, `labels` and `errors` are as of
-    `FeatureBudgetPruner`; `shared` says whether trees share what they buy. `like` is a case of the
-    same ensemble on the same rows with other weights, if it has been read before. `held_out`, uint8
-    of shape (n_rows, n_trees), says for ``errors="oob"`` on which rows each tree was not grown, if
-    that is known.
+    Parameters of the `FeatureBudgetPruner` count, but for `errors`. `like` is a case of the same
+    ensemble and rows with other weights, whose nodes need not be read again; `held_out` a mask of
+    the rows on which each tree was not grown, if it is at hand; `source` the user's column that
+    each column of `X` is made of.
     """
     forest = Model.of(estimator).forest if like is None else like.read
     if not forest.vote.is_mean_of_trees:
@@ -119,24 +102,12 @@ def state_case(
         counted = held_out
         if counted is None:
             counted = held_out_rows(estimator, len(X))
-    loss_of_node, unit, value = node_losses(
-        forest, leaf, target, weight, counted, loss=_loss_of(forest, loss), labels=labels
-    )
-    problem = PruningProblem(
-        offsets=forest.offsets,
-        left=forest.left,
-        right=forest.right,
-        feature=np.where(forest.left >= 0, source[forest.feature], -1),
-        leaf=leaf,
-        weight=weight,
-        loss_of_node=loss_of_node,
-        unit=unit,
-        prices=prices.price,
-        resources=prices.resources,
-    )
+    how = {"loss": _loss_of(forest, pruner.loss), "labels": pruner.labels}
+    loss_of_node, unit, value = node_losses(forest, leaf, target, weight, counted, **how)
+    problem = PruningProblem(forest, source, leaf, weight, loss_of_node, unit, pruner._prices)
     path = None
-    if with_path or not problem.has_costs:
-        path = find_path(problem, shared=shared)
+    if pruner.solver == "min_cut" or not problem.has_costs:
+        path = find_path(problem, shared=pruner.sharing == "ensemble")
     pruned = replace(forest, value=value)
     return PruningCase(estimator, pruned, forest, problem, target, path, source)
 

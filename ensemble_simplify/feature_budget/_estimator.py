@@ -413,24 +413,11 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         random = self.random_state
         if random is None:
             random = getattr(unfitted, "random_state", None)
-        search = CandidateSearch(
-            self._state,
-            self._prices,
-            X,
-            y,
-            # Bagging draws as many rows as the weights add up to.
-            None if sample_weight is None else weight / weight.mean(),
-            weight,
-            # what stands behind codes is given arrays
-            names=getattr(self, "feature_names_in_", None) if codes is None else None,
-            ties=self.ties,
-            drop=self.drop_trees,
-            budget=self._budget_in_cost(),
-            seed=check_random_state(random).randint(np.iinfo(np.int32).max),
-            n_jobs=self.n_jobs,
-            progress=partial(report, self),
-        )
-        self._contest.judged = search.run(case, unfitted, numbers)
+        # Bagging draws as many rows as the weights add up to.
+        for_fits = None if sample_weight is None else weight / weight.mean()
+        seed = check_random_state(random).randint(np.iinfo(np.int32).max)
+        search = CandidateSearch(self, self._contest, for_fits, seed)
+        self._contest.judged = search.run(unfitted, numbers)
         if not search.is_complete:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds were over after "
@@ -441,9 +428,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
 
     def _state(self, estimator, X, y, weight, errors, **known) -> PruningCase:
         """State the pruning of an ensemble on some rows."""
-        options = {"loss": self.loss, "labels": self.labels, "errors": errors, **known}
-        options |= {"shared": self.sharing == "ensemble", "with_path": self.solver == "min_cut"}
-        return state_case(estimator, X, y, weight, self._prices, **options)
+        return state_case(self, estimator, X, y, weight, errors, **known)
 
     def _take(self, case, entry) -> None:
         """Prune this ensemble from now on."""
@@ -551,17 +536,9 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
 
     def _search(self, case=None) -> PathSearch | ProgramSearch:
         case = self._case if case is None else case
-        options = {
-            "shared": self.sharing == "ensemble",
-            "ties": self.ties,
-            "fill": self.fill,
-            "progress": partial(report, self),
-            "choose": partial(best_vote, case, drop=self.drop_trees),
-            "rankings": [partial(importance_ranking, case)],
-        }
-        if case.path is not None:
-            return PathSearch(case.problem, case.path, **options)
-        return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
+        choose = partial(best_vote, case, drop=self.drop_trees)
+        search = ProgramSearch if case.path is None else PathSearch
+        return search(self, case, choose, [partial(importance_ranking, case)])
 
     def _budget_in_cost(self) -> Any:
         """`budget` in units of cost; None without one."""

@@ -10,8 +10,12 @@ of one table).
 from ensemble_simplify.genesim._display import ParetoFrontDisplay
 from ensemble_simplify.genesim._estimator import GenesimClassifier
 from ensemble_simplify.genesim._merge_trees import merge_trees
-from ensemble_simplify.genesim.inducers._inducers import C45Tree, GuideTree, QuestTree
-from ensemble_simplify.genesim.inducers._ism import InterpretableSingleModel
+from ensemble_simplify.genesim.inducers._inducers import (
+    C45Tree,
+    GuideTree,
+    InterpretableSingleModel,
+    QuestTree,
+)
 
 __all__ = [
     "C45Tree",

@@ -39,9 +39,8 @@ from ensemble_simplify.genesim._first_trees import (
     voted_labels,
 )
 from ensemble_simplify.genesim._merge_trees import GapColumns
-from ensemble_simplify.genesim.population._evolution import Evolution
+from ensemble_simplify.genesim.population._evolution import DividedRows, Evolution, Scorer
 from ensemble_simplify.genesim.population._population import Population, RowBits
-from ensemble_simplify.genesim.population._scoring import DividedRows, Scorer
 from ensemble_simplify.grid import limited, limits, time_left, unlimited
 from ensemble_simplify.writing import CHANCE, apply_nodes, write_counted
 

@@ -23,16 +23,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import BornAgainClassifier, BornAgainRegressor
-from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
+from ensemble_simplify.born_again.everywhere._grid import Tolerance
 from ensemble_simplify.born_again.near import _line_search
-from ensemble_simplify.born_again.near._leaf_answers import (
+from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
+from ensemble_simplify.born_again.near._path_trees import (
+    Prunings,
     Windows,
     in_windows,
     last_alike,
     n_windows,
 )
-from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
-from ensemble_simplify.born_again.near._path_trees import Prunings
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.axes import children
 from ensemble_simplify.proof import near_rows

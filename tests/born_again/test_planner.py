@@ -31,8 +31,9 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.base.limits import TimeLimitError
+from ensemble_simplify.born_again.everywhere import _heuristic as refinement
 from ensemble_simplify.born_again.everywhere import _planner as planner
-from ensemble_simplify.born_again.everywhere import _refinement as refinement
+from ensemble_simplify.born_again.everywhere._grid import Tolerance
 from ensemble_simplify.born_again.everywhere._planner import (
     _bound_on,
     _starts_anywhere,
@@ -40,7 +41,6 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.born_again.everywhere._search import pareto_front as solved_front
-from ensemble_simplify.born_again.everywhere._tolerance import Tolerance
 from ensemble_simplify.grid import limits
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.proof.forest_pair import Space

@@ -23,12 +23,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import BornAgainClassifier, BornAgainRegressor, TimeLimitError, verify
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic
+from ensemble_simplify.born_again.everywhere import _heuristic as refinement
 from ensemble_simplify.born_again.everywhere import _planner as planner
-from ensemble_simplify.born_again.everywhere import _refinement as refinement
-from ensemble_simplify.born_again.everywhere._grid import FREE, UNNAMED, Grid, TooLarge
+from ensemble_simplify.born_again.everywhere._grid import (
+    FREE,
+    UNNAMED,
+    Grid,
+    Kinds,
+    Tolerance,
+    TooLarge,
+)
 from ensemble_simplify.born_again.everywhere._planner import _bound_on, _starts_anywhere
 from ensemble_simplify.born_again.everywhere._search import pareto_front, solve
-from ensemble_simplify.born_again.everywhere._tolerance import Kinds, Tolerance
 from ensemble_simplify.grid import Axes
 from ensemble_simplify.reading import Model
 

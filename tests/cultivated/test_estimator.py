@@ -21,8 +21,8 @@ from ensemble_simplify import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
-from ensemble_simplify.cultivated import _growth, _leaf_refit
-from ensemble_simplify.cultivated._leaf_refit import least_squares, refit_leaves
+from ensemble_simplify.cultivated import _growth
+from ensemble_simplify.cultivated._growth import least_squares, refit_leaves
 from ensemble_simplify.grid import limits
 
 
@@ -728,7 +728,7 @@ def test_a_part_of_many_rows_refits_the_leaves(monkeypatch):
     X, y = hills(6000)
     clf = CultivatedForestClassifier(max_leaf_nodes=8)
     by_all = clone(clf).fit(X, y).modules_
-    monkeypatch.setattr(_leaf_refit, "MOST_ROWS", 4000)
+    monkeypatch.setattr(_growth, "MOST_ROWS", 4000)
     by_some, again = clone(clf).fit(X, y).modules_, clone(clf).fit(X, y).modules_
     np.testing.assert_array_equal(by_some.response, again.response)
     change = np.abs(by_some.response - by_all.response)
@@ -811,7 +811,7 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
 
 
 def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
-    monkeypatch.setattr(_leaf_refit, "ROWS_PER_PART", 64)
+    monkeypatch.setattr(_growth, "ROWS_PER_PART", 64)
     X, y = noisy_data(n=1000)
     one, two = (CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3))
     np.testing.assert_array_equal(one.modules_.response, two.modules_.response)

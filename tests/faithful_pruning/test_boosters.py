@@ -13,8 +13,7 @@ from strategies import rows_of_cells
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import Domain, FaithfulPruner, verify
-from ensemble_simplify.faithful_pruning._everywhere import Everywhere
-from ensemble_simplify.faithful_pruning._promise import Demands, NearRows, Votes
+from ensemble_simplify.faithful_pruning._promise import Demands, Everywhere, NearRows, Votes
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading import Model
 from ensemble_simplify.reading.forest import read_forest

@@ -32,7 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
 from ensemble_simplify.faithful_pruning import _promise
 from ensemble_simplify.faithful_pruning._promise import Votes
-from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
+from ensemble_simplify.faithful_pruning._weights import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading.forest import read_forest
 

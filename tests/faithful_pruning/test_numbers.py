@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
-from ensemble_simplify.faithful_pruning._stumps import best_of_each_number
+from ensemble_simplify.faithful_pruning._closest import best_of_each_number
 
 REGRESSORS = {
     "gradient boosting": GradientBoostingRegressor(n_estimators=9, max_depth=2, random_state=0),

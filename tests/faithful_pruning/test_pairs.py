@@ -18,9 +18,13 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import FaithfulPruner
-from ensemble_simplify.faithful_pruning._everywhere import Everywhere
-from ensemble_simplify.faithful_pruning._pairs import least_price, telling_trees
-from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.faithful_pruning._promise import (
+    Everywhere,
+    NearRows,
+    Votes,
+    least_price,
+    telling_trees,
+)
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import limits
 from ensemble_simplify.grid.axes import Axes, CodedTrees

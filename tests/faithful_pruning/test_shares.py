@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ensemble_simplify.faithful_pruning._programs import Shares
+from ensemble_simplify.faithful_pruning._choice import Shares
 
 
 def demands(seed, has_start):

@@ -33,8 +33,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner, TimeLimitError
 from ensemble_simplify.feature_budget.pruning import _problem
-from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzig_wolfe
-from ensemble_simplify.feature_budget.pruning._lp_forms import linear_form, solve_lp
+from ensemble_simplify.feature_budget.pruning._programs import (
+    linear_form,
+    solve_dantzig_wolfe,
+    solve_lp,
+)
 from ensemble_simplify.grid import LinearProgram, Stopped
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 

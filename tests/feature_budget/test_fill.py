@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
-from ensemble_simplify.feature_budget.pruning._fill import fill_step
+from ensemble_simplify.feature_budget.pruning._choice import fill_step
 from ensemble_simplify.grid import limits
 from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import tree_estimators

@@ -24,21 +24,19 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.refit import _refit
-from ensemble_simplify.feature_budget.refit._feature_sets import (
-    feature_sets,
-    filled_up,
-    sparse_worth,
-    within_price,
-    without_the_least,
-)
 from ensemble_simplify.feature_budget.refit._refit import (
     JudgedEnsemble,
     PruningChoices,
     families,
+    feature_sets,
+    filled_up,
     fit_on,
     importances,
     losses_of_votes,
     lower_envelope,
+    sparse_worth,
+    within_price,
+    without_the_least,
 )
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 

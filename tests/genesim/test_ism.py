@@ -21,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import InterpretableSingleModel
-from ensemble_simplify.genesim.inducers._ism import _pruned
+from ensemble_simplify.genesim.inducers._inducers import _pruned_back
 
 
 def entropy(distribution):
@@ -150,7 +150,7 @@ def test_pruning_is_that_of_scikit_learn():
     for alpha in (path.ccp_alphas[:-1] + gaps / 2)[gaps > 1e-12]:
         pruned = DecisionTreeClassifier(random_state=0, min_samples_leaf=3, ccp_alpha=alpha)
         pruned.fit(X, y)
-        got, kept = _pruned(nodes, counts, alpha)
+        got, kept = _pruned_back(nodes, counts, alpha)
         # Ours also joins siblings of one label: never larger, and the same answers.
         assert len(got) <= pruned.tree_.node_count
         reached = np.isin(tree.decision_path(X).indices, kept)

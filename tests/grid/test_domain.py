@@ -37,7 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, check, estimate, nearest_flip, verify
-from ensemble_simplify.born_again import _written_tree as fidelity_module
+from ensemble_simplify.born_again import _promises as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
 from ensemble_simplify.born_again.everywhere import _planner as planner_module

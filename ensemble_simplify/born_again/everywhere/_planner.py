@@ -18,11 +18,12 @@ from ensemble_simplify.born_again.everywhere._grid import (
     grid_bytes,
     n_cells,
 )
-from ensemble_simplify.born_again.everywhere._heuristic import Draft, forecast_leaves
-from ensemble_simplify.born_again.everywhere._refinement import (
+from ensemble_simplify.born_again.everywhere._heuristic import (
     MOST_SAVED,
+    Draft,
     Refinement,
     choose_upper_splits,
+    forecast_leaves,
 )
 from ensemble_simplify.born_again.everywhere._search import (
     DL_PASSES,

@@ -16,26 +16,24 @@ import numpy as np
 from ensemble_simplify.born_again.everywhere._grid import (
     UNNAMED,
     Grid,
+    Kinds,
     TooLarge,
     TooManyAnswers,
     n_cells,
 )
 from ensemble_simplify.born_again.everywhere._search import solve
-from ensemble_simplify.born_again.everywhere._tolerance import Kinds
-from ensemble_simplify.born_again.near._leaf_answers import (
-    Windows,
-    are_alike,
-    in_windows,
-    n_windows,
-)
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees, NumberTrees
 from ensemble_simplify.born_again.near._path_trees import (
     Front,
     PathTree,
     Prunings,
+    Windows,
     answers_at,
+    are_alike,
+    in_windows,
     n_leaves,
+    n_windows,
 )
 from ensemble_simplify.grid import FREE, Stopped, distinct_rows, is_late, limits, time_left, until
 from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks

@@ -1,16 +1,330 @@
-"""Choosing one pruning: at a price level, or within a budget, with what is proven about it."""
+"""Choosing one pruning: at a price level, or within a budget, with what is proven about it.
+
+No price level leads to a budget that lies between two prunings of the path, and the best one is a
+knapsack. Several families of prunings are cheap to search, each by the same parametric cut on a
+part of the nodes:
+
+- *shares*: every tree pays a share of its prices by itself;
+- *features*: whole features are left out, the one that loses least for its price first;
+- *trees*: whole trees are left out.
+
+What a user would do by hand is among them: the first trees, and the features that gain most, or
+that the ensemble itself ranks highest, as many as the budget allows. The best is filled up with
+what its rows have paid for, and with what the rest of the budget buys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzig_wolfe
-from ensemble_simplify.feature_budget.pruning._fill import fill_step
-from ensemble_simplify.feature_budget.pruning._lp_forms import solve_lp, solve_within_budget
+from ensemble_simplify.base import report
+from ensemble_simplify.feature_budget.pruning._budget_path import nested_optima
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    gains_of_one_more,
+    usable_nodes,
+)
+from ensemble_simplify.feature_budget.pruning._programs import (
+    solve_dantzig_wolfe,
+    solve_lp,
+    solve_within_budget,
+)
+from ensemble_simplify.grid import is_late
+
+# Parts of a feature's price that every tree pays by itself, while the trees share the rest. They
+# are tried in this order, each only if the one before helped.
+_SOLO_SHARES = (0.05, 0.2, 0.01)
+
+# In problems with more arcs than this, wide steps are filled without shares, whose cuts would take
+# longer than all else together, and small ones by shares alone.
+_MANY_ARCS = 1e7
+
+# The search ends where all that could still be gained is below this share of the step's gain, and
+# the budget counts as spent where less than this share of it is left.
+_ENOUGH = 0.03
+
+# Only some features, or trees, fit into the budget unpruned. More of them are taken, and pruned
+# until they fit: so many times the number of features,
+_MORE_FEATURES = 1.3
+# and so many times the number of trees.
+_MORE_TREES = 2.0
+
+# Exchanges of features: sets of features that are tried at most,
+_MAX_TRIALS = 300
+# the arcs of all their problems together,
+_MAX_ARCS = 3e8
+# and how many features are tried in the place of one.
+_MAX_ADDED = 6
+
+# Rounds in which what is left of the budget is spent, at most.
+_MAX_FILLS = 3
+
+
+def fill_step(problem, low, high, budget, rankings=()) -> list[np.ndarray]:
+    """The best pruning found between two neighbours of the path, within a budget.
+
+    `low` and `high`, bool of shape (n_contracted,), are the pruning within the budget and the next
+    dearer one. `rankings` are orders in which features are taken while the budget allows, besides
+    that of their gain. Returns the pruning of lowest error, then the best of each family.
+    """
+    search = _Filling(problem, low, high, budget)
+    if not problem.has_costs:
+        # What there is no time to state cannot be cut.
+        search.try_top_features(search.by_gain(), "top features")
+        search.try_first_trees()
+        return [search.best]
+    search.try_first_trees()
+    for k, ranking in enumerate(rankings):
+        search.try_top_features(ranking, f"ranking {k}")
+    # A small step is filled soonest by cuts on its own nodes.
+    is_small = 2 * np.count_nonzero(high & ~low) < np.count_nonzero(problem.closure.active)
+    is_large = len(problem.closure.items) > _MANY_ARCS
+    if is_small:
+        search.try_shares(low, high)
+    if not (is_small and is_large):
+        search.try_features()
+        search.try_trees()
+    if not (is_small or is_large):
+        search.try_shares(low, high)
+    search.fill_up()
+    return [search.best, *(chosen for _, chosen in search.families.values())]
+
+
+class _Filling:
+    """The best pruning found so far, and ways to find better ones; parameters as `fill_step`."""
+
+    def __init__(self, problem, low, high, budget):
+        self.problem = problem
+        self.closure = problem.closure
+        self.tested = self.closure.parent, self.closure.gain, problem.top_feature
+        self.within = self.closure.active
+        self.active = self.within.astype(bool)
+        self.budget = budget * (1 + 1e-12)
+        self.room = self.budget / problem.cost_unit
+        self.best = low.copy()
+        self.families = {}
+        self.best_gain = int(self.closure.gain[low].sum())
+        # No pruning within the budget gains more than the line between the two.
+        cheap, dear = self.cost(low), self.cost(high)
+        step = int(self.closure.gain[high].sum()) - self.best_gain
+        way = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
+        little = max(_ENOUGH * step, _ENOUGH**2 * float(self.closure.gain[self.active].sum()))
+        self.enough = self.best_gain + way * step - little
+
+    def cost(self, chosen):
+        """What a set of nodes pays, in units of the closure."""
+        if self.problem.has_costs:
+            return self.closure.cost(chosen)
+        return self.problem.cost(self.problem.expand(chosen)) / self.problem.cost_unit
+
+    @property
+    def is_done(self) -> bool:
+        """Whether little is left to gain, or no time."""
+        return self.best_gain >= self.enough or is_late()
+
+    def offer(self, chosen, family=None) -> None:
+        """Take a set of nodes that the budget allows, if it is better."""
+        if self.problem.cost_error and self.problem.cost_of(chosen) > self.budget:
+            return
+        gain = int(self.closure.gain[chosen].sum())
+        if family is not None and gain > self.families.get(family, (0, None))[0]:
+            self.families[family] = gain, chosen.copy()
+        if gain > self.best_gain:
+            self.best, self.best_gain = chosen.copy(), gain
+
+    def prune(self, nodes, base=None, share=0.0, family=None) -> None:
+        """Prune some nodes to the budget by a parametric cut, and offer what that leaves.
+
+        `nodes` (bool) holds each with its parent, unless that is in `base`, which is kept anyway.
+        Every tree pays `share` of its price by itself. `family` says whose best it may be.
+        """
+        if self.is_done or not nodes.any():
+            return
+        closure, room = self.closure, self.room
+        paid = None
+        if base is not None:
+            # What the base has bought is free for all that is added.
+            paid = closure.paid(base)
+            room -= self.cost(base)
+        some, _ = closure.part(nodes, paid)
+        priced = some.partly_shared(share) if share else some
+        last, edges, _ = nested_optima(priced, room=room, pays=some)
+        costs = some.nested_costs(last, len(edges) + 1)
+        fits = np.flatnonzero(costs <= room)
+        chosen = np.zeros(closure.n_nodes, dtype=bool) if base is None else base.copy()
+        chosen[np.flatnonzero(nodes)[last >= fits[0]]] = True
+        self.offer(chosen, family)
+
+    # Families of prunings.
+
+    def try_shares(self, low, high) -> None:
+        """Between the neighbours on the path, trees pay a share of their prices alone."""
+        for share in _SOLO_SHARES:
+            before = self.best_gain
+            self.prune(high & ~low, low, share)
+            if self.best_gain == before:
+                break
+
+    def try_features(self) -> None:
+        """Leave out whole features."""
+        problem = self.problem
+        kept = np.ones(len(problem.resources), dtype=bool)
+        sequence = [kept.copy()]
+        while True:
+            _, lost = self._usable(kept)
+            dear = np.flatnonzero(kept & (lost > 0) & (problem.marginal_prices(kept) > 0))
+            kept &= lost > 0
+            if not dear.size or self.is_done:
+                break
+            ratio = lost[dear] / problem.marginal_prices(kept)[dear]
+            # Some at once: each set of features is a walk through all nodes.
+            n_out = max(1, len(dear) // 16)
+            kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
+            sequence.append(kept.copy())
+        below = self._first_that_fits(sequence)
+        self.try_top_features(self.by_gain(), "top features")
+        kept = self._exchanged(sequence[below])
+        # The best splits of a larger set can do better than a small set in full.
+        wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
+        larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
+        if larger:
+            self.prune(self._usable(larger[-1])[0])
+
+    def _first_that_fits(self, sequence):
+        """The first of smaller and smaller sets of features that the budget allows."""
+        # Each set is a part of the one before, and so costs no more: halving finds it.
+        below, above = len(sequence) - 1, -1
+        while below - above > 1:
+            middle = (below + above) // 2
+            if self.cost(self._usable(sequence[middle])[0]) <= self.room:
+                below = middle
+            else:
+                above = middle
+        return below
+
+    def by_gain(self) -> np.ndarray:
+        """Features by what they gain in all trees together, the most first."""
+        gain = np.bincount(
+            self.problem.top_feature[self.active],
+            weights=self.closure.gain[self.active],
+            minlength=len(self.problem.resources),
+        )
+        return np.argsort(-gain, kind="stable")
+
+    def try_top_features(self, ranking, family) -> None:
+        """The first features of a ranking, as many as the budget allows, and all that are free."""
+        kept = self.problem.marginal_prices(np.zeros(len(ranking), dtype=bool)) == 0
+        sequence = [kept]
+        for k in ranking:
+            sequence.append(sequence[-1].copy())
+            sequence[-1][k] = True
+        chosen, _ = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
+        if self.cost(chosen) <= self.room:
+            self.offer(chosen, family)
+
+    def _exchanged(self, kept):
+        """Add features that fit into the budget, and exchange some for better ones."""
+        chosen, _ = self._usable(kept)
+        if self.cost(chosen) > self.room:
+            return kept
+        self.trials = int(np.clip(_MAX_ARCS / max(1, len(self.closure.items)), 20, _MAX_TRIALS))
+        kept, chosen = self._with_more(kept, chosen)
+        gain = int(self.closure.gain[chosen].sum())
+        self.offer(chosen)
+        improved = True
+        while improved and self.trials > 0 and not self.is_done:
+            improved = False
+            _, lost = self._usable(kept)
+            marginal = self.problem.marginal_prices(kept)
+            dear = np.flatnonzero(kept & (lost > 0) & (marginal > 0))
+            for k in dear[np.argsort(lost[dear] / marginal[dear], kind="stable")]:
+                trial = kept.copy()
+                trial[k] = False
+                trial, chosen = self._with_more(trial, self._usable(trial)[0], but=k)
+                its_gain = int(self.closure.gain[chosen].sum())
+                if its_gain > gain:
+                    kept, gain, improved = trial, its_gain, True
+                    self.offer(chosen)
+                    break
+                if self.trials <= 0 or self.is_done:
+                    break
+        return kept
+
+    def _with_more(self, kept, chosen, but=None):
+        """Features added while the budget allows any, the one that gains most first."""
+        won = np.empty(len(kept), dtype=np.int64)
+        fits = True
+        while fits and self.trials > 0:
+            gains_of_one_more(*self.tested, kept.view(np.uint8), self.within, won)
+            if but is not None:
+                won[but] = 0
+            fits = False
+            able = np.flatnonzero(won > 0)
+            for k in able[np.argsort(-won[able], kind="stable")][:_MAX_ADDED]:
+                more = kept.copy()
+                more[k] = True
+                its_nodes, _ = self._usable(more)
+                self.trials -= 1
+                fits = self.cost(its_nodes) <= self.room
+                if fits:
+                    kept, chosen = more, its_nodes
+                    break
+        return kept, chosen
+
+    def _usable(self, kept):
+        """Nodes that test these features only, and what each of the features gains there."""
+        chosen = np.empty(self.closure.n_nodes, dtype=np.uint8)
+        lost = np.empty(len(kept), dtype=np.int64)
+        usable_nodes(*self.tested, kept.view(np.uint8), self.within, chosen, lost)
+        return chosen.astype(bool), lost
+
+    def try_trees(self) -> None:
+        """Leave out whole trees, those that gain least for what they pay first."""
+        closure, active = self.closure, self.active
+        tree = self.problem.top_tree
+        n_trees = self.problem.n_trees
+        gain = np.bincount(tree[active], weights=closure.gain[active], minlength=n_trees)
+        paid = np.bincount(tree[active], weights=closure.solo[active], minlength=n_trees)
+        order = np.argsort(-gain / np.maximum(paid, 1), kind="stable")
+        below, place = self._try_order(order, "trees")
+        n = int(np.ceil(_MORE_TREES * max(1, below)))
+        if n < n_trees:
+            self.prune(active & (place[tree] < n), family="pruned trees")
+
+    def try_first_trees(self) -> None:
+        """The first trees, as many as the budget allows."""
+        self._try_order(np.arange(self.problem.n_trees), "first trees")
+
+    def _try_order(self, order, family):
+        """As many trees of an order as the budget allows; how many, and the place of each tree."""
+        tree, n_trees = self.problem.top_tree, len(order)
+        place = np.empty(n_trees, dtype=np.intp)
+        place[order] = np.arange(n_trees)
+        # More trees cost no less: halving finds the last that fits.
+        below, above = 0, n_trees + 1
+        while above - below > 1:
+            middle = (below + above) // 2
+            if self.cost(self.active & (place[tree] < middle)) <= self.room:
+                below = middle
+            else:
+                above = middle
+        self.offer(self.active & (place[tree] < below), family)
+        return below, place
+
+    def fill_up(self) -> None:
+        """Spend what is left of the budget."""
+        for _ in range(_MAX_FILLS):
+            before = self.best_gain
+            if self.cost(self.best) >= (1 - _ENOUGH) * self.room:
+                break
+            self.prune(self.active & ~self.best, self.best)
+            if self.best_gain == before:
+                break
+
 
 # Differences below this share of a budget, or of all errors, are rounding: in sums of floats, and
 # in what HiGHS answers.
@@ -36,10 +350,8 @@ class Pruning:
 class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
-    `shared`, `ties` and `fill` are as `sharing`, `ties` and `fill` of `FeatureBudgetPruner`,
-    `rankings` are functions that answer those of
-    `fill_step`. `progress` takes a line of text, `choose` takes prunings that fill a step and
-    returns the number of the one to use.
+    Parameters of the `FeatureBudgetPruner` count. `choose` takes prunings that fill a step and
+    returns the number of the one to use; `rankings` are functions that answer those of `fill_step`.
     """
 
     is_complete: bool
@@ -47,14 +359,12 @@ class _PruningSearch:
     _optimum: Callable
     _around: Callable
 
-    def __init__(self, problem, *, shared, ties, fill, progress, choose=None, rankings=()):
-        self.problem = problem
-        self.shared = shared
-        self.ties = ties
-        self.fill = fill
-        self.progress = progress
-        self.choose = choose
-        self.rankings = rankings
+    def __init__(self, pruner, case, choose=None, rankings=()):
+        self.problem, self.path = case.problem, case.path
+        self.choose, self.rankings = choose, rankings
+        self.shared, self.ties, self.fill = pruner.sharing == "ensemble", pruner.ties, pruner.fill
+        self.solver, self.n_jobs = pruner.solver, pruner.n_jobs
+        self.progress = partial(report, pruner)
 
     def at_price(self, lam):
         """The pruning of lowest ``error + lam * cost``."""
@@ -125,11 +435,10 @@ class _PruningSearch:
 class PathSearch(_PruningSearch):
     """Chooses on a `BudgetPath`."""
 
-    def __init__(self, problem, path, **options):
-        super().__init__(problem, **options)
-        self.path = path
-        self.supports = path.supports
-        self.is_complete = bool(path.proven.all())
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.supports = self.path.supports
+        self.is_complete = bool(self.path.proven.all())
 
     def _optimum(self, lam):
         k = int(np.searchsorted(self.path.lams, lam, side="right")) - 1
@@ -158,13 +467,11 @@ class PathSearch(_PruningSearch):
 class ProgramSearch(_PruningSearch):
     """Follows the path by linear programs, one a price level, only as far as needed."""
 
-    def __init__(self, problem, solver, n_jobs, **options):
-        super().__init__(problem, **options)
-        self.solver = solver
-        self.n_jobs = n_jobs
+    def __init__(self, *given):
+        super().__init__(*given)
         self.is_complete = True
-        self.free = self._with_ties(problem.closure.active.astype(bool))
-        self.supports = [(0.0, problem.loss(problem.expand(self.free)))]
+        self.free = self._with_ties(self.problem.closure.active.astype(bool))
+        self.supports = [(0.0, self._loss(self.free))]
 
     def _optimum(self, lam):
         chosen = self.free if lam == 0 else self._solve(lam)

@@ -192,59 +192,51 @@ cdef void push_up(Subproblem* part, Network* net, bint resumes) noexcept nogil:
         net.excess[v] = e
 
 
+cdef inline bint reached(Network* net, int32_t x, int32_t height, int32_t* last) noexcept nogil:
+    # A vertex that nothing else has reached yet goes into the queue of the search.
+    if net.height[x] != net.far:
+        return False
+    net.height[x] = height
+    net.queue[last[0]] = x
+    last[0] += 1
+    return True
+
+
 cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
     # Exact distances to the sink; `far` where there is no way.
-    cdef int32_t n = net.n, total = n + net.m, far = net.far
+    cdef int32_t n = net.n, total = n + net.m
     cdef int32_t first = 0, last = 0, nodes_left = n, items_left = net.m
-    cdef int32_t v, w, a, k, x, q
+    cdef int32_t v, w, a, k, x, q, above
+    net.current.assign(total, 0)
+    net.height.assign(total, net.far)
     for x in range(total):
-        net.current[x] = 0
         if net.to_sink[x] > 0:
-            net.height[x] = 1
-            net.queue[last] = x
-            last += 1
+            reached(net, x, 1, &last)
             if x < n:
                 nodes_left -= 1
             else:
                 items_left -= 1
-        else:
-            net.height[x] = far
     while first < last and last < total:
         x = net.queue[first]
         first += 1
-        k = net.height[x] + 1
+        above = net.height[x] + 1
         if x < n:
             q = part.parent[x]
-            if q >= 0 and net.height[q] == far and net.up[x] > 0:
-                net.height[q] = k
-                net.queue[last] = q
-                last += 1
-                nodes_left -= 1
+            if q >= 0 and net.up[x] > 0:
+                nodes_left -= reached(net, q, above, &last)
             for a in range(net.child_start[x], net.child_start[x + 1]):
-                v = net.child[a]
-                if net.height[v] == far:
-                    net.height[v] = k
-                    net.queue[last] = v
-                    last += 1
-                    nodes_left -= 1
+                nodes_left -= reached(net, net.child[a], above, &last)
             if items_left == 0:
                 continue
             for a in range(part.start[x], part.start[x + 1]):
-                w = part.item[a] + n
-                if net.height[w] == far and net.flow[a] > 0:
-                    net.height[w] = k
-                    net.queue[last] = w
-                    last += 1
-                    items_left -= 1
+                if net.flow[a] > 0:
+                    items_left -= reached(net, part.item[a] + n, above, &last)
         elif nodes_left:
             w = x - n
             for k in range(net.back_start[w], net.back_start[w + 1]):
                 v = net.back_node[k]
-                if net.height[v] == far and net.flow[net.back[k]] < net.capacity[w]:
-                    net.height[v] = net.height[x] + 1
-                    net.queue[last] = v
-                    last += 1
-                    nodes_left -= 1
+                if net.flow[net.back[k]] < net.capacity[w]:
+                    nodes_left -= reached(net, v, above, &last)
 
 
 cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept nogil:

@@ -569,25 +569,6 @@ def stopping_nodes(
             stop[h] = <int32_t>h if q < 0 or (stop[q] == q and keep[q]) else stop[q]
 
 
-def acquired_features(
-    const int32_t[:, :] leaf,
-    const intp_t[::1] parent,
-    const intp_t[::1] feature,
-    const uint8_t[::1] keep,
-    uint8_t[:, ::1] acquired,  # OUT (n_rows, n_features), zeros on entry
-):
-    """Which features each row pays for: those tested by kept splits on its paths."""
-    cdef intp_t i, t, h
-    with nogil:
-        for i in range(leaf.shape[0]):
-            for t in range(leaf.shape[1]):
-                h = parent[leaf[i, t]]
-                while h >= 0:
-                    if keep[h]:
-                        acquired[i, feature[h]] = 1
-                    h = parent[h]
-
-
 def buy(
     const int32_t[:, :] leaf,               # (n_rows, n_trees)
     const intp_t[::1] offsets,

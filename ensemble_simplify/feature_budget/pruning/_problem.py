@@ -25,7 +25,6 @@ from ensemble_simplify.base import product
 from ensemble_simplify.feature_budget.pruning._closure_problem import (
     ALWAYS,
     SharedItems,
-    acquired_features,
     best_subtrees,
     bit_sums,
     buy,
@@ -186,33 +185,19 @@ class PruningProblem:
     from the cost of any set.
     """
 
-    def __init__(
-        self,
-        *,
-        offsets,
-        left,
-        right,
-        feature,
-        leaf,
-        weight,
-        loss_of_node,
-        unit,
-        prices,
-        resources,
-    ):
-        n_nodes = left.shape[0]
+    def __init__(self, forest, source, leaf, weight, loss_of_node, unit, prices):
+        left, right, n_nodes = forest.left, forest.right, forest.n_nodes
         self.n_rows, self.n_trees = leaf.shape
-        self.offsets = offsets
-        self.feature = feature
-        self.prices = np.ascontiguousarray(prices, dtype=np.float64)
-        self.resources = np.ascontiguousarray(resources, dtype=np.int32)
-        self.unit = unit
+        self.offsets, self.leaf = forest.offsets, leaf
+        self.feature = feature = np.where(left >= 0, source[forest.feature], -1)
+        self.prices = np.ascontiguousarray(prices.price, dtype=np.float64)
+        self.resources = np.ascontiguousarray(prices.resources, dtype=np.int32)
         self.weight = np.ascontiguousarray(weight, dtype=np.float64)
         self.total_weight = self.weight.sum()
-        self.loss_of_node = loss_of_node
+        self.unit, self.loss_of_node = unit, loss_of_node
         self.split = np.ascontiguousarray(left >= 0, dtype=np.uint8)
         self.parent, self.order = (np.empty(n_nodes, dtype=np.intp) for _ in range(2))
-        order_nodes(offsets, left, right, self.parent, self.order)
+        order_nodes(self.offsets, left, right, self.parent, self.order)
 
         inner = self.split.astype(bool)
         gain = np.zeros(n_nodes)
@@ -220,7 +205,6 @@ class PruningProblem:
         self.gain_scale, self.gain = to_integers(gain)
         self.needs = np.empty((n_nodes, 2), dtype=np.int32)
         needed_resources(self.parent, self.order, feature, self.resources, self.needs)
-        self.leaf = leaf
         self._last_cost = np.empty(0), 0.0
         self.closure = self._contracted()
 
@@ -396,13 +380,16 @@ class PruningProblem:
 
     def _weight_of_buyers(self, keep, bits_of_feature, n):
         """Weight of the rows that buy each of `n` things, which splits on features stand for."""
-        bits = np.zeros((self.n_rows, max(1, -(-n // 64))), dtype=np.uint64)
-        nodes = self.offsets, self.parent, self.order, self.feature
-        keep = np.ascontiguousarray(keep, dtype=np.uint8)
-        buy(self.leaf, *nodes, bits_of_feature, keep, bits)
         weight = np.zeros(n)
-        bit_sums(bits, self.weight, weight)
+        bit_sums(self._bits(self.leaf, keep, bits_of_feature, n), self.weight, weight)
         return weight
+
+    def _bits(self, leaf, keep, bits_of_feature, n):
+        """Which of `n` things rows buy that end in some leaves, as bits."""
+        bits = np.zeros((len(leaf), max(1, -(-n // 64))), dtype=np.uint64)
+        nodes = self.offsets, self.parent, self.order, self.feature
+        buy(leaf, *nodes, bits_of_feature, np.ascontiguousarray(keep, dtype=np.uint8), bits)
+        return bits
 
     def uses(self, nodes):
         """All (node, resource, row) where a row first uses a resource of a tree in a node."""
@@ -423,9 +410,9 @@ class PruningProblem:
 
     def acquired(self, leaf, keep):
         """Which features each of some rows uses, from the leaves they end in unpruned."""
-        acquired = np.zeros((leaf.shape[0], self.resources.shape[0]), dtype=np.uint8)
-        acquired_features(leaf, self.parent, self.feature, keep, acquired)
-        return acquired.astype(bool)
+        each = np.arange(len(self.resources), dtype=np.int32)[:, None]
+        bits = self._bits(leaf, keep, each, len(each)).view(np.uint8)
+        return np.unpackbits(bits, axis=1, count=len(each), bitorder="little").astype(bool)
 
 
 def node_losses(forest, leaf, target, weight, counted, *, loss, labels):

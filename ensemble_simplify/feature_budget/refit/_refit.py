@@ -1,13 +1,14 @@
 """Ensembles fitted with prices in mind: candidates for the best classifier within a budget.
 
-On smaller and smaller sets of features ensembles are grown, and pruned along their whole path.
-Every pruning is judged on rows that it has not seen.
-"""
+Sets of features at falling prices are chosen by what each feature is worth for its price. On
+smaller and smaller sets ensembles are grown, and pruned along their whole path. Every pruning is
+judged on rows that it has not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, lasso_path
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import (
     BaseDecisionTree,
@@ -30,7 +33,7 @@ from sklearn.tree import (
 )
 from sklearn.utils import Bunch
 
-from ensemble_simplify.base import class_index, safe_indexing
+from ensemble_simplify.base import class_index, report, safe_indexing
 from ensemble_simplify.feature_budget._case import (
     PruningCase,
     has_held_out_rows,
@@ -39,23 +42,182 @@ from ensemble_simplify.feature_budget._case import (
     routed,
 )
 from ensemble_simplify.feature_budget._entry import Entry
-from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
-from ensemble_simplify.feature_budget.refit._feature_sets import (
-    feature_sets,
-    sparse_worth,
-    within_price,
-)
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import (
-    VOTE_SECONDS,
-    TableCodes,
-    family_of,
-    on_codes,
-    tree_estimators,
-)
+from ensemble_simplify.reading import VOTE_SECONDS, TableCodes, family_of, on_codes, tree_estimators
+
+# Each set of features costs at most this share of the one before.
+_SHRINK = 0.8
+
+# Levels of an L1 penalty, and the last of them as a share of the one that lets nothing in.
+_N_PENALTIES = 16
+_LAST_PENALTY = 3e-3
+# An L1 penalty as scikit-learn states it from release 1.8 on, and before.
+_SAYS_L1_RATIO = getattr(LogisticRegression(), "penalty", "deprecated") == "deprecated"
+_L1 = {"l1_ratio": 1.0} if _SAYS_L1_RATIO else {"penalty": "l1"}
+
+# Share of the features after which the others are left out.
+_ENOUGH_FEATURES = 0.7
+# Columns whose spread is below this share of their mean are constant.
+_ROUNDING = 1e-10
+
+# By less than the step from one level to the next, penalties are interpolated.
+_BETWEEN = 0.4
+
+
+def feature_sets(prices, importance_on, budget=np.inf):
+    """Smaller and smaller sets of features, the least gain for its price left out first.
+
+    `importance_on` takes the features of a set, and returns what each is worth in it (None: time is
+    up). If `budget` is within the price of all features, one of the sets fills it. The first set of
+    the list are all features.
+    """
+    kept = np.arange(len(prices.resources))
+    sets = []
+    while True:
+        sets.append(kept)
+        worth = importance_on(kept)
+        if worth is None or len(kept) == 1:
+            return sets
+        value = np.zeros(len(prices.resources))
+        value[kept] = worth
+        price = prices.of_set(kept)
+        goal = _SHRINK * price
+        if goal < budget < price * (1 - ROUNDING):
+            goal = budget
+        smaller = within_price(prices, kept, value, goal)
+        if len(smaller) == len(kept):
+            return sets
+        kept = smaller
+
+
+def within_price(prices, kept, value, goal):
+    """What is left of a set when the least worth for its price is left out, filled up to a price.
+
+    `value` says what each feature is worth.
+    """
+    goal = goal * (1 + ROUNDING)
+    smaller = kept
+    while prices.of_set(smaller) > goal:
+        left = without_the_least(prices, smaller, value)
+        if left is None:
+            return smaller
+        smaller = left
+    return filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
+
+
+def sparse_worth(X, y, weight, *, classification):
+    """The strongest penalty under which each feature has a coefficient; 0: none.
+
+    Coefficients are those of a lasso, or for classes of a logistic regression of each class with
+    an L1 penalty. Columns have unit variance, and missing values are their mean. The last few that
+    would join are left at 0, which takes much of the time, and so are more where time is up.
+    """
+    X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+    worth = np.zeros(X.shape[1])
+    if len(y) == 0 or np.ptp(y) == 0:
+        return worth
+    share = weight / weight.sum()
+    known = np.isfinite(X)
+    counted = np.maximum(share @ known, np.finfo(float).tiny)
+    mean = share @ np.where(known, X, 0) / counted
+    columns = np.where(known, X - mean, 0)
+    spread = np.sqrt(share @ columns**2)
+    # What is left of a constant is rounding.
+    varies = spread > _ROUNDING * np.abs(mean)
+    columns = np.where(varies, columns / np.where(varies, spread, 1), 0)
+    sides = [np.asarray(y, dtype=np.float64)]
+    if classification:
+        classes = np.unique(y)
+        sides = [y == c for c in classes[len(classes) == 2 :]]
+    for side in sides:
+        slope = np.abs((share * (side - share @ side)) @ columns).max()
+        if slope == 0:
+            continue
+        penalties = slope * np.geomspace(1, _LAST_PENALTY, _N_PENALTIES)
+        path = _logistic_path if classification else _linear_path
+        for penalty, coefficients in zip(
+            penalties, path(columns, side, share, penalties), strict=True
+        ):
+            # Those with the largest coefficients joined first since the level before.
+            size = np.abs(coefficients)
+            relative = size / max(size.max(), np.finfo(float).tiny)
+            worth = np.maximum(
+                worth, np.where(relative > 0, penalty * (1 + relative * _BETWEEN), 0)
+            )
+            if np.count_nonzero(relative) >= _ENOUGH_FEATURES * len(relative) or is_late():
+                break
+    return worth
+
+
+def _linear_path(X, y, share, penalties):
+    """Coefficients of a lasso at each of the penalties of the mean loss of the rows."""
+    root = np.sqrt(share * len(X))
+    target = root * (y - share @ y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return lasso_path(X * root[:, None], target, alphas=penalties, tol=1e-6)[1].T
+
+
+def _logistic_path(X, y, share, penalties):
+    """The same of a logistic regression, one after the other."""
+    for penalty in penalties:
+        strength = 1 / (penalty * len(X))
+        model = LogisticRegression(solver="liblinear", C=strength, random_state=0, **_L1)
+        with warnings.catch_warnings():
+            # The order in which features join is sure long before the last digits are.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y, sample_weight=share * len(X))
+        yield model.coef_[0]
+
+
+def without_the_least(prices, kept, value):
+    """A set without the feature or group of least value for its price; None if nothing is left."""
+    of_feature, group, group_price = _shared_prices(prices)
+    group, gain = group[kept], value[kept]
+    n_groups = len(group_price)
+    # Singly, the last of a group saves the price of that, too.
+    size = np.bincount(group, minlength=n_groups)
+    saved = of_feature[kept] + np.where(size[group] == 1, group_price[group], 0)
+    whole = np.bincount(group, weights=of_feature[kept], minlength=n_groups) + group_price
+    whole[[0, *np.flatnonzero(size == 0)]] = 0  # no group, or none of it left
+    saved = np.append(saved, whole)
+    gain = np.append(gain, np.bincount(group, weights=gain, minlength=n_groups))
+    saved[len(kept) :][size == len(kept)] = 0
+    if len(kept) == 1 or not (saved > 0).any():
+        return None
+    ratio = np.full(len(saved), np.inf)
+    np.divide(gain, saved, out=ratio, where=saved > 0)
+    least = int(np.argmin(ratio))
+    if least < len(kept):
+        return np.delete(kept, least)
+    return kept[group != least - len(kept)]
+
+
+def filled_up(prices, kept, others, value, goal):
+    """A set with more of other features while they fit, the most value for its price first."""
+    of_feature, group, group_price = _shared_prices(prices)
+    while len(others):
+        bought = np.isin(group[others], group[kept])
+        more = of_feature[others] + np.where(bought, 0, group_price[group[others]])
+        fits = prices.of_set(kept) + more <= goal
+        others, more = others[fits], more[fits]
+        if len(others):
+            # First of all what is free.
+            ratio = np.full(len(others), np.inf)
+            np.divide(value[others], more, out=ratio, where=more > 0)
+            best = np.lexsort((-value[others], -ratio))[0]
+            kept, others = np.sort(np.append(kept, others[best])), np.delete(others, best)
+    return kept
+
+
+def _shared_prices(prices):
+    """Prices of the features alone, the group of each (0: none), and prices of the groups."""
+    priced = np.append(prices.price, 0.0)
+    groups, group = np.unique(np.append(-1, prices.resources[:, 1]), return_inverse=True)
+    return priced[prices.resources[:, 0]], group[1:], priced[groups]
 
 
 @dataclass(frozen=True)
@@ -309,36 +471,33 @@ def folds_of(y, classification, seed):
 class CandidateSearch:
     """Fits candidates on some rows, and judges their prunings."""
 
-    state: Callable  # state(estimator, X, y, weight, errors) returns a `PruningCase`
-    prices: Prices
-    X: np.ndarray  # the user's columns as numbers
-    y: np.ndarray
-    sample_weight: np.ndarray | None  # for fitting
-    weight: np.ndarray  # for counting
-    _: KW_ONLY
-    names: np.ndarray | None  # of the columns, if the ensembles are given them
-    ties: str
-    drop: bool  # whether trees without splits are left out of the vote
-    budget: float  # one of the sets of features fills it
+    pruner: Any  # a `FeatureBudgetPruner`, whose parameters and prices count
+    contest: Contest
+    sample_weight: np.ndarray | None  # for fitting; the contest has those for counting
     seed: int
-    n_jobs: int | None
-    progress: Callable
 
     def __post_init__(self) -> None:
+        contest, pruner = self.contest, self.pruner
+        self.X, self.y, self.weight = contest.X, contest.y, contest.weight
+        self.state, self.prices, self.ties = pruner._state, pruner._prices, pruner.ties
+        # whether trees without splits are left out of the vote
+        self.drop = pruner.drop_trees
         self.found, self.trials = [], []
         self.is_complete = True
         # Prunings found on one half of the rows are judged on the other.
         self.is_first = np.random.default_rng(self.seed).permutation(len(self.X)) % 2 == 0
 
-    def run(self, own, unfitted, rows):
+    def run(self, unfitted, rows):
         """All candidates, as a list of `JudgedEnsemble`.
 
-        `own` is the case of the user's ensemble, fitted on all features, `unfitted` that ensemble,
-        and `rows` are as its trees split them.
+        `unfitted` is the user's ensemble, and `rows` are as its trees split them.
         """
-        every = np.arange(self.X.shape[1])
+        own, every = self.contest.own, np.arange(self.X.shape[1])
         if has_held_out_rows(own.estimator):
-            self._judge("as given", own, every)
+            index = judged_prunings(own)
+            keeps = [own.kept(k, self.ties) for k in index]
+            judged = judge(own, keeps, self.weight, drop=self.drop)
+            self._keep(self._candidate("as given", own, every, index, judged))
         else:
             self._cross_judge("as given", own, unfitted, rows)
         n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
@@ -353,9 +512,8 @@ class CandidateSearch:
                     self.is_complete = False
                     break
                 self._try("grown with prices", model, every)
-        sets = feature_sets(
-            self.prices, lambda features: self._grow_all(ensembles, features), self.budget
-        )
+        grow, budget = partial(self._grow_all, ensembles), self.pruner._budget_in_cost()
+        sets = feature_sets(self.prices, grow, budget)
         self._grow_sparse(ensembles, own, sets)
         self._grow_the_best()
         return self.found
@@ -429,7 +587,10 @@ class CandidateSearch:
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""
-        rows, options = (self.X, self.y, self.sample_weight), (self.seed, self.n_jobs, self.names)
+        # what stands behind codes is given arrays
+        known = self.contest.codes is None
+        names = getattr(self.pruner, "feature_names_in_", None) if known else None
+        rows, options = (self.X, self.y, self.sample_weight), (self.seed, self.pruner.n_jobs, names)
         model = fit_on(ensemble, features, *rows, *options)
         held_out = held_out_rows(model, len(self.X))
         case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
@@ -479,13 +640,6 @@ class CandidateSearch:
             judged.add(*of_half)
         return judged
 
-    def _judge(self, name, case, features) -> None:
-        """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
-        index = judged_prunings(case)
-        keeps = [case.kept(k, self.ties) for k in index]
-        judged = judge(case, keeps, self.weight, drop=self.drop)
-        self._keep(self._candidate(name, case, features, index, judged))
-
     def _cross_judge(self, name, case, unfitted, rows) -> None:
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
         forest = case.forest
@@ -521,9 +675,10 @@ class CandidateSearch:
     def _candidate(self, name, case, features, index, judged):
         costs = np.where(index < 0, case.problem.unpruned_cost, case.path.costs[index])
         errors, scores = np.array(judged.errors), np.array(judged.scores)
-        self.progress(
+        report(
+            self.pruner,
             f"{name} on {len(features)} features, {case.forest.n_trees} trees: cost "
-            f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}"
+            f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}",
         )
         of_rows = np.array(judged.of_rows)
         return JudgedEnsemble(name, case.estimator, features, index, costs, errors, scores, of_rows)

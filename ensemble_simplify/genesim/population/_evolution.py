@@ -1,18 +1,163 @@
-"""The genetic algorithm: the first trees settle and vote, then the population breeds."""
+"""The genetic algorithm: the first trees settle and vote, then the population breeds.
+
+Trees are scored on held-out and training rows, by the kernel's metrics or any scorer.
+"""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from numbers import Real
+from typing import Any
 
 import numpy as np
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.base import report
-from ensemble_simplify.genesim.population._scoring import validation_proba
 from ensemble_simplify.grid import carried, limits, time_left
+
+# Scores that the kernel computes itself.
+KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
+
+
+@dataclass(eq=False)
+class DividedRows:
+    """The rows given to fit, with the numbers of their classes, and what each is for."""
+
+    X: np.ndarray  # float32 (n_rows, n_features)
+    label: np.ndarray  # int32 (n_rows,)
+    weight: np.ndarray
+    kept: np.ndarray  # numbers of the rows of positive weight
+    train: np.ndarray  # of those by which leaves are labelled
+    val: np.ndarray  # of those by which trees are judged; where none is held out, these are `train`
+    held_out: bool
+    seed: int  # of the forest that votes
+    votes: np.ndarray | None = None  # of this forest about the rows kept; None: it is not asked
+    target: Any = None  # the class that each of `val` is to get
+
+    def some(self, numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """X, label and weight of some rows."""
+        return self.X[numbers], self.label[numbers], self.weight[numbers]
+
+
+class Scorer:
+    """Scores class probabilities of the validation rows.
+
+    `rows` are `DividedRows`. `weighted` says whether the user gave weights, which scorers are then
+    given. The score on the training rows is added `training_weight` times in the fitness of a tree.
+    """
+
+    def __init__(self, model, rows, *, weighted):
+        self.scoring = scoring = model.scoring
+        self.classes = classes = model.classes_
+        self.training_weight = model.training_weight
+        self.target, self.val_weight = rows.target, rows.weight[rows.val]
+        self.slow = not (isinstance(scoring, str) and scoring in KERNEL_METRICS)
+        self.kernel_metric = "accuracy" if self.slow else scoring
+        if self.slow:
+            self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
+            weight = rows.weight[rows.train]
+            self.rows = {
+                "val": (rows.X[rows.val], classes[self.target], self.val_weight),
+                "train": (rows.X[rows.train], classes[rows.label[rows.train]], weight),
+            }
+            self.weighted = weighted
+
+    def score(self, proba) -> float:
+        """Score class probabilities of the validation rows."""
+        if self.slow:
+            return self._ask_scorer(proba, "val")
+        options = {"sample_weight": self.val_weight}
+        if self.scoring == "neg_log_loss":
+            return float(np.average(self._log_likelihood(proba), weights=self.val_weight))
+        labels = proba.argmax(axis=1)
+        if self.scoring == "f1_macro":
+            return float(metrics.f1_score(self.target, labels, average="macro", **options))
+        if self.scoring == "balanced_accuracy":
+            weights = self.val_weight / np.bincount(self.target, self.val_weight)[self.target]
+            return float(np.average(labels == self.target, weights=weights))
+        return float(metrics.accuracy_score(self.target, labels, **options))
+
+    def rescore(self, population, candidates) -> None:
+        """Replace the kernel's fitness by that of a scorer it does not know."""
+        if not self.slow:
+            return
+        for i in range(len(candidates)):
+            nodes = candidates.nodes(i)
+            fitness = self._ask_scorer(validation_proba(population, nodes), "val")
+            if self.training_weight > 0:
+                proba = validation_proba(population, nodes, validation=False)
+                fitness += self.training_weight * self._ask_scorer(proba, "train")
+            candidates.set_score(i, fitness)
+
+    def front_score(self, population, i, fitness) -> float:
+        """Score of a tree of the front, of this fitness, on the validation rows alone."""
+        if self.training_weight == 0:
+            return fitness  # which is this score already
+        return self.score(validation_proba(population, population.nodes(i, "front")))
+
+    def standard_error(self, population, nodes) -> float:
+        """Standard error of the mean accuracy (or log loss) of a tree on the validation rows."""
+        proba = validation_proba(population, nodes)
+        if self.scoring == "neg_log_loss":
+            values = self._log_likelihood(proba)
+        else:
+            values = (proba.argmax(axis=1) == self.target).astype(np.float64)
+        weight = self.val_weight / self.val_weight.sum()
+        variance = weight @ np.square(values - weight @ values)
+        return float(np.sqrt(variance * np.square(weight).sum()))
+
+    def _log_likelihood(self, proba):
+        picked = proba[np.arange(len(self.target)), self.target]
+        # scikit-learn's log loss clips there, too
+        return np.log(np.maximum(picked, np.finfo(np.float64).eps))
+
+    def _ask_scorer(self, proba, which) -> float:
+        X, y, weight = self.rows[which]
+        options = {"sample_weight": weight} if self.weighted else {}
+        score = self.scorer(_Answers(self.classes, proba), X, y, **options)
+        if not isinstance(score, Real) or not np.isfinite(score):
+            rows = "validation" if which == "val" else "training"
+            raise ValueError(
+                f"scoring={self.scoring!r} gave {score!r} for a tree on the {rows} rows. "
+                "Use a scorer that returns a finite number, or give more rows."
+            )
+        return float(score)
+
+
+class _Answers(ClassifierMixin, BaseEstimator):
+    """Stands for a tree before a scorer: knows what it answers on the validation rows."""
+
+    def __init__(self, classes, proba):
+        self.classes_ = classes
+        self.proba = proba
+
+    def fit(self, X, y):
+        """Answers are given; there is nothing to fit."""
+        return self
+
+    def predict(self, X):
+        """Classes of the validation rows."""
+        return self.classes_[self.proba.argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Class probabilities of the validation rows."""
+        return self.proba
+
+
+def validation_proba(population, nodes, *, validation=True) -> np.ndarray:
+    """Class fractions of the training rows in the leaf of each validation (or training) row."""
+    nodes, _, weights = population.label_tree(nodes)
+    # of these columns, the first half are of the training rows
+    train = weights[:, : weights.shape[1] // 2]
+    leaves = population.apply(nodes, validation=validation)
+    return (train / train.sum(axis=1, keepdims=True))[leaves]
+
 
 # Trees of the first population that a thread cleans at once.
 _TREES_AT_ONCE = 16
