@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,10 +22,15 @@ from ensemble_simplify.reading import (
     says_it_takes_gaps,
 )
 from ensemble_simplify.scorecards._card import Card, Term
+from ensemble_simplify.scorecards._chances import based
 from ensemble_simplify.scorecards._shown import ShowsCard
 
 # Points of a card, at most.
 _MOST_POINTS = 1 << 22
+# Rounds in which main effects are taken out of a pair, and what of its points is nothing.
+_ROUNDS, _NOTHING = 200, 1e-13
+# What taking them out may round, as a part of the points.
+_ROUNDED = 64 * float(np.finfo(np.float64).eps)
 
 
 class AdditiveScorecard(ShowsCard, ImportedEnsemble):
@@ -83,7 +89,10 @@ def scorecard(
 
     Additive are boosted stumps, and other ensembles that sum up trees in which no path tests more
     than two columns: each leaf is then decided by one column, or a pair. All that is said of a
-    column is summed up to the points of its bins, of a pair to a grid.
+    column is summed up to the points of its bins, of a pair to a grid. What a grid says of one of
+    its columns alone is told there: it is zero on average over each column of the pair (a
+    functional analysis of variance [1]_), as the rows of `X` are spread over the grid, or evenly
+    without them.
 
     Read more in the :ref:`guide <scorecard>`.
 
@@ -91,11 +100,14 @@ def scorecard(
     ----------
     model : fitted estimator
         Gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost with trees of depth 1 or
-        2 (or of more, if no path tests a third column), `AdaBoostClassifier` of such trees, a
+        2 (or of more, if no path tests a third column; of a Poisson, gamma or Tweedie loss, it is a
+        tariff), `AdaBoostClassifier` of such trees, a
         regressor that averages such trees, or what `FaithfulPruner` made of these; also behind a
         decision threshold or the sigmoid calibration of one model.
     X : array-like or frame of shape (n_samples, n_features), default=None
-        Some rows as the model takes them, where reading it needs them: see :func:`export_model`.
+        Some rows as the model takes them, such as the training rows: how they are spread says what
+        of a pair is the effect of one column. They are counted in the bins. Reading some models
+        needs them: see :func:`export_model`.
     time_limit : float or None, default=None
         Seconds that the proof may take.
     max_boxes : int or None, default=100_000
@@ -123,6 +135,11 @@ def scorecard(
     otherwise than the model's own. Where two classes are tied but for such a rounding, a label can
     differ. (XGBoost rounds to float32, tree after tree.)
 
+    References
+    ----------
+    .. [1] B. Lengerich et al., "Purifying interaction effects with the functional ANOVA", AISTATS
+       2020.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -137,21 +154,29 @@ def scorecard(
     [(2,), (3,), (6,), (8,), (9,)]
     """
     read = Model.of(model, rows=X)
-    card = _card_of(read)
+    numbers = None if X is None else read.table.read(X)
+    card = _parted(_card_of(read), numbers)
+    if card.link == "log" and numbers is not None:
+        card = based(card, numbers, np.ones(len(numbers)))
     reading = card.reading(read.classes, read.table)
     found = imported(reading, len(read.table), kind=AdditiveScorecard)
     found.card_ = card
+    if numbers is not None:
+        found._card_rows = [term.counts(numbers) for term in card.terms]
     found._may_miss = np.full(len(read.table), says_it_takes_gaps(read.estimator) is not False)
     found._forest = Model.of(found, check=False).finest
-    atol = None
+    tolerance = {}
     if read.classes is None:
-        # both sum up with roundings of their own
-        atol = read.finest.number_sums.rounding + found._forest.number_sums.rounding
+        # both sum up with roundings of their own, and main effects were taken out of pairs
+        largest = sum(np.abs(term.points).max() for term in card.terms)
+        rounding = sum(_sums(forest).rounding for forest in (read.finest, found._forest))
+        rounding += _ROUNDED * largest
+        tolerance["rtol" if card.link == "log" else "atol"] = rounding
     outcome = verify(
         read.estimator,
         found,
         domain=_with_gaps(read),
-        atol=atol,
+        **tolerance,
         time_limit=time_limit,
         max_boxes=max_boxes,
     )
@@ -201,14 +226,50 @@ def _card_of(model):
     return Card(terms, base, **options)
 
 
+def _parted(card, X):
+    """The card with what its pairs say of one column alone in the terms of these columns."""
+    if all(len(term.columns) == 1 for term in card.terms):
+        return card
+    parts, terms = {}, []
+    for term in card.terms:
+        weight, points = np.ones(term.points.shape[:-1]), term.points.copy()
+        if X is not None:
+            # cells without a row count a little, so that their effects are known, too
+            weight += weight.size * term.counts(X)
+        weight = weight[..., None]
+        moved = [np.zeros((n, card.n_scores)) for n in points.shape[:-1]]
+        for _ in range(_ROUNDS if len(moved) == 2 else 0):
+            largest = 0.0
+            for axis in (0, 1):
+                mean = (weight * points).sum(axis=1 - axis) / weight.sum(axis=1 - axis)
+                points -= np.expand_dims(mean, 1 - axis)
+                moved[axis] += mean
+                largest = max(largest, np.abs(mean).max())
+            if largest <= _NOTHING * np.abs(term.points).max():
+                break
+        if len(moved) == 2:
+            terms.append(replace(term, points=points))
+        else:
+            moved = [points]
+        for j, edges, own in zip(term.columns, term.edges, moved, strict=True):
+            parts.setdefault(j, []).append(Term((j,), (edges,), own))
+    mains = []
+    for j, own in sorted(parts.items()):
+        edges = card.edges_of(j)
+        rows = np.zeros((len(edges) + 2, j + 1))
+        rows[:, j] = [*edges, np.inf, np.nan]
+        mains.append(Term((j,), (edges,), np.sum([term.parts(rows) for term in own], axis=0)))
+    return replace(card, terms=[*mains, *terms])
+
+
 def _sums_of(model):
     """What each node of the trees adds, where the sums begin, and the options of the card."""
     forest, vote = model.finest.on_thresholds, model.decision
     if forest.classes is None:
-        sums = forest.number_sums
+        sums = _sums(forest)
         if sums is None:
             _refuse(model, "does not add up its trees")
-        return sums.value, sums.start, {"link": "identity"}
+        return sums.value, sums.start, {"link": "log" if vote.link_kind == "exp" else "identity"}
     is_sum = isinstance(vote.numbers, TreeSum | TreeVotes)
     if not is_sum or not has_probabilities(vote) or vote.temperature is not None:
         _refuse(model, "does not add up its trees behind a sigmoid or softmax")
@@ -232,6 +293,11 @@ def _sums_of(model):
     # the class goes by the score against zero
     options["shift"] += vote.slope * at
     return value, base - at, {"link": "logistic", "tie_upper": tie_upper, **options}
+
+
+def _sums(forest):
+    """What a regressor adds up: its values, or their logarithms."""
+    return forest.log_sums if forest.vote.link_kind == "exp" else forest.number_sums
 
 
 def _refuse(model, what):

@@ -69,6 +69,12 @@ class Term:
         """What the term adds for each row: (n_rows, n_scores)."""
         return self.points[self.bins(X)]
 
+    def counts(self, X, weight=None) -> np.ndarray:
+        """The weight of some rows in each bin, in the shape of the points without scores."""
+        shape = self.points.shape[:-1]
+        place = np.ravel_multi_index(self.bins(X), shape)
+        return np.bincount(place, weight, int(np.prod(shape))).reshape(shape).astype(np.float64)
+
     def tree(self, n_features):
         """The term as a tree with a leaf for each bin; neighbours with the same points share one.
 
@@ -140,6 +146,11 @@ class Card:
     def features(self) -> list[int]:
         """Columns that some term tells apart, ascending."""
         return sorted({j for term in self.terms if term.n_bins for j in term.columns})
+
+    def edges_of(self, j) -> np.ndarray:
+        """The edges of a column in all terms, ascending."""
+        pairs = (pair for term in self.terms for pair in zip(term.columns, term.edges, strict=True))
+        return np.unique(np.concatenate([[], *(edges for column, edges in pairs if column == j)]))
 
     def parts(self, X):
         """What each term adds for each row: (n_rows, n_terms, n_scores)."""

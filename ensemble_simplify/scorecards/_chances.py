@@ -82,7 +82,7 @@ def refitted(card, X, weight, wanted, shapes, is_number) -> Card:
     for i, (term, block) in enumerate(zip(card.terms, blocks, strict=True)):
         own = (block @ found[ends[i] : ends[i + 1]]).reshape(term.points.shape)
         # bins that no training row is in are those that the card held to be alike
-        mass = np.bincount(bins[i], weight, own[..., 0].size).reshape(own.shape[:-1])
+        mass = term.counts(X, weight)
         for place in np.argwhere(mass == 0.0):
             near = np.abs(term.points - term.points[tuple(place)]).sum(axis=-1)
             near[mass == 0.0] = np.inf
@@ -158,8 +158,7 @@ def based(card, X, weight) -> Card:
     """A card of relativities: those of the bins with most weight are one, whose sum is zero."""
     points, base = [], card.base
     for term in card.terms:
-        mass = np.zeros(term.points.shape[:-1])
-        np.add.at(mass, term.bins(X), weight)
+        mass = term.counts(X, weight)
         most = term.points[np.unravel_index(mass.argmax(), mass.shape)]
         points.append(term.points - most)
         base = base + most

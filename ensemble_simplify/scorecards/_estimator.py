@@ -43,7 +43,7 @@ from ensemble_simplify.scorecards._chances import (
 )
 from ensemble_simplify.scorecards._edited import edited, read_codes
 from ensemble_simplify.scorecards._points import rounded, short_between, with_short_edges
-from ensemble_simplify.scorecards._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._shown import ShowsCard
 from ensemble_simplify.scorecards._tables import binning_table, rating_table, stability
 from ensemble_simplify.scorecards._text import quoted
 from ensemble_simplify.writing import plain
@@ -306,7 +306,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                     "or points='real'."
                 )
         self.card_ = card = self._finished(card)
-        self._card_rows = counted(card, training.X, training.weight)
+        self._card_rows = [term.counts(training.X, training.weight) for term in card.terms]
         self._reading = card.reading(getattr(self, "classes_", None), self._table)
         self.train_fidelity_, self.fidelity_ = (
             agreement(rows.decisions, self._answers_to(rows.X), self.target, rows.weight)

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
-from ensemble_simplify.scorecards._card import Card, singles
+from ensemble_simplify.scorecards._card import Card, Term, singles
 from ensemble_simplify.scorecards._chances import with_chances
 
 # Largest differences of the points within a term that are tried, one after the other.
@@ -369,19 +369,7 @@ def _independent_parts(one, two, X, weight):
     parts = []
     for terms, columns in sets:
         columns = sorted(columns)
-        edges = [
-            np.unique(
-                np.concatenate(
-                    [
-                        own
-                        for t in terms
-                        for j, own in zip(one.terms[t].columns, one.terms[t].edges, strict=True)
-                        if j == column
-                    ]
-                )
-            )
-            for column in columns
-        ]
+        edges = tuple(map(one.edges_of, columns))
         shape = [len(own) + 2 for own in edges]
         if np.prod(shape, dtype=float) > LISTED:
             return None
@@ -394,14 +382,8 @@ def _independent_parts(one, two, X, weight):
             np.sum([card.terms[t].parts(rows) for t in sorted(terms)], axis=0)
             for card in (one, two)
         ]
-        place = np.ravel_multi_index(
-            [
-                np.where(np.isnan(x := X[:, j]), len(own) + 1, np.searchsorted(own, x))
-                for j, own in zip(columns, edges, strict=True)
-            ],
-            shape,
-        )
-        share = np.bincount(place, weights=weight, minlength=len(grid)) / weight.sum()
+        cells = Term(tuple(columns), edges, np.zeros((*shape, 1)))
+        share = cells.counts(X, weight).ravel() / weight.sum()
         parts.append((*points, share))
     return parts
 

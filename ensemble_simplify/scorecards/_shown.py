@@ -28,7 +28,7 @@ class ShowsCard:
     """What an estimator shows of the card in its ``card_``.
 
     Beside it, it looks at ``_table``, the columns; ``classes_``; and ``_card_rows``, the weight of
-    the training rows in each bin of each term, if they were counted: see `counted`.
+    the training rows in each bin of each term, if they were counted.
     """
 
     card_: Card
@@ -296,14 +296,3 @@ class ShowsCard:
         if not hasattr(self, "card_"):
             return super()._repr_mimebundle_(**kwargs)  # ty: ignore[missing-attribute]
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-
-def counted(card, X, weight=None) -> list[np.ndarray]:
-    """For each term of a card, the weight of some rows of numbers in each of its bins."""
-    weight = np.ones(len(X)) if weight is None else weight
-    found = []
-    for term in card.terms:
-        counts = np.zeros(term.points.shape[:-1])
-        np.add.at(counts, term.bins(X), weight)
-        found.append(counts)
-    return found

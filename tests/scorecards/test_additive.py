@@ -55,6 +55,11 @@ MODELS = {
     "pruned": (FaithfulPruner(BOOSTING, max_changes=0), CANCER),
     "numbers": (GradientBoostingRegressor(n_estimators=20, max_depth=1, random_state=0), DIABETES),
     "histogram_of_numbers": (HistGradientBoostingRegressor(max_iter=20, max_depth=1), DIABETES),
+    "tariff": (HistGradientBoostingRegressor(loss="gamma", max_iter=20, max_depth=1), DIABETES),
+    "tariff_of_pairs": (
+        HistGradientBoostingRegressor(loss="poisson", max_iter=6, max_depth=2),
+        DIABETES,
+    ),
     "mean_of_pairs": (RandomForestRegressor(5, max_depth=2, random_state=0), DIABETES),
 }
 
@@ -270,3 +275,39 @@ def test_ends_of_bins_are_told_in_few_digits():
         last = np.unique(np.float32(X[:, j]))
         for end in map(float, told):
             assert any(np.array_equal(last <= edge, last <= end) for edge in edges.tolist())
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_pairs_say_nothing_of_one_column_alone(with_rows):
+    """Effects of a known function: the textbook's analysis of variance, on a full grid."""
+    grid = np.array([(a, b, c) for a in range(5) for b in range(4) for c in range(3)], dtype=float)
+    y = grid[:, 0] ** 2 + 3 * grid[:, 1] + 2 * grid[:, 0] * grid[:, 1] - (grid[:, 2] == 1)
+    rng = np.random.default_rng(0)
+    X = grid if with_rows else np.repeat(grid, 3, axis=0)
+    model = HistGradientBoostingRegressor(
+        max_iter=60, max_depth=2, min_samples_leaf=1, learning_rate=0.3
+    ).fit(grid, y)
+    card = scorecard(model, X=X if with_rows else None)
+    assert card.verification_.equal
+    check_alike(card, model, rng.permutation(X))
+    pairs = [term for term in card.card_.terms if len(term.columns) == 2]
+    assert pairs
+    for term in pairs:
+        weight = np.ones(term.points.shape[:-1])
+        if with_rows:
+            np.add.at(weight, term.bins(grid), weight.size)
+        for axis in (0, 1):
+            mean = np.average(term.points[..., 0], axis=axis, weights=weight)
+            np.testing.assert_allclose(mean, 0.0, atol=1e-9)
+    # each column's own effect is told once
+    assert [term.columns for term in card.card_.terms if len(term.columns) == 1] == [
+        (j,) for j in card.card_.features
+    ]
+    if with_rows:
+        # nearly the means of the grid: effects of the columns, up to a constant
+        term = next(term for term in card.card_.terms if term.columns == (0,))
+        told = term.parts(np.column_stack([np.arange(5.0), np.zeros((5, 2))]))[:, 0]
+        answers = model.predict(grid)
+        means = np.array([answers[grid[:, 0] == a].mean() for a in range(5)])
+        np.testing.assert_allclose(told - told[0], means - means[0], atol=0.6)
+        assert card.to_frame()["rows"].notna().sum() > 5

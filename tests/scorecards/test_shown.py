@@ -18,7 +18,7 @@ from written_code import by_c, by_javascript, by_python, by_sqlite, needs_gcc, n
 from ensemble_simplify import export_model
 from ensemble_simplify.reading import Gaps, Table
 from ensemble_simplify.scorecards import Card, Reason, ScorecardDisplay, Term
-from ensemble_simplify.scorecards._shown import ShowsCard, counted
+from ensemble_simplify.scorecards._shown import ShowsCard
 
 LINKS = ["logistic", "softmax", "identity"]
 JOBS = np.array(["cook", "driver", "a, b", "nurse", "missing", "clerk"], dtype=object)
@@ -47,7 +47,7 @@ class Held(ShowsCard, BaseEstimator):
             if CLASSES[card.link] is not None:
                 self.classes_ = CLASSES[card.link]
         if X is not None:
-            self._card_rows = counted(card, X)
+            self._card_rows = [term.counts(X) for term in card.terms]
 
     def fit(self, X, y=None):
         return self
