@@ -85,5 +85,6 @@ from ensemble_simplify.grid.tree_nodes import (
     check_integers,
     check_preorder,
     preorder,
+    refuse_any,
     walk,
 )

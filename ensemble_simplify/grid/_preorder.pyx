@@ -1,4 +1,4 @@
-"""The nodes of a tree that a root reaches, in pre-order."""
+"""The nodes of a tree that a root reaches, in pre-order, and whether nodes stand in it."""
 
 from libcpp.vector cimport vector
 
@@ -31,3 +31,34 @@ def reach(
                 stack.push_back(right[node])
                 stack.push_back(left[node])
     return n, again
+
+
+def depths_in_order(
+    const intp_t[::1] left,   # negative in leaves
+    const intp_t[::1] right,
+    intp_t[::1] depth,        # OUT (n_nodes,)
+):
+    """The first node that does not stand where it is in pre-order, and the one that should; or -1.
+
+    In place of the one that should, -1: the root reaches none there. The node after the last one
+    does not stand where a node is still to come.
+    """
+    cdef vector[intp_t] stack, depths
+    cdef intp_t node, below
+    stack.push_back(0)
+    depths.push_back(0)
+    for node in range(left.shape[0]):
+        if stack.empty() or stack.back() != node:
+            return node, -1 if stack.empty() else stack.back()
+        depth[node] = depths.back()
+        stack.pop_back()
+        depths.pop_back()
+        if left[node] >= 0:
+            below = depth[node] + 1
+            stack.push_back(right[node])
+            stack.push_back(left[node])
+            depths.push_back(below)
+            depths.push_back(below)
+    if stack.empty():
+        return -1, -1
+    return left.shape[0], stack.back()

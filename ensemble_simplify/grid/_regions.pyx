@@ -18,6 +18,7 @@ one after the other in one array, tree t in the rows ``offsets[t], ..., offsets[
 
 import numpy as np
 
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._limits cimport should_stop
@@ -35,15 +36,17 @@ cdef void set_sizes(vector[Node] &nodes) noexcept nogil:
             nodes[i].size += nodes[i + nodes[i].size].size
 
 
-cdef object nodes_to_array(const vector[Node] &nodes):
-    cdef intp_t i
-    array = np.empty((nodes.size(), 3), dtype=np.int32)
+cdef object rows_of(const int32_t *numbers, intp_t n, intp_t width):
+    """Numbers that stand one after the other, as an int32 array of shape (n, width)."""
+    array = np.empty((n, width), dtype=np.int32)
     cdef int32_t[:, ::1] view = array
-    for i in range(<intp_t> nodes.size()):
-        view[i, 0] = nodes[i].axis
-        view[i, 1] = nodes[i].cut
-        view[i, 2] = nodes[i].size
+    if n and width:
+        memcpy(&view[0, 0], numbers, n * width * sizeof(int32_t))
     return array
+
+
+cdef object nodes_to_array(const vector[Node] &nodes):
+    return rows_of(<const int32_t *> nodes.data(), nodes.size(), 3)
 
 
 cdef void array_to_nodes(const int32_t[:, ::1] array, vector[Node] &nodes) noexcept nogil:
@@ -282,6 +285,36 @@ def leaves_of_cells(
                 cell += n_axes
 
 
+cdef struct Leaves:
+    # Leaves that were found, and the first and last cells of their regions.
+    vector[int32_t] at
+    vector[int32_t] first
+    vector[int32_t] last
+
+
+cdef void add_leaves(
+    const Node *nodes, int32_t at, int32_t *lo, int32_t *hi, intp_t n_axes, Leaves &found
+) noexcept nogil:
+    """Add the leaves that a region reaches of the subtree at `at`."""
+    cdef int32_t axis, cut, saved
+    at = restrict_root(nodes, at, lo, hi)
+    axis = nodes[at].axis
+    cut = nodes[at].cut
+    if axis < 0:
+        found.at.push_back(at)
+        found.first.insert(found.first.end(), lo, lo + n_axes)
+        found.last.insert(found.last.end(), hi, hi + n_axes)
+        return
+    saved = hi[axis]
+    hi[axis] = cut
+    add_leaves(nodes, at + 1, lo, hi, n_axes, found)
+    hi[axis] = saved
+    saved = lo[axis]
+    lo[axis] = cut + 1
+    add_leaves(nodes, right_child(nodes, at), lo, hi, n_axes, found)
+    lo[axis] = saved
+
+
 def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t[::1] hi):
     """The regions of the leaves of one tree inside a region, from left to right.
 
@@ -294,57 +327,20 @@ def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t
     first, last : int32 arrays of shape (n_leaves, n_axes)
         Their first and last cells.
     """
-    cdef:
-        intp_t n_axes = lo.shape[0]
-        intp_t a, i, _, n_leaves = 0
-        int32_t here, axis, cut
-        vector[int32_t] at, lows, highs, region_lo, region_hi
-        vector[int32_t] todo, todo_lo, todo_hi
-        const Node *tree = <const Node *> &nodes[0, 0]
+    cdef intp_t a, n_leaves, n_axes = lo.shape[0]
+    cdef vector[int32_t] low, high
+    cdef Leaves found
+    for a in range(n_axes):
+        low.push_back(lo[a])
+        high.push_back(hi[a])
     with nogil:
-        todo.push_back(0)
-        for a in range(n_axes):
-            todo_lo.push_back(lo[a])
-            todo_hi.push_back(hi[a])
-        region_lo.resize(n_axes)
-        region_hi.resize(n_axes)
-        while todo.size():
-            here = todo.back()
-            todo.pop_back()
-            for a in range(n_axes - 1, -1, -1):
-                region_lo[a] = todo_lo.back()
-                region_hi[a] = todo_hi.back()
-                todo_lo.pop_back()
-                todo_hi.pop_back()
-            here = restrict_root(tree, here, region_lo.data(), region_hi.data())
-            axis = tree[here].axis
-            cut = tree[here].cut
-            if axis < 0:
-                at.push_back(here)
-                lows.insert(lows.end(), region_lo.begin(), region_lo.end())
-                highs.insert(highs.end(), region_hi.begin(), region_hi.end())
-                n_leaves += 1
-                continue
-            todo.push_back(right_child(tree, here))
-            todo.push_back(here + 1)
-            for _ in range(2):
-                todo_lo.insert(todo_lo.end(), region_lo.begin(), region_lo.end())
-                todo_hi.insert(todo_hi.end(), region_hi.begin(), region_hi.end())
-            todo_hi[todo_hi.size() - n_axes + axis] = cut
-            todo_lo[todo_lo.size() - 2 * n_axes + axis] = cut + 1
-    positions = np.empty(n_leaves, dtype=np.intp)
-    first = np.empty((n_leaves, n_axes), dtype=np.int32)
-    last = np.empty((n_leaves, n_axes), dtype=np.int32)
-    cdef intp_t[::1] positions_ = positions
-    cdef int32_t[:, ::1] first_ = first
-    cdef int32_t[:, ::1] last_ = last
-    with nogil:
-        for i in range(n_leaves):
-            positions_[i] = at[i]
-            for a in range(n_axes):
-                first_[i, a] = lows[i * n_axes + a]
-                last_[i, a] = highs[i * n_axes + a]
-    return positions, first, last
+        add_leaves(<const Node *> &nodes[0, 0], 0, low.data(), high.data(), n_axes, found)
+    n_leaves = found.at.size()
+    return (
+        rows_of(found.at.data(), n_leaves, 1)[:, 0].astype(np.intp),
+        rows_of(found.first.data(), n_leaves, n_axes),
+        rows_of(found.last.data(), n_leaves, n_axes),
+    )
 
 
 # ----------------------------------------------------------------- restricted trees
@@ -503,7 +499,7 @@ def overlay(
     parts : intp array of shape (n_leaves, n_trees)
         Position of the leaf of every tree that a leaf of the overlay lies in.
     """
-    cdef intp_t k = len(trees), i, j, top, n_leaves = 0, polled = 0
+    cdef intp_t k = len(trees), i, top, n_leaves = 0, polled = 0
     cdef vector[vector[Node]] stored
     cdef vector[const Node*] tree
     cdef vector[Node] out
@@ -578,9 +574,4 @@ def overlay(
             stack.push_back(frame)
     if stopped or n_leaves > max_leaves:
         return None, None
-    array = np.empty((n_leaves, k), dtype=np.intp)
-    cdef intp_t[:, ::1] view = array
-    for i in range(n_leaves):
-        for j in range(k):
-            view[i, j] = parts[i * k + j]
-    return nodes_to_array(out), array
+    return nodes_to_array(out), rows_of(parts.data(), n_leaves, k).astype(np.intp)

@@ -7,12 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify.grid._preorder import reach
+from ensemble_simplify.grid._preorder import depths_in_order, reach
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
-
-# Trees of more nodes, with so many on a level or more, are checked level by level.
-_MANY_NODES, _NODES_PER_LEVEL = 1000, 50
-
 
 # What scikit-learn stores in the leaves.
 NO_CHILD = -1
@@ -36,18 +32,15 @@ class TreeNodes:
     node_depth: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
-        left, right, feature, threshold = _check_node_arrays(
-            self.left, self.right, self.feature, self.threshold
+        arrays = _check_node_arrays(self.left, self.right, self.feature, self.threshold)
+        left, right, feature, threshold = arrays
+        refuse_any(
+            (left < 0) & (feature != -1),
+            lambda i: f"feature[{i}]={feature[i]}, but node {i} is a leaf. Use -1 there.",
         )
-        object.__setattr__(self, "left", left)
-        object.__setattr__(self, "right", right)
-        object.__setattr__(self, "feature", feature)
-        object.__setattr__(self, "threshold", threshold)
-        leaf = left < 0
-        if (wrong := np.flatnonzero(leaf & (feature != -1))).size:
-            i = wrong[0]
-            raise ValueError(f"feature[{i}]={feature[i]}, but node {i} is a leaf. Use -1 there.")
-        object.__setattr__(self, "node_depth", check_preorder(left, right))
+        # it is frozen for all others
+        vars(self).update(left=left, right=right, feature=feature, threshold=threshold)
+        vars(self)["node_depth"] = check_preorder(left, right)
 
     @property
     def n_nodes(self):
@@ -133,63 +126,25 @@ def walk(left, right, root):
     return order[:n_reached]
 
 
-def _depths_by_level(left, right):
-    """`check_preorder` for large trees of some width; None for others and for what is no tree."""
-    n_nodes = left.size
-    depths = np.full(n_nodes, -1, dtype=np.intp)
-    depths[0] = 0
-    levels, inner, n_seen = [], np.flatnonzero(left[:1] >= 0), 1
-    while inner.size and len(levels) * _NODES_PER_LEVEL < n_nodes and n_seen < n_nodes:
-        levels.append(inner)
-        below = np.concatenate([left[inner], right[inner]])
-        if below.min() < 0 or below.max() >= n_nodes:
-            return None
-        depths[below] = len(levels)
-        n_seen += below.size
-        inner = below[left[below] >= 0]
-    if inner.size or n_seen != n_nodes or depths.min() < 0:
-        return None
-    size = np.ones(n_nodes, dtype=np.intp)
-    for inner in reversed(levels):
-        size[inner] += size[left[inner]] + size[right[inner]]
-    inner = np.flatnonzero(left >= 0)
-    after_left = inner + 1 + size[inner + 1]
-    ordered = (left[inner] == inner + 1).all() and (right[inner] == after_left).all()
-    return depths if ordered else None
-
-
 def check_preorder(left, right):
     """Return the depth of each node; an error unless the nodes are one tree in pre-order."""
-    n_nodes = left.size
-    if n_nodes > _MANY_NODES:
-        depths = _depths_by_level(left, right)
-        if depths is not None:
-            return depths
-    depths = []
-    stack = [(0, 0)]  # nodes still to come, and their depth
-    left, right = left.tolist(), right.tolist()
-    for node in range(n_nodes):
-        if not stack:
-            raise ValueError(
-                f"node {node} is not reached from the root. Every node of a tree must be reached "
-                "exactly once."
-            )
-        expected, depth = stack.pop()
-        if expected != node:
-            raise ValueError(
-                f"nodes are not in pre-order: node {expected} stands where node {node} should. "
-                "Renumber them with preorder()."
-            )
-        depths.append(depth)
-        if left[node] >= 0:
-            stack.append((right[node], depth + 1))
-            stack.append((left[node], depth + 1))
-    if stack:
-        raise ValueError(
-            f"node {stack[-1][0]} is reached more than once. Every node of a tree must be reached "
-            "exactly once."
+    depths = np.zeros(left.size, dtype=np.intp)
+    left, right = (np.ascontiguousarray(child, dtype=np.intp) for child in (left, right))
+    node, expected = depths_in_order(left, right, depths)
+    if node < 0:
+        return depths
+    told = (
+        f"nodes are not in pre-order: node {expected} stands where node {node} should. Renumber "
+        "them with preorder()."
+    )
+    if expected < 0 or node == left.size:
+        told = (
+            f"node {node} is not reached from the root"
+            if expected < 0
+            else f"node {expected} is reached more than once"
         )
-    return np.array(depths, dtype=np.intp)
+        told += ". Every node of a tree must be reached exactly once."
+    raise ValueError(told)
 
 
 def _check_node_arrays(left, right, feature, threshold):
@@ -204,31 +159,43 @@ def _check_node_arrays(left, right, feature, threshold):
     if threshold.shape != left.shape:
         raise ValueError(f"threshold has shape {threshold.shape} instead of {left.shape}.")
     inner = left >= 0
-    if (wrong := np.flatnonzero(inner != (right >= 0))).size:
-        i = wrong[0]
-        raise ValueError(
-            f"left[{i}]={left[i]} and right[{i}]={right[i]}: a node has two children, or none "
-            "(-1 and -1)."
-        )
+    refuse_any(
+        inner != (right >= 0),
+        lambda i: (
+            f"left[{i}]={left[i]} and right[{i}]={right[i]}: a node has two children, or "
+            "none (-1 and -1)."
+        ),
+    )
     for name, child in (("left", left), ("right", right)):
-        if (wrong := np.flatnonzero(child >= n_nodes)).size:
-            i = wrong[0]
-            raise ValueError(
-                f"{name}[{i}]={child[i]} is not a node: nodes are 0 to {n_nodes - 1}, and -1 "
-                "stands for no child."
-            )
-    if (wrong := np.flatnonzero(inner & (feature < 0))).size:
-        i = wrong[0]
-        raise ValueError(f"feature[{i}]={feature[i]} in an inner node. Features start at 0.")
-    in_range = (np.abs(threshold) <= FLOAT32_MAX) | (threshold == np.inf)
-    if (wrong := np.flatnonzero(inner & ~in_range)).size:
-        i = wrong[0]
-        raise ValueError(
-            f"threshold[{i}]={threshold[i]} in an inner node. Thresholds must be within the range "
-            "of float32, since scikit-learn compares them with float32 values, or infinite, to "
-            "tell missing values from all others."
+        refuse_any(
+            child >= n_nodes,
+            lambda i, name=name, child=child: (
+                f"{name}[{i}]={child[i]} is not a node: nodes are 0 "
+                f"to {n_nodes - 1}, and -1 stands for no child."
+            ),
         )
+    refuse_any(
+        inner & (feature < 0),
+        lambda i: f"feature[{i}]={feature[i]} in an inner node. Features start at 0.",
+    )
+    refuse_any(
+        inner & ~((np.abs(threshold) <= FLOAT32_MAX) | (threshold == np.inf)),
+        lambda i: (
+            f"threshold[{i}]={threshold[i]} in an inner node. Thresholds must be within the "
+            "range of float32, since scikit-learn compares them with float32 values, or infinite, "
+            "to tell missing values from all others."
+        ),
+    )
     return left, right, feature, threshold
+
+
+def refuse_any(wrong, told, nodes=None):
+    """Raise ValueError for the first place where something is `wrong`, with what is told of it.
+
+    Places are those of some `nodes`; None: of all.
+    """
+    if (places := np.flatnonzero(wrong)).size:
+        raise ValueError(told(places[0] if nodes is None else nodes[places[0]]))
 
 
 def check_integers(name, array, shape):

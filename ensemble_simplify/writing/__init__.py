@@ -4,7 +4,8 @@
 says what their nodes answer. `reweighted` writes an ensemble with some of its trees, under other
 weights, as its family in `reading` says. `named_columns` says columns in their user's words, and
 `named_tree` a tree or an ensemble. `languages` writes them: `in_sql` in one of the `dialects`,
-`in_c`, `in_python` and `in_json` in one language each, `in_braces` in JavaScript, Java, Go and C#.
+`in_c` and `in_json` in one language each, `in_braces` in JavaScript, Java, Go and C#, and
+`in_python`, which is much like these.
 `code` lists what an ensemble computes as operations on single numbers, which all languages but JSON
 write, also of one rounded to `int16`; `caveats` counts the rows to which the code may answer
 otherwise than the model, and `given_rows` finds shorter thresholds. `words` shows names and
@@ -34,13 +35,12 @@ from ensemble_simplify.writing.languages import (
     import_model,
     import_tree,
 )
-from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
+from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span, checked_names
 from ensemble_simplify.writing.named_tree import (
     CHANCE,
     CHANCE_BY_MODEL,
     OF_ANSWERS,
     NamedTree,
-    checked_names,
 )
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (

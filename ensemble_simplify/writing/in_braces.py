@@ -60,6 +60,7 @@ class Braces:
     types : dict or None
         The types of labels, by those of Python; "proba" is that of probabilities.
     infinity, nan : str
+    truth : tuple of two str
     product : str
         A format of a product; of one that could be joined with a sum, which rounds once, a
         conversion.
@@ -71,6 +72,10 @@ class Braces:
         A format of an array of doubles.
     spread : str
         A format of an array whose entries are the arguments of a function.
+    own : str
+        A format of what stands before the names of functions, of the name of the function.
+    place_of : str
+        A format of a number as a place in an array.
     reads : str
         The function that makes a number of an entry of a row.
     gives : str
@@ -93,11 +98,14 @@ class Braces:
     types: dict | None = None
     infinity: str = "Infinity"
     nan: str = "NaN"
+    truth: tuple = ("false", "true")
     product: str = "{}"
     end: str = ";"
     indent: int = 8
     array: str = "new double[] {{{}}}"
     spread: str = "{}"
+    own: str = ""
+    place_of: str = "{}"
     reads: str = "number"
     gives: str = "return {};"
     classes: str = "CLASSES"
@@ -165,14 +173,15 @@ BRACES = {
 
 def ensemble_in_braces(ensemble, language, probabilities, name, told=()) -> str:
     """A file with a function of a row; see `export_model`. `told` are lines for a comment."""
-    return _BracesFile(ensemble, BRACES[language]).text(probabilities, name, told)
+    return BracesFile(ensemble, BRACES[language], name).text(probabilities, told)
 
 
-class _BracesFile(StepWriter):
+class BracesFile(StepWriter):
     """One file: tables, and the calls that the function makes."""
 
-    def __init__(self, ensemble, braces):
-        self.ensemble, self.braces = ensemble, braces
+    def __init__(self, ensemble, braces, name):
+        self.ensemble, self.braces, self.name = ensemble, braces, name
+        self.own = braces.own.format(name)
         self.steps, self.n_steps = [], 0
 
     # --------------------------------------------------------------- steps
@@ -188,57 +197,58 @@ class _BracesFile(StepWriter):
         return f"v{self.n_steps}"
 
     def _truth(self, value):
-        return "true" if value else "false"
+        return self.braces.truth[bool(value)]
 
     def tree_sum(self, leaf_sum):
-        function = "sumSingle" if leaf_sum.single else "sum"
+        function = f"{self.own}sum{'Single' if leaf_sum.single else ''}"
         place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}"
         return self._variable(f"{function}(leaf, {place}, {self.literal(leaf_sum.init)})")
 
     def operation(self, sign, one, two, single):
         value = f"{one} {sign} {two}"
         value = self.braces.product.format(value) if sign == "*" else value
-        return self._variable(f"single({value})" if single else value)
+        return self._variable(f"{self.own}single({value})" if single else value)
 
     def exponential(self, number, single):
-        return self._variable(f"single(power({number}))" if single else f"power({number})")
+        value = f"{self.own}power({number})"
+        return self._variable(f"{self.own}single({value})" if single else value)
 
     def chosen(self, choice):
         numbers = f"{self.literal(choice.yes)}, {self.literal(choice.no)}"
-        return self._variable(f"choose(label_{choice.label}, {choice.column}, {numbers})")
+        return self._variable(f"{self.own}choose(label_{choice.label}, {choice.column}, {numbers})")
 
     def text_of(self, text, lines):
-        # only in JavaScript, whose arrays hold what they are given
+        # only in JavaScript and Python, whose arrays hold what they are given
         label = f"label_{text.label}"
         texts = (f"[{', '.join(map(self.braces.text, own))}]" for own in (("",), *text.texts))
-        return f"[{', '.join(texts)}][{label}][[{', '.join(['0', *lines])}][{label}]]"
+        line = self.braces.place_of.format(f"[{', '.join(['0', *lines])}][{label}]")
+        return f"[{', '.join(texts)}][{label}][{line}]"
 
     def above(self, label, number, target):
         at = ", ".join(
             [str(label.first), self._truth(label.inclusive), *map(self.literal, label.at)]
         )
-        self._place(target, f"beyond({number}, {at})")
+        self._place(target, f"{self.own}beyond({number}, {at})")
 
     def largest(self, label, numbers, target):
         listed = ", ".join(numbers)
         if label.softmax is not None:
-            listed = f"softmax({self._truth(label.softmax == 'float32')}, {listed})"
+            is_single = self._truth(label.softmax == "float32")
+            listed = f"{self.own}softmax({is_single}, {listed})"
             listed = self.braces.spread.format(listed)
-        self._place(target, f"largest({self._truth(label.last)}, {listed})")
+        self._place(target, f"{self.own}largest({self._truth(label.last)}, {listed})")
 
     def _place(self, target, value):
         self.steps.append(self.braces.place.format(name=target, value=value))
 
     # --------------------------------------------------------------- the whole
 
-    def text(self, probabilities, name, told):
+    def text(self, probabilities, told):
         """The whole file."""
         ensemble, braces, code = self.ensemble, self.braces, self.ensemble.code
-        classes, kinds = ensemble.classes or [], {}
-        for label in classes:
-            kinds[literal_kind(label, "label", braces.title)] = True
-        of_label = next(iter(kinds), float) if len(kinds) < 2 else str
-        of_answer = of_label
+        kinds = {literal_kind(label, "label", braces.title) for label in ensemble.classes or ()}
+        # labels of several types are told by their texts
+        of_answer = self.of_label = str if len(kinds) > 1 else next(iter(kinds), float)
         self.labels(code)
         if probabilities:
             answer, of_answer = self._probabilities(code.outputs), "proba"
@@ -246,20 +256,50 @@ class _BracesFile(StepWriter):
             answer = self.number(code.result)
         else:
             self.label(code.result, "answer")
-            answer = f"{braces.classes}[answer]"
+            answer = self._answer("answer")
         types = braces.types or dict.fromkeys([str, float, int, bool, "proba"], "")
         space = " " * braces.indent
-        end, column, left, right = node_tables(ensemble)
-        sets = ensemble.forest.sets
-        first, codes = ([], []) if sets is None else (sets.offsets, sets.goes_left.astype(int))
-        ends = [self.literal(own) for own in end]
-        if braces.table is _in_texts:
-            ends = [text.replace(braces.infinity, "Infinity") for text in ends]
         about = [
             f"An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on rows of "
             f"{ensemble.n_features} columns.",
             *told,
         ]
+        # CatBoost knows a truth value by the text of a number
+        of_catboost = ensemble.table is not None and bool(ensemble.table.hashed)
+        words = ("1", "0") if of_catboost else ("True", "False")
+        # what a template does not know raises KeyError
+        return Template(
+            (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
+        ).substitute(
+            self._tables(),
+            about=self._comment(about),
+            name=self.name,
+            true=words[0],
+            false=words[1],
+            answer=types[self.of_label],
+            returned=types[of_answer],
+            n_features=ensemble.n_features,
+            n_scores=ensemble.value.shape[1],
+            levels="\n".join(self._levels(j) for j in ensemble.coded),
+            entries="\n".join(space + line for j in ensemble.used for line in self._entry(j)),
+            steps="\n".join(space + step for step in [*self.steps, braces.gives.format(answer)]),
+        )
+
+    def _comment(self, lines):
+        return c_comment(" ".join(lines)).replace("\\", "/")
+
+    def _answer(self, label):
+        """The class of a number."""
+        return f"{self.braces.classes}[{label}]"
+
+    def _tables(self):
+        """Entries of the tables of the template."""
+        ensemble, braces, sets = self.ensemble, self.braces, self.ensemble.forest.sets
+        end, column, left, right = node_tables(ensemble)
+        first, codes = ([], []) if sets is None else (sets.offsets, sets.goes_left.astype(int))
+        ends = [self.literal(own) for own in end]
+        if braces.table is _in_texts:
+            ends = [text.replace(braces.infinity, "Infinity") for text in ends]
         tables = {
             "end": ends,
             "column": column,
@@ -270,29 +310,11 @@ class _BracesFile(StepWriter):
             "first_code": first,
             "codes": codes,
         }
-        # CatBoost knows a truth value by the text of a number
-        of_catboost = ensemble.table is not None and bool(ensemble.table.hashed)
-        words = ("1", "0") if of_catboost else ("True", "False")
-        # what a template does not know raises KeyError
-        return Template(
-            (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
-        ).substitute(
-            {key: braces.table([str(own) for own in entries]) for key, entries in tables.items()},
-            about=c_comment(" ".join(about)).replace("\\", "/"),
-            name=name,
-            classes=", ".join(self._label(label, of_label) for label in classes),
-            true=words[0],
-            false=words[1],
-            answer=types[of_label],
-            returned=types[of_answer],
-            n_features=ensemble.n_features,
-            n_scores=ensemble.value.shape[1],
-            levels="\n".join(self._levels(j) for j in ensemble.coded),
-            entries="\n".join(space + self._entry(j) for j in ensemble.used),
-            steps="\n".join(space + step for step in [*self.steps, braces.gives.format(answer)]),
-        )
+        written = {key: braces.table(list(map(str, own))) for key, own in tables.items()}
+        return written | {"classes": ", ".join(map(self._label, ensemble.classes or ()))}
 
-    def _label(self, label, kind):
+    def _label(self, label):
+        kind = self.of_label
         if kind is str:
             return self.braces.text(checked_text(str(label), "label", self.braces.title))
         return self._truth(label) if kind is bool else repr(kind(label))
@@ -309,7 +331,7 @@ class _BracesFile(StepWriter):
         return self.braces.levels.format(name=f"LEVELS_{j}", value=value)
 
     def _entry(self, j):
-        """The statement that puts an entry of a row, as a number, in its place."""
+        """The statements that put an entry of a row, as a number, in its place."""
         ensemble, braces = self.ensemble, self.braces
         name = f"x{j}" if braces.names else j
         if ensemble.names is not None:
@@ -318,11 +340,12 @@ class _BracesFile(StepWriter):
         entry = f"entry(row, {braces.text(key) if isinstance(key, str) else key})"
         levels = ensemble.levels(j)
         if levels is None:
-            return f"x[{j}] = {braces.reads}({entry}){braces.end}"
+            return [f"x[{j}] = {braces.reads}({entry}){braces.end}"]
         is_text = any(isinstance(own, str) for own in ensemble.literals(j, mixed=False)[0])
         other = {"code": len(levels), "refused": -1, "missing": braces.nan}
         other = other[ensemble.unknown(j)]
-        return f"x[{j}] = code({entry}, LEVELS_{j}, {self._truth(is_text)}, {other}){braces.end}"
+        is_text = self._truth(is_text)
+        return [f"x[{j}] = code({entry}, LEVELS_{j}, {is_text}, {other}){braces.end}"]
 
     def _probabilities(self, outputs):
         """What answers the probabilities of all classes."""
@@ -331,5 +354,5 @@ class _BracesFile(StepWriter):
             return self.braces.array.format(", ".join(map(self.number, outputs)))
         numbers = ", ".join(map(self.number, first.numbers))
         if first.link == "sigmoid":
-            return f"sigmoid({numbers})"
-        return f"softmax({self._truth(first.single)}, {numbers})"
+            return f"{self.own}sigmoid({numbers})"
+        return f"{self.own}softmax({self._truth(first.single)}, {numbers})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.writing.code import Probability, StepWriter, Text
+from ensemble_simplify.writing.code import Text
+from ensemble_simplify.writing.in_braces import Braces, BracesFile
 from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
     blocks,
@@ -140,77 +141,47 @@ def python_levels(tree, j, threshold, name) -> str:
     return f"{_key(tree, j, f'x{j}', name)} in {listed}"
 
 
+# What Python says differently from the languages of `in_braces`.
+_PYTHON = Braces(
+    "model.python",
+    "Python",
+    "{name} = {value}",
+    "{name} = {value}",
+    "{name} = {value}",
+    infinity='float("inf")',
+    truth=("False", "True"),
+    end="",
+    indent=4,
+    array="[{}]",
+    spread="*{}",
+    own="_{}_",
+    place_of="int({})",
+    text=repr,
+)
+
+
 def ensemble_in_python(ensemble, probabilities, name, told=()) -> str:
     """A function of a row; see `export_model`. `told` are lines for a comment."""
-    return _PythonFile(ensemble, name).text(probabilities, told)
+    return _PythonFile(ensemble, _PYTHON, name).text(probabilities, told)
 
 
-def _float(value) -> str:
-    """A double as Python writes it, also where it is not finite."""
-    return repr(float(value)) if np.isfinite(value) else f'float("{value}")'
+class _PythonFile(BracesFile):
+    """One Python file. Labels and levels of several types are what they are."""
 
+    def _comment(self, lines):
+        return "\n# ".join(map(one_line, lines))
 
-class _PythonFile(StepWriter):
-    """One Python file: tables, and the function."""
+    def _answer(self, label):
+        return f"[{', '.join(python_value(c, 'label') for c in self.ensemble.classes)}][{label}]"
 
-    def __init__(self, ensemble, name):
-        self.ensemble, self.name = ensemble, name
-        self.steps, self.n_steps = [], 0
+    def _probabilities(self, outputs):
+        found = super()._probabilities(outputs)
+        if isinstance(outputs[0], Text):
+            return found
+        labels = (python_value(c, "label") for c in self.ensemble.classes)
+        return f"dict(zip([{', '.join(labels)}], {found}))"
 
-    literal = staticmethod(_float)
-
-    def _variable(self, value):
-        self.n_steps += 1
-        self.steps.append(f"    v{self.n_steps} = {value}")
-        return f"v{self.n_steps}"
-
-    def tree_sum(self, leaf_sum):
-        function = f"_{self.name}_sum_single" if leaf_sum.single else f"_{self.name}_sum"
-        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}, {_float(leaf_sum.init)}"
-        return self._variable(f"{function}(leaf, {place})")
-
-    def operation(self, sign, one, two, single):
-        value = f"{one} {sign} {two}"
-        return self._variable(f"_{self.name}_single({value})" if single else value)
-
-    def exponential(self, number, single):
-        # Python refuses what is beyond the largest double
-        value = f"math.exp({number}) if {number} < 709.782712893384 else math.inf"
-        return self._variable(f"_{self.name}_single({value})" if single else value)
-
-    def chosen(self, choice):
-        test = f"label_{choice.label} == {choice.column}"
-        return self._variable(f"{_float(choice.yes)} if {test} else {_float(choice.no)}")
-
-    def text_of(self, text, lines):
-        if text.texts not in self._kept:
-            texts = (f"({', '.join(map(repr, own))},)" for own in (("",), *text.texts))
-            self._kept[text.texts] = self._variable(f"({', '.join(texts)},)")
-        place = f"(0, {', '.join(lines)})[label_{text.label}]"
-        return self._variable(f"{self._kept[text.texts]}[label_{text.label}][int({place})]")
-
-    def above(self, label, number, target):
-        sign = ">=" if label.inclusive else ">"
-        tests = " + ".join(f"({number} {sign} {_float(at)})" for at in label.at) or "0"
-        self.steps.append(f"    {target} = ({label.first} + {tests}) % 2")
-
-    def largest(self, label, numbers, target):
-        scores, n = f"of_{target}", len(numbers)
-        self.steps.append(f"    {scores} = [{', '.join(numbers)}]")
-        if label.softmax is not None:
-            single = f"_{self.name}_single" if label.softmax == "float32" else ""
-            self.steps += [
-                f"    most = max({scores})",
-                f"    {scores} = [{single}(math.exp({single}(v - most))) for v in {scores}]",
-                f"    total = {single}(sum({scores}, 0.0))",
-                f"    {scores} = [{single}(v / total) for v in {scores}]",
-            ]
-        # max answers the first of equals, so the last wins where places come backwards
-        order = f"range({n - 1}, -1, -1)" if label.last else f"range({n})"
-        self.steps.append(f"    {target} = max({order}, key={scores}.__getitem__)")
-
-    def tables(self):
-        """The nodes of all trees and the values of their leaves."""
+    def _tables(self):
         ensemble, forest = self.ensemble, self.ensemble.forest
         entries = zip(
             ensemble.end.tolist(),
@@ -221,162 +192,41 @@ class _PythonFile(StepWriter):
             ensemble.leaf.tolist(),
             strict=True,
         )
-        lines = [
-            "# (end, column, left, right, whether missing values go left): a number goes left if",
-            "# it is at most the end. In a leaf, (number of the leaf,).",
-        ]
-        if forest.sets is not None:
-            lines.append("# In place of an end, (codes, whether these go left, or all others).")
-        lines.append(f"_{self.name}_nodes = [")
+        nodes = []
         for i, (end, j, left, right, to_left, leaf) in enumerate(entries):
-            test = ensemble.listed(i) if ensemble.has_set(i) else _float(end)
+            test = ensemble.listed(i) if ensemble.has_set(i) else self.literal(end)
             node = f"({leaf},)" if leaf >= 0 else f"({test}, {j}, {left}, {right}, {to_left})"
-            lines.append(f"    {node},")
-        lines += ["]", f"_{self.name}_roots = {forest.offsets[:-1].tolist()}"]
-        lines.append(f"_{self.name}_values = [")
-        lines += [f"    {tuple(row)}," for row in ensemble.value.tolist()]
-        return [*lines, "]", ""]
+            nodes.append(f"\n    {node},")
+        return {
+            "nodes": "".join(nodes) + "\n",
+            "roots": ", ".join(map(str, forest.offsets[:-1].tolist())),
+            "values": "".join(f"\n    {repr(row)[1:-1]}," for row in ensemble.value.tolist())
+            + "\n",
+            "readers": "\n".join(level_readers(ensemble, ensemble.used, self.name)),
+        }
 
-    def _test(self):
-        """Lines that say whether a value goes left."""
-        if self.ensemble.forest.sets is None:
-            return ["            to_left = own <= end or (own != own and missing_left)"]
-        return [
-            "            if own != own:",
-            "                to_left = missing_left",
-            "            elif type(end) is tuple:",
-            "                to_left = (own in end[0]) == end[1]",
-            "            else:",
-            "                to_left = own <= end",
-        ]
+    def _levels(self, j):
+        levels, _ = self.ensemble.literals(j)
+        pairs = (f"{python_value(level, 'level')}: {i}" for i, level in enumerate(levels))
+        return f"_{self.name}_codes_{j} = {{{', '.join(pairs)}}}"
 
-    def levels(self):
-        """A mapping from levels to codes for each column that has levels."""
-        lines = []
-        for j in self.ensemble.coded:
-            levels, _ = self.ensemble.literals(j)
-            pairs = (f"{python_value(level, 'level')}: {i}" for i, level in enumerate(levels))
-            lines.append(f"_{self.name}_codes_{j} = {{{', '.join(pairs)}}}")
-        return [*lines, ""] if lines else []
-
-    def entry(self, j):
-        """Lines that put an entry of the row, as a number, in its place."""
+    def _entry(self, j):
         ensemble, key = self.ensemble, j
         if ensemble.names is not None:
             key = ensemble.names[j]
-        lines = [f"    entry = row[{key!r}]"]
+        lines = [f"entry = row[{key!r}]"]
         if ensemble.levels(j) is None:
-            return [*lines, f'    x[{j}] = float("nan") if entry in (None, "") else float(entry)']
+            return [*lines, f'x[{j}] = float("nan") if entry in (None, "") else float(entry)']
         if _are_numbers(ensemble, j):
-            lines = [f"    entry = _{self.name}_level(row[{key!r}])"]
+            lines = [f"entry = _{self.name}_level(row[{key!r}])"]
         absent = _is_missing(ensemble, j, "entry")
         codes, key_of_code = f"_{self.name}_codes_{j}", _key(ensemble, j, "entry", self.name)
         unknown, levels = ensemble.unknown(j), ensemble.levels(j)
         if unknown == "refused":
             lines += [
-                f"    if not ({absent}) and {key_of_code} not in {codes}:",
-                '        raise ValueError("unknown level: " + repr(entry))',
+                f"if not ({absent}) and {key_of_code} not in {codes}:",
+                '    raise ValueError("unknown level: " + repr(entry))',
             ]
         other = {"code": f"{len(levels)}", "missing": 'float("nan")', "refused": "None"}[unknown]
-        lines.append(
-            f'    x[{j}] = float("nan") if {absent} else {codes}.get({key_of_code}, {other})'
-        )
+        lines.append(f'x[{j}] = float("nan") if {absent} else {codes}.get({key_of_code}, {other})')
         return lines
-
-    def helpers(self):
-        """The functions that the steps call."""
-        name, body, lines = self.name, "\n".join(self.steps), []
-        if "_single(" in body:
-            lines += [
-                "",
-                f"def _{name}_single(x):",
-                '    """A number, rounded to float32."""',
-                '    return struct.unpack("f", struct.pack("f", x))[0]',
-                "",
-            ]
-        for single in (False, True):
-            function = f"_{name}_sum_single" if single else f"_{name}_sum"
-            if f"{function}(" not in body:
-                continue
-            value = f"_{name}_values[leaf[t]][column]"
-            added = (
-                f"_{name}_single(total + _{name}_single({value}))" if single else f"total + {value}"
-            )
-            lines += [
-                "",
-                f"def {function}(leaf, start, stop, column, total):",
-                "    for t in range(start, stop):",
-                f"        total = {added}",
-                "    return total",
-                "",
-            ]
-        return lines
-
-    def text(self, probabilities, told):
-        """The whole file."""
-        ensemble, name, program = self.ensemble, self.name, self.ensemble.code
-        labels = [python_value(c, "label") for c in ensemble.classes or ()]
-        self.labels(program)
-        if probabilities:
-            self._probabilities(program.outputs, labels)
-        elif ensemble.classes is None:
-            self.steps.append(f"    return {self.number(program.result)}")
-        else:
-            self.label(program.result, "answer")
-            self.steps.append(f"    return [{', '.join(labels)}][answer]")
-        imports = [m for m in ("math", "struct") if f"{m}." in "\n".join(self.steps)]
-        if "_single(" in "\n".join(self.steps):
-            imports = sorted({*imports, "struct"})
-        helpers = self.helpers()
-        lines = [
-            *(f"# {one_line(line)}" for line in told),
-            *(f"import {module}" for module in imports),
-            *([""] if imports else []),
-            *self.levels(),
-            *self.tables(),
-            *helpers,
-            "",
-            *level_readers(ensemble, ensemble.used, name),
-            f"def {name}(row):",
-            f'    """Answer of an ensemble of {ensemble.n_trees} trees for one row."""',
-            f"    x = [None] * {ensemble.n_features}",
-        ]
-        for j in ensemble.used:
-            lines += self.entry(j)
-        lines += [
-            "    leaf = []",
-            f"    for at in _{name}_roots:",
-            f"        node = _{name}_nodes[at]",
-            "        while len(node) > 1:",
-            "            end, column, left, right, missing_left = node",
-            "            own = x[column]",
-            *self._test(),
-            f"            node = _{name}_nodes[left if to_left else right]",
-            "        leaf.append(node[0])",
-            *self.steps,
-            "",
-        ]
-        return "\n".join(lines)
-
-    def _probabilities(self, outputs, labels):
-        first = outputs[0]
-        if isinstance(first, Text):
-            self.steps.append(f"    return [{', '.join(map(self.number, outputs))}]")
-            return
-        if not isinstance(first, Probability):
-            numbers = [self.number(value) for value in outputs]
-        elif first.link == "sigmoid":
-            (number,) = (self.number(value) for value in first.numbers)
-            upper = self._variable(
-                # beyond, math.exp overflows, which is an error in Python
-                f"1.0 / (1.0 + math.exp(-{number})) if {number} > -700.0 else 0.0"
-            )
-            numbers = [self._variable(f"1.0 - {upper}"), upper]
-        else:
-            scores = [self.number(value) for value in first.numbers]
-            most = self._variable(f"max({', '.join(scores)})")
-            powers = [self._variable(f"math.exp({value} - {most})") for value in scores]
-            total = self._variable(" + ".join(powers))
-            numbers = [self._variable(f"{value} / {total}") for value in powers]
-        pairs = (f"{label}: {value}" for label, value in zip(labels, numbers, strict=True))
-        self.steps.append(f"    return {{{', '.join(pairs)}}}")

@@ -109,24 +109,31 @@ def conjunction(terms) -> str:
     return f"({conjunction(terms[:middle])}) AND ({conjunction(terms[middle:])})"
 
 
-def _decision_list(tree):
-    """Leaves from left to right, each with the tests for a chain of ``if ... else if``.
+def _decision_list(left, right, root, test):
+    """Leaves below a node from left to right, with the tests for a chain of ``if ... else if``.
 
     A row that reached no leaf before is in this one if it passes the splits at which the path goes
-    left: a row of a later leaf fails the one at which the two paths part. The tests add up to an
-    upper end for each feature.
+    left: a row of a later leaf fails the one at which the two paths part. ``test(node, passed)``
+    adds the test of a split to those that were passed above it; tests of one number become one.
     """
-    nodes, stack = tree.nodes, [(0, {})]
+    stack = [(root, {})]
     while stack:
-        node, spans = stack.pop()
-        if nodes.left[node] < 0:
-            yield node, spans
+        node, passed = stack.pop()
+        if left[node] < 0:
+            yield node, passed
             continue
-        j = int(nodes.feature[node])
-        span = spans.get(j, ALL).below(float(nodes.threshold[node]), bool(tree.missing_left[node]))
         # the left child is on top: leaves come from left to right
-        stack.append((int(nodes.right[node]), spans))
-        stack.append((int(nodes.left[node]), {**spans, j: span}))
+        stack.append((int(right[node]), passed))
+        stack.append((int(left[node]), {**passed, **test(node, passed)}))
+
+
+def _flat_case(whens, between=" ", end=" END") -> str:
+    """A CASE of pairs of a condition and a value, of which the last one stands for all others."""
+    last = whens.pop()[1]
+    while whens and whens[-1][1] == last:  # all that is left has one answer
+        whens.pop()
+    listed = [f"WHEN {condition or '1 = 1'} THEN {value}" for condition, value in whens]
+    return between.join(["CASE", *listed, f"ELSE {last}"]) + end if whens else last
 
 
 def tree_in_sql(tree, probabilities, name, table, dialect, *, whole=True) -> str:
@@ -137,20 +144,23 @@ def tree_in_sql(tree, probabilities, name, table, dialect, *, whole=True) -> str
         for j in used_features(tree)
         if tree.levels(j) and tree.unknown(j) == "refused"
     ]
+    nodes = tree.nodes
+
+    def test(node, spans):
+        j = int(nodes.feature[node])
+        threshold, to_left = float(nodes.threshold[node]), bool(tree.missing_left[node])
+        return {j: spans.get(j, ALL).below(threshold, to_left)}
+
     # one WHEN for each leaf: nested CASE would be shorter, but people read and edit these
     leaves = []
-    for node, spans in _decision_list(tree):
+    for node, spans in _decision_list(nodes.left, nodes.right, 0, test):
         terms = [columns.condition(j, span) for j, span in spans.items()]
         leaves.append((node, conjunction([term for term in terms if term is not None])))
 
     def case(value):
-        whens = [f"  WHEN {condition} THEN NULL" for condition in refused]
-        last, end = value(leaves[-1][0]), len(leaves) - 1
-        while end and value(leaves[end - 1][0]) == last:  # all that is left has one answer
-            end -= 1
-        for node, condition in leaves[:end]:
-            whens.append(f"  WHEN {condition or '1 = 1'} THEN {value(node)}")
-        return "\n".join(["CASE", *whens, f"  ELSE {last}", "END"]) if whens else last
+        whens = [(condition, "NULL") for condition in refused]
+        whens += [(condition, value(node)) for node, condition in leaves]
+        return _flat_case(whens, "\n  ", "\nEND")
 
     if probabilities:
         parts = [
@@ -245,30 +255,21 @@ class _Query(StepWriter):
 
     def _list(self, node, column):
         """The leaves below a node as one flat CASE: a row of a later leaf fails a test of each."""
-        ensemble, forest = self.ensemble, self.ensemble.forest
-        whens, stack = [], [(node, {})]
-        while stack:
-            node, spans = stack.pop()
-            if ensemble.leaf[node] >= 0:
-                terms = [self._condition(*own) for own in spans.values() if isinstance(own, tuple)]
-                terms += [own for own in spans.values() if isinstance(own, str)]
-                terms = [term for term in terms if term is not None]
-                value = self.number_in(forest.value[node, column])
-                whens.append((conjunction(terms) or "1 = 1", value))
-                continue
-            j = int(forest.feature[node])
-            stack.append((int(forest.right[node]), spans))
-            if ensemble.has_set(node):
+        forest = self.ensemble.forest
+
+        def test(node, spans):
+            if self.ensemble.has_set(node):
                 # a condition of its own, beside those of the nodes above it
-                below = {-1 - node: self._test(node) or "1 = 1"}
-            else:
-                below = {j: (j, self._span(node, spans.get(j, (j, ALL))[1]))}
-            stack.append((int(forest.left[node]), {**spans, **below}))
-        last = whens.pop()[1]
-        while whens and whens[-1][1] == last:  # all that is left has one answer
-            whens.pop()
-        listed = " ".join(f"WHEN {test} THEN {value}" for test, value in whens)
-        return f"CASE {listed} ELSE {last} END" if whens else last
+                return {-1 - node: self._test(node)}
+            j = int(forest.feature[node])
+            return {j: self._span(node, spans.get(j, ALL))}
+
+        whens = []
+        for leaf, spans in _decision_list(forest.left, forest.right, node, test):
+            terms = [self._condition(j, own) if j >= 0 else own for j, own in spans.items()]
+            terms = conjunction([term for term in terms if term is not None])
+            whens.append((terms, self.number_in(forest.value[leaf, column])))
+        return _flat_case(whens)
 
     def _condition(self, j, span) -> str | None:
         """A condition on a column for a span without a lower end; None: everything is in it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -53,6 +53,20 @@ class NamedColumns:
     table: Table | None
     booleans: frozenset = field(default=frozenset(), kw_only=True)
     ends: dict = field(default_factory=dict, kw_only=True)
+
+    def renamed(self, feature_names=None, class_names=None):
+        """The same under other names of columns, or of classes; None: as they are."""
+        names, classes = self.names, getattr(self, "classes", None)
+        if class_names is not None:
+            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
+        if feature_names is not None:
+            given = checked_names("feature_names", feature_names, range(self.n_features))
+            names = [str(name) for name in given]
+            if len(set(names)) < self.n_features:
+                raise ValueError(
+                    f"feature_names={names!r} holds a name twice. Give each feature its own."
+                )
+        return replace(self, names=names, classes=classes)
 
     def boundary(self, j, threshold) -> tuple[float, bool]:
         """Where doubles of a column end that go left at a threshold, and whether it goes left."""
@@ -141,3 +155,12 @@ class NamedColumns:
         """The numbers of a span in words; None where every number is in it."""
         low, high = (write(end, decimals) for end in (span.low, span.high))
         return between(self.shown(j), low, high)
+
+
+def checked_names(parameter, given, expected):
+    if expected is None:
+        raise ValueError(f"{parameter}={given!r}, but the tree is a regressor. Leave it out.")
+    names = list(given)
+    if len(names) != len(expected):
+        raise ValueError(f"{parameter} has {len(names)} entries instead of {len(expected)}.")
+    return names

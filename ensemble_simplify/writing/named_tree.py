@@ -132,27 +132,13 @@ class NamedTree(NamedColumns):
             order=contents.order,
             estimator=tree,
             n_features=n_features,
-            names=names_of(outer, tree, table),
+            names=_names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
             shares_of=getattr(outer, "_shares_of", ""),
         )
         return own.renamed(feature_names, class_names)
-
-    def renamed(self, feature_names=None, class_names=None):
-        """The same tree under other names of columns, or of classes; None: as they are."""
-        names, classes = self.names, self.classes
-        if class_names is not None:
-            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
-        if feature_names is not None:
-            given = checked_names("feature_names", feature_names, range(self.n_features))
-            names = [str(name) for name in given]
-            if len(set(names)) < self.n_features:
-                raise ValueError(
-                    f"feature_names={names!r} holds a name twice. Give each feature its own."
-                )
-        return replace(self, names=names, classes=classes)
 
     def label(self, node):
         """What is predicted in a leaf: a label, or a number."""
@@ -424,22 +410,13 @@ def _are_two(words):
     )
 
 
-def names_of(outer, tree, table):
+def _names_of(outer, tree, table):
     if table is not None:
         return None if table.names is None else [str(name) for name in table.names]
     for owner in (outer, tree):
         if hasattr(owner, "feature_names_in_"):
             return [str(name) for name in owner.feature_names_in_]
     return None
-
-
-def checked_names(parameter, given, expected):
-    if expected is None:
-        raise ValueError(f"{parameter}={given!r}, but the tree is a regressor. Leave it out.")
-    names = list(given)
-    if len(names) != len(expected):
-        raise ValueError(f"{parameter} has {len(names)} entries instead of {len(expected)}.")
-    return names
 
 
 def _fit_boxes(notes, grows, fontsize):
@@ -519,34 +496,23 @@ class NamedEnsemble(NamedColumns):
         """
         model = Model.of(fitted, rows=rows)
         forest, table = model.finest, model.table
-        classes = None if forest.classes is None else [plain(c) for c in forest.classes]
-        if class_names is not None:
-            classes = [plain(c) for c in checked_names("class_names", class_names, classes)]
         # models of arrays have no names: then the rows have, if they are a frame
         names = getattr(rows, "columns", None) if table.names is None else table.names
-        names = None if names is None else [str(name) for name in names]
-        if feature_names is not None:
-            given = checked_names("feature_names", feature_names, range(forest.n_features))
-            names = [str(name) for name in given]
-            if len(set(names)) < len(names):
-                raise ValueError(
-                    f"feature_names={names!r} holds a name twice. Give each feature its own."
-                )
         nodes = np.zeros(0)
         named = cls(
             n_features=forest.n_features,
-            names=names,
+            names=None if names is None else [str(name) for name in names],
             table=None if table.is_plain else table,
             model=model,
             forest=forest,
             code=code_of(forest, model.estimator),
-            classes=classes,
+            classes=None if forest.classes is None else [plain(c) for c in forest.classes],
             end=nodes,
             missing_left=nodes,
             leaf=nodes,
             value=nodes,
         )
-        return named._with(forest)
+        return named.renamed(feature_names, class_names)._with(forest)
 
     @property
     def compares_in(self) -> str:

@@ -24,6 +24,7 @@ from ensemble_simplify.grid import (
     check_integers,
     check_preorder,
     preorder,
+    refuse_any,
     walk,
 )
 from ensemble_simplify.reading import (
@@ -602,12 +603,13 @@ def _make_tree(records, values, *, max_depth, n_features, n_classes):
 def _check_features(nodes, n_features):
     if n_features < 1:
         raise ValueError(f"n_features={n_features}. It must be at least 1.")
-    if (wrong := np.flatnonzero(nodes.feature >= n_features)).size:
-        i = wrong[0]
-        raise ValueError(
+    refuse_any(
+        nodes.feature >= n_features,
+        lambda i: (
             f"feature[{i}]={nodes.feature[i]} is out of range: n_features={n_features}, so "
             f"features are 0 to {n_features - 1}."
-        )
+        ),
+    )
 
 
 def _check_statistics(nodes, rows, weight, impurity, *, least_scale):
@@ -615,42 +617,49 @@ def _check_statistics(nodes, rows, weight, impurity, *, least_scale):
 
     Impurities may be off by a small part of the largest one, or of `least_scale`.
     """
-    if (wrong := np.flatnonzero(rows < 0)).size:
-        i = wrong[0]
-        raise ValueError(f"n_node_samples[{i}]={rows[i]}. Row counts must not be negative.")
-    if (wrong := np.flatnonzero(weight <= 0)).size:
-        i = wrong[0]
-        raise ValueError(
-            f"weighted_n_node_samples[{i}]={weight[i]}. Weights must be positive: scikit-learn "
-            "divides by them. Give nodes without rows a small weight."
-        )
-    if (wrong := np.flatnonzero(impurity < 0)).size:
-        i = wrong[0]
-        raise ValueError(f"impurity[{i}]={impurity[i]}. Impurities must not be negative.")
+    refuse_any(
+        rows < 0, lambda i: f"n_node_samples[{i}]={rows[i]}. Row counts must not be negative."
+    )
+    refuse_any(
+        weight <= 0,
+        lambda i: (
+            f"weighted_n_node_samples[{i}]={weight[i]}. Weights must be positive: "
+            "scikit-learn divides by them. Give nodes without rows a small weight."
+        ),
+    )
+    refuse_any(
+        impurity < 0, lambda i: f"impurity[{i}]={impurity[i]}. Impurities must not be negative."
+    )
     inner = np.flatnonzero(nodes.left >= 0)
     left, right = nodes.left[inner], nodes.right[inner]
-    if (wrong := inner[rows[inner] != rows[left] + rows[right]]).size:
-        i = wrong[0]
-        raise ValueError(
+    refuse_any(
+        rows[inner] != rows[left] + rows[right],
+        lambda i: (
             f"n_node_samples[{i}]={rows[i]} is not the sum of those of its children, nodes "
             f"{nodes.left[i]} and {nodes.right[i]}."
-        )
+        ),
+        inner,
+    )
     gap = np.abs(weight[inner] - (weight[left] + weight[right]))
-    if (wrong := inner[gap > _CONSISTENCY_TOLERANCE * weight[inner]]).size:
-        i = wrong[0]
-        raise ValueError(
-            f"weighted_n_node_samples[{i}]={weight[i]} is not the sum of those of its children, "
-            f"nodes {nodes.left[i]} and {nodes.right[i]}."
-        )
+    refuse_any(
+        gap > _CONSISTENCY_TOLERANCE * weight[inner],
+        lambda i: (
+            f"weighted_n_node_samples[{i}]={weight[i]} is not the sum of those of its "
+            f"children, nodes {nodes.left[i]} and {nodes.right[i]}."
+        ),
+        inner,
+    )
     share = weight[left] / weight[inner]
     below = share * impurity[left] + (1.0 - share) * impurity[right]
     slack = _CONSISTENCY_TOLERANCE * np.fmax.reduce(impurity, initial=least_scale)
-    if (wrong := inner[below > impurity[inner] + slack]).size:
-        i = wrong[0]
-        raise ValueError(
-            f"impurity[{i}]={impurity[i]} is below the weighted mean of its children's, nodes "
-            f"{nodes.left[i]} and {nodes.right[i]}. A split must not increase the impurity."
-        )
+    refuse_any(
+        below > impurity[inner] + slack,
+        lambda i: (
+            f"impurity[{i}]={impurity[i]} is below the weighted mean of its children's, "
+            f"nodes {nodes.left[i]} and {nodes.right[i]}. A split must not increase the impurity."
+        ),
+        inner,
+    )
 
 
 def _check_feature_names(feature_names, n_features):
@@ -677,12 +686,13 @@ def _check_finite(name, array, shape):
 
 def _check_class_index(name, index, shape, n_classes):
     index = check_integers(name, index, shape)
-    if (wrong := np.flatnonzero((index < 0) | (index >= n_classes))).size:
-        i = wrong[0]
-        raise ValueError(
-            f"{name}[{i}]={index[i]} is not a class index: there are {n_classes} classes, counted "
-            "from 0."
-        )
+    refuse_any(
+        (index < 0) | (index >= n_classes),
+        lambda i: (
+            f"{name}[{i}]={index[i]} is not a class index: there are {n_classes} classes, "
+            "counted from 0."
+        ),
+    )
     return index
 
 
@@ -692,9 +702,10 @@ def _check_proba(name, proba, shape):
         i, k = wrong[0]
         raise ValueError(f"{name}[{i}, {k}]={proba[i, k]}. Probabilities must not be negative.")
     total = proba.sum(axis=1)
-    if (wrong := np.flatnonzero(np.abs(total - 1.0) > _PROBA_TOLERANCE)).size:
-        i = wrong[0]
-        raise ValueError(f"{name}[{i}] sums to {total[i]}. Probabilities must sum to 1.")
+    refuse_any(
+        np.abs(total - 1.0) > _PROBA_TOLERANCE,
+        lambda i: f"{name}[{i}] sums to {total[i]}. Probabilities must sum to 1.",
+    )
     return proba
 
 
@@ -708,18 +719,19 @@ def _check_rows(nodes, leaf_of_row, sample_weight):
     position_of_node[nodes.leaves] = np.arange(nodes.n_leaves)
     known = (leaf_of_row >= 0) & (leaf_of_row < nodes.n_nodes)
     position = np.where(known, position_of_node[np.where(known, leaf_of_row, 0)], -1)
-    if (wrong := np.flatnonzero(position < 0)).size:
-        i = wrong[0]
-        raise ValueError(
-            f"leaf_of_row[{i}]={leaf_of_row[i]} is not a leaf of the tree. Use the node ids that "
-            "apply_nodes() returns."
-        )
+    refuse_any(
+        position < 0,
+        lambda i: (
+            f"leaf_of_row[{i}]={leaf_of_row[i]} is not a leaf of the tree. Use the node ids "
+            "that apply_nodes() returns."
+        ),
+    )
     if sample_weight is None:
         return position, np.ones(position.size)
     weight = _check_finite("sample_weight", sample_weight, position.shape)
-    if (wrong := np.flatnonzero(weight < 0)).size:
-        i = wrong[0]
-        raise ValueError(f"sample_weight[{i}]={weight[i]}. Weights must not be negative.")
+    refuse_any(
+        weight < 0, lambda i: f"sample_weight[{i}]={weight[i]}. Weights must not be negative."
+    )
     return position, weight
 
 

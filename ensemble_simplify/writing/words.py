@@ -161,9 +161,16 @@ _BRACES_WORDS = _C_WORDS | frozenset(
 )
 
 
+# And of Python, with what its written function uses.
+_PYTHON_WORDS = frozenset(keyword.kwlist) | frozenset(
+    "ValueError bool bytes dict float int isinstance len math max range repr reversed row str "
+    "struct sum tuple type zip".split()
+)
+
+
 def checked_function(name, language):
     name = "predict" if name is None else name
-    words = {"c": _C_WORDS, "python": frozenset({*keyword.kwlist, "row", "float"})}
+    words = {"c": _C_WORDS, "python": _PYTHON_WORDS}
     reserved = words.get(language, _BRACES_WORDS)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ValueError(f"name={name!r} is not the name of a function. Use letters, digits, _.")

@@ -482,7 +482,7 @@ def test_ties_that_threads_decide_are_counted():
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(6, max_depth=2, random_state=0, n_jobs=2).fit(X, y)
     text = export_model(model, "python")
-    assert text.startswith("# Where the sums of the two classes in front are no more than ")
+    assert "\n# Where the sums of the two classes in front are no more than " in text
     text = export_model(model, "sql", table="t", X=X)
     assert text.split("\n")[1] == "-- Of 150 rows that were tried, none came so close."
     # the same tree twice over, with the classes swapped: a tie at every row, in real numbers

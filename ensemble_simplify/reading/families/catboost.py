@@ -7,6 +7,7 @@ compare float32; splits of categories ask for one level, which the model knows b
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import tempfile
@@ -160,12 +161,12 @@ class CatBoost(Family):
         kind = _kind_of(saved)
         kept = np.flatnonzero(weights)
         trees = [saved[kind][t] for t in kept]
-        exact = [
-            [weight * np.asarray(value) for value in _leaves(tree)]
-            for tree, weight in zip(trees, weights[kept].tolist(), strict=True)
-        ]
-        for tree, values in zip(trees, exact, strict=True):
-            _put(tree, iter(values))
+        exact = []
+        for tree, weight in zip(trees, weights[kept].tolist(), strict=True):
+            exact.append([])
+            for leaf, key in _leaves(tree):
+                exact[-1].append(weight * np.asarray(leaf[key]))
+                leaf[key] = exact[-1][-1].tolist()
         saved[kind] = trees
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
@@ -424,12 +425,13 @@ def _binary(splits, part, n_scores):
 
 def _weights(part):
     """One tree of the JSON with the weights of the leaves in place of their values; None: none."""
-    if "leaf_values" in part:
-        return {**part, "leaf_values": part["leaf_weights"]} if "leaf_weights" in part else None
-    if "split" in part:
-        sides = {side: _weights(part[side]) for side in ("left", "right")}
-        return None if None in sides.values() else {**part, **sides}
-    return {**part, "value": part["weight"]} if "weight" in part else None
+    part = copy.deepcopy(part)
+    for leaf, key in _leaves(part):
+        weight = key.replace("value", "weight")
+        if weight not in leaf:
+            return None
+        leaf[key] = leaf[weight]
+    return part
 
 
 def _kind_of(saved):
@@ -444,23 +446,12 @@ def _depth(tree):
 
 
 def _leaves(tree):
-    """Values of the leaves of one tree of the JSON, in its order."""
-    if "leaf_values" in tree:
-        return tree["leaf_values"]
+    """Where one tree of the JSON has the values of its leaves, in its order: dicts, and keys."""
     if "split" in tree:
-        return _leaves(tree["left"]) + _leaves(tree["right"])
-    return [tree["value"]]
-
-
-def _put(tree, values):
-    """Give the leaves of one tree of the JSON other values, in the order of `_leaves`."""
-    if "leaf_values" in tree:
-        tree["leaf_values"] = [float(value) for value in values]
-    elif "split" in tree:
-        _put(tree["left"], values)
-        _put(tree["right"], values)
+        yield from _leaves(tree["left"])
+        yield from _leaves(tree["right"])
     else:
-        tree["value"] = next(values).tolist()
+        yield tree, "leaf_values" if "leaf_values" in tree else "value"
 
 
 def _in_order_of(found, exact, n_scores):

@@ -30,18 +30,8 @@ OLDEST, NEWEST, FIRST_UNTESTED = "1.6", "1.9", "1.10"
 # categories, 2 a hash of the category, and -1 is a leaf; 1.10 began without it. `left_cat_bitset`
 # has a bit for each category, counted from 0, that goes left, or begins with the seed of the hash.
 TREE_FIELDS = frozenset(
-    {
-        "left_child",
-        "right_child",
-        "feature",
-        "threshold",
-        "impurity",
-        "n_node_samples",
-        "weighted_n_node_samples",
-        "missing_go_to_left",
-        "left_cat_bitset",
-        "split_kind",
-    }
+    "left_child right_child feature threshold impurity n_node_samples weighted_n_node_samples "
+    "missing_go_to_left left_cat_bitset split_kind".split()
 )
 
 LEAF, OF_THRESHOLD, OF_SET, OF_HASH = -1, 0, 1, 2

@@ -24,17 +24,8 @@ from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, sp
 
 # Of HistGradientBoosting: what is read, and what does not say where rows go.
 HIST_FIELDS = frozenset(
-    {
-        "value",
-        "feature_idx",
-        "num_threshold",
-        "missing_go_to_left",
-        "left",
-        "right",
-        "is_leaf",
-        "is_categorical",
-        "bitset_idx",
-    }
+    "value feature_idx num_threshold missing_go_to_left left right is_leaf is_categorical "
+    "bitset_idx".split()
 )
 HIST_NOTES = frozenset({"count", "gain", "depth", "bin_threshold"})
 

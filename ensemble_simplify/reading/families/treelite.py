@@ -24,22 +24,10 @@ _REGRESSOR = 1
 _TASKS = (0, 1, 2)
 _LINKS = ("sigmoid", "softmax", "identity_multiclass")
 _FIELDS = (
-    "node_type",
-    "cleft",
-    "cright",
-    "split_index",
-    "default_left",
-    "leaf_value",
-    "threshold",
-    "cmp",
-    "category_list_right_child",
-    "leaf_vector",
-    "leaf_vector_begin",
-    "leaf_vector_end",
-    "category_list",
-    "category_list_begin",
-    "category_list_end",
-)
+    "node_type cleft cright split_index default_left leaf_value threshold cmp "
+    "category_list_right_child leaf_vector leaf_vector_begin leaf_vector_end category_list "
+    "category_list_begin category_list_end"
+).split()
 
 
 class Exchanged(Family):
