@@ -96,7 +96,7 @@ def _of_numbers(what, j, cuts, X, n_scores, codes, least):
             warn(f"{told}, fewer than min_samples_bin={least}: its points are little known.")
     term = _numbered((j,), cuts, np.arange(len(cuts) + 1), rows, np.isnan(X[:, j]).any(), n_scores)
     # each code apart from gaps, too
-    return with_codes(term, {code: -1.0 - k for k, code in enumerate(codes)})
+    return with_codes(term, {code: -len(cuts) - 3.0 - k for k, code in enumerate(codes)})
 
 
 def _of_levels(what, j, groups, X, n_scores, levels):

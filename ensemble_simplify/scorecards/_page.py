@@ -73,7 +73,12 @@ class _CardTable:
         )
         bodies = [element("tbody", first), *map(self.block, self.parts)]
         if self.with_room:
-            total = element("td", "total", class_="left", colspan=len(tops) - 1)
+            total = element(
+                "td",
+                "product" if self.named.card.link == "log" else "total",
+                class_="left",
+                colspan=len(tops) - 1,
+            )
             bodies.append(element("tfoot", element("tr", total, self.room())))
         table = element("table", element("thead", element("tr", tops)), bodies, class_="scorecard")
         return element("div", table, class_="box")

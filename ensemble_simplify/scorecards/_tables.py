@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import mean_tweedie_deviance, roc_auc_score, roc_curve
 from sklearn.utils import Bunch
 
+from ensemble_simplify.scorecards._text import between_in_words
+from ensemble_simplify.writing import number
+
 # Rows of each kind that a bin without events, or without others, is taken to have more.
 _EMPTY = 0.5
 # Bands of totals, or of the numbers of a column, with as many rows in each.
@@ -212,12 +215,16 @@ def dislocation(
     lines = []
     for name in columns:
         values = frame[name]
-        if pd.api.types.is_numeric_dtype(values) and values.nunique() > _BANDS:
-            values = pd.qcut(values, _BANDS, duplicates="drop")
-        for segment in [*sorted(values.dropna().unique()), None]:
+        names = {own: str(own) for own in sorted(values.dropna().unique())}
+        if pd.api.types.is_numeric_dtype(values) and len(names) > _BANDS:
+            ends = np.unique(values.quantile(np.arange(1, _BANDS) / _BANDS)).tolist()
+            values = values.where(values.isna(), np.searchsorted(ends, values))
+            ends = [None, *map(number, ends), None]
+            names = {k: between_in_words(*ends[k : k + 2]) for k in range(len(ends) - 1)}
+        for segment, words in [*names.items(), (None, "missing")]:
             which = np.asarray(values.isna() if segment is None else values == segment)
             if which.any():
-                lines.append((name, "missing" if segment is None else str(segment), *told(which)))
+                lines.append((name, words, *told(which)))
     heads = ["feature", "segment", "exposure", "old", "new", "change", "up", "down"]
     ends = np.array([-np.inf, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, np.inf])
     share = np.histogram(rows, ends, weights=units)[0] / units.sum()

@@ -214,7 +214,7 @@ class NamedCard(NamedColumns):
         for run in runs:
             low, high = float(ends[run[0]]), float(ends[run[-1] + 1])
             text = self.interval(j, Span(low, high), write=_end) or f"{name} is known"
-            brief = _between(_end(low), _end(high))
+            brief = between_in_words(_end(low), _end(high))
             if is_whole and high == low + 1:
                 text, brief = f"{name} = {_end(high)}", _end(high)
             codes = [_end(edges[b]) for b in np.setdiff1d(range(run[0], run[-1]), run)]
@@ -441,7 +441,8 @@ def _ends_at(value, decimals):
     return np.abs(np.round(value, decimals) - value) < 1e-9 * value
 
 
-def _between(low, high):
+def between_in_words(low, high) -> str:
+    """An interval below the name of its column, its ends in words; None: there is none."""
     if low is None:
         return "any number" if high is None else f"up to {high}"
     return f"over {low}" if high is None else f"over {low}, up to {high}"
