@@ -135,8 +135,8 @@ class NearestFlip(HasEvidence):
         path : str or path-like
             The file, in JSON. It is compressed if its name ends in ``.gz``.
         nearest : bool, default=False
-            False: the file shows the changed row, or that there is none. True: it shows that no
-            change of one feature that is nearer than this flip has the answer that was asked for.
+            False: the file shows the changed row, or that there is none. True: it shows that no row
+            of fewer changes has the answer that was asked for, and none of as many that is nearer.
         max_boxes : int, default=1_000_000
             The most boxes that the proof may take.
         time_limit : float or None, default=None
@@ -153,9 +153,8 @@ class NearestFlip(HasEvidence):
         if nearest:
             if self.nearest_claim is None:
                 raise NoEvidence(
-                    "nearest=True is about a flip of one feature that is proven to be the nearest "
-                    "one. To show that none has fewer changes, save what nearest_flip finds with "
-                    "max_changes lowered by one."
+                    "nearest=True is about a flip that is proven to be the nearest one of the "
+                    "fewest changes. Leave it out, or ask without time_limit."
                 )
             told = replace(self, claim=self.nearest_claim)
         HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
@@ -538,49 +537,48 @@ class _Asked:
         row = flip.row if hasattr(flip.row, "columns") else flip.row[None]
         point = audited.model.table.read(row)[0].astype(np.float64)
         claim, nearest = audited.claim(point=point, avoided=avoided), None
-        if flip.proven and len(flip.changes) == 1:
-            near = self._near(audited, 1, flip.distance, point)
-            nearest = audited.claim(*near, avoided=avoided)
+        if flip.proven:
+            near = self._near(audited, len(flip.changes), flip.distance)
+            nearest = replace(
+                audited.claim(*near, avoided=avoided), of_float32=self._single(audited)
+            )
         return replace(flip, claim=claim, nearest_claim=nearest)
 
-    def _near(self, audited, max_changes, distance=np.inf, flip=None):
-        """A box, and the rows near this one in it: nearer than a distance at which there is a flip.
+    def _near(self, audited, max_changes, distance=None):
+        """A box, and the rows near this one in it, as evidence says it.
 
-        Other categories, members of groups and gaps are at a distance of 1. Numbers at the same
-        distance as the flip are left out, with a billionth of it, as distances are rounded.
+        With a distance, most changes are nearer than that: by a billionth, as it is rounded.
         """
-        row, n, kind = audited.row, len(audited.row), np.dtype(audited.model.finest.row_dtype).type
+        row, sides = audited.row, self.sides
         groups = [] if audited.inside is None else audited.inside.exclusive
-        several = {j for group in groups for j in group}
-        low, high, missing = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, True)
-        vary = [list(group) for group in groups if self.may[group].all() and distance > 1.0]
-        scale = scales_of(audited, self.scales)
-        for j in np.flatnonzero(self.may & ~np.isin(np.arange(n), [*several])).tolist():
-            is_step = np.isnan(row[j]) or audited.table.categorical[j]
-            if (is_step and distance <= 1.0) or (np.isnan(row[j]) and self.sides[j]):
-                continue
-            vary.append([j])
-            if is_step:
-                continue
-            missing[j] = distance > 1.0 and not self.sides[j]
-            # to the flip, and as far on its other side and in other features
-            reach = distance * (1.0 - 1e-9) * scale[j]
-            ends = [row[j] - reach, row[j] + reach]
-            if flip is not None and flip[j] != row[j] and not np.isnan(flip[j]):
-                ends[int(flip[j] > row[j])] = flip[j]
-            within = [kind(row[j])] * 2
-            for side, way in ((0, np.inf), (1, -np.inf)):
-                if self.sides[j] != 1 - 2 * side and np.isinf(reach):
-                    within[side] = kind(-way)
-                elif self.sides[j] != 1 - 2 * side:
-                    # the last number before the end, or at least the row's own
-                    last = kind(ends[side])
-                    is_inside = last > ends[0] if side == 0 else last < ends[1]
-                    last = last if is_inside else np.nextafter(last, kind(way))
-                    within[side] = (min, max)[side](within[side], last)
-            # the lower end of a box does not belong to it
-            low[j], high[j] = np.nextafter(within[0], kind(-np.inf)), within[1]
-        return (low, high, missing), Near(row[None], max_changes, sorted(vary))
+        grouped = {j for group in groups for j in group}
+        may = self.may & ~(np.isnan(row) & (sides != 0))
+        vary = [[j] for j in np.flatnonzero(may).tolist() if j not in grouped]
+        vary += [list(group) for group in groups if may[group].all()]
+        nearer = None
+        if distance is not None:
+            scale = scales_of(audited, self.scales)
+            scale[[*grouped]], scale[audited.table.categorical] = np.nan, np.nan
+            given = row
+            if self._single(audited):
+                row = row.astype(np.float32).astype(np.float64)
+            # from the row as it is rounded, changes can be nearer by that
+            moved = np.nansum(np.abs(given - row) / scale)
+            limit = (distance - moved) * (1.0 - 1e-9)
+            scales = [None if np.isnan(own) else own for own in scale.tolist()]
+            nearer = {"metric": self.metric, "distance": float(limit), "scales": scales}
+        kind = np.dtype(audited.model.finest.row_dtype).type
+        # the lower end of a box does not belong to it
+        below = np.nextafter(row.astype(kind), kind(-np.inf)).astype(np.float64)
+        low = np.where((sides > 0) & may, below, -np.inf)
+        high = np.where((sides < 0) & may, row, np.inf)
+        near = Near(row[None], max_changes, sorted(vary), nearer=nearer)
+        return (low, high, sides == 0), near
+
+    @staticmethod
+    def _single(audited):
+        """Whether distances are told between numbers that float32 represents."""
+        return audited.model.finest.row_dtype == "float32" or audited.model.finest.is_finer
 
     def _question(self, i):
         """What is asked of a row."""

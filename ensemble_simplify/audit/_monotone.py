@@ -329,24 +329,26 @@ def is_monotone(
 
 
 def _claim(searches, asked, pair):
-    """What was found of one feature, as evidence says it; None of several, or undecided."""
-    if len(searches) > 1 or (pair is None and searches[0].pending):
+    """What was found of all features at once, as evidence says it; None if it is undecided."""
+    if pair is None and any(search.pending for search in searches):
         return None
     search, audited = searches[0], searches[0].audited
-    j, inside, n = search.j, audited.inside, audited.forest.n_features
-    own, moved = np.arange(n), np.arange(n)
-    moved[j] = n
-    # the feature is lower in the first use: coordinate j; where answers must fall, in the second
-    columns, order = (own, moved), [[j, n]]
-    if not search.increasing:
-        order = [[n, j]]
+    inside, n, features = audited.inside, audited.forest.n_features, [one.j for one in searches]
+    own, moved, order = np.arange(n), np.arange(n), []
+    for d, one in enumerate(searches, n):
+        moved[one.j] = d
+        # the feature is lower in the first use; where answers must fall, in the second
+        order.append([one.j, d] if one.increasing else [d, one.j])
     if inside is not None:
-        inside = inside.doubled([j])
-        inside = replace(inside, missing=inside.missing & ~np.isin(np.arange(n + 1), [j, n]))
+        inside = inside.doubled(features)
+        tied = [*features, *range(n, n + len(features))]
+        inside = replace(
+            inside, missing=inside.missing & ~np.isin(np.arange(len(inside.low)), tied)
+        )
     point = None
     if pair is not None:
         low, high = pair if search.increasing else pair[::-1]
-        point = np.append(low, high[j])
+        point = np.append(low, high[features])
     data = {"of": asked.in_evidence, "order": None, "column": asked.column}
     if asked.kind == "class":
         rank = search.rank if search.increasing else -search.rank
@@ -355,7 +357,7 @@ def _claim(searches, asked, pair):
         "rises",
         [audited.model],
         [audited.model.finest],
-        [Use(0, own) for own in columns],
+        [Use(0, own), Use(0, moved)],
         inside,
         data,
         order=order,

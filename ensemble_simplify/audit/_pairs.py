@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_simplify.evidence import Claim, Use
+from ensemble_simplify.evidence import Claim, Near, Use
 from ensemble_simplify.grid import Axes, Stopped, distinct_rows, in_boxes
 from ensemble_simplify.proof import Rise, Space, may_begin, points_in, prove
 
@@ -120,25 +120,29 @@ class Pairs:
             rows = self._of_fewer_changes(rows, response, gap)
         return FoundPair(None if outcome is None else not outcome, rows, *told)
 
-    def claim(self, response, gap, found):
-        """What was found, as evidence says it; None where it has no words for it."""
-        audited = self.audited
-        several = response.kind == "proba" and len(audited.forest.classes) > 2
-        if found.exists is None or several or (audited.near is not None and not found.exists):
+    def claim(self, response, gap, found, max_changes=None):
+        """What was found, as evidence says it; None where it is undecided."""
+        if found.exists is None:
             return None
-        is_class = response.kind == "class"
-        point = None
+        audited, is_class, point, near = self.audited, response.kind == "class", None, None
+        moved = (self.n + np.arange(len(self.features))).tolist()
         if found.exists:
             point = np.append(found.rows[0], found.rows[1, self.features])
+        elif audited.near is not None:
+            rows = np.hstack([audited.near, audited.near[:, self.features]]).astype(np.float64)
+            vary = [[j] for j in range(self.n) if j not in self.features]
+            near = Near(rows, max_changes or 0, vary, [*map(int, self.features), *moved])
         first, second = np.arange(self.n), np.arange(self.n)
-        second[self.features] = self.n + np.arange(len(self.features))
+        second[self.features] = moved
+        data = {} if is_class else {"of": response.in_evidence, "atol": gap, "rtol": 0.0}
         return Claim(
             "same_class" if is_class else "within",
             [audited.model],
             [audited.model.finest],
             [Use(0, first), Use(0, second)],
             self.inside,
-            {} if is_class else {"atol": gap, "rtol": 0.0},
+            data,
+            near=near,
             point=point,
         )
 

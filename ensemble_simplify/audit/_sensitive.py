@@ -303,5 +303,5 @@ def is_sensitive(
         max_changes=n_changes,
         reason=found.reason,
         finer=audited.finer,
-        claim=pairs.claim(asked, float(gap), found),
+        claim=pairs.claim(asked, float(gap), found, n_changes),
     )

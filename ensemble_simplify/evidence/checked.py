@@ -8,8 +8,7 @@ from os import PathLike
 from typing import Any
 
 from ensemble_simplify.evidence import checker
-from ensemble_simplify.evidence.boxes import NoEvidence
-from ensemble_simplify.evidence.document import model_in_json
+from ensemble_simplify.evidence.document import NoEvidence, model_in_json
 from ensemble_simplify.reading import Model, common_forests, common_table
 
 # Said where models are at hand, by how many these are.

@@ -24,7 +24,7 @@
 #error "float and double must be computed in their own precision"
 #endif
 
-enum { MOST_DEPTH = 5000, MOST_NESTED = 64, MOST_BYTES = 1 << 30 };
+enum { MOST_DEPTH = 5000, MOST_NESTED = 64, MOST_BYTES = 1 << 30, MOST_BOXES = 4000000 };
 
 static void need(int holds, const char *message) {
     if (holds) return;
@@ -158,7 +158,7 @@ static int is_single(const Json *own) {
 
 /* ------------------------------------------------------------------------------ models
 
-   Trees are arrays of nodes, and `left` is -1 in leaves. What a model makes of its leaves are steps, of
+   Trees are arrays of nodes in pre-order, and `left` is -1 in leaves. What a model makes of its leaves are steps, of
    which each names earlier ones. A step gives a number, or says one of `n_may` classes. */
 
 typedef struct {
@@ -173,7 +173,7 @@ typedef struct {
     double low, high; /* in the box that is looked at: what the number can be */
     char *may;        /* ... and which classes are possible */
 } Step;
-typedef struct { double *leaf, constant, spare; } Lead;
+typedef struct { double *leaf, constant, spare, size; } Lead;
 typedef struct {
     const Json *json, *classes;
     Trees trees;
@@ -188,23 +188,24 @@ typedef struct {
 static Model models[2];
 static int n_columns, *twin; /* of each tree of the first model one of the second, or -1 */
 
-static Trees read_trees(const Json *own, int gaps) {
-    int n = get(own, "left", "[")->n;
-    Trees t = {n, NULL, wholes(get(own, "column", "["), n, -1, n_columns - 1),
-               wholes(get(own, "left", "["), n, -1, n - 1), wholes(get(own, "right", "["), n, -1, n - 1),
+/* In pre-order, the left child of a node comes next, and the right one where what is left of it ends. */
+static Trees read_trees(const Json *own, int gaps, int *n_trees) {
+    int n = get(own, "column", "[")->n, n_open = 0;
+    Trees t = {n, room(n + 1, sizeof(int)), wholes(get(own, "column", "["), n, -1, n_columns - 1),
+               room(n, sizeof(int)), room(n, sizeof(int)),
                gaps ? wholes(get(own, "missing_left", "["), n, 0, 1) : NULL,
                numbers(get(own, "end", "["), n, INFINITY)};
-    int *depth = room(n, sizeof(int));
-    need(n > 0, "there are no nodes");
-    for (int i = 0; i < n; i++) { /* no node has two parents, and none comes before its parent */
-        need((t.left[i] < 0) == (t.right[i] < 0) && (t.left[i] < 0 || t.column[i] >= 0), "a node is none");
-        for (int side = 0; side < 2 && t.left[i] >= 0; side++) {
-            int child = side ? t.right[i] : t.left[i];
-            need(child > i && !depth[child] && depth[i] < MOST_DEPTH, "nodes are no trees, or too deep");
-            depth[child] = depth[i] + 1;
-        }
+    int *open = room(MOST_DEPTH, sizeof(int));
+    *n_trees = 0;
+    for (int i = 0; i < n; i++) {
+        t.left[i] = t.column[i] < 0 ? -1 : i + 1;
+        need(n_open < MOST_DEPTH, "a tree is too deep");
+        if (t.left[i] >= 0) open[n_open++] = i;
+        else if (n_open > 0) t.right[open[--n_open]] = i + 1;
+        else t.first[++*n_trees] = i + 1;
     }
-    free(depth);
+    need(n > 0 && t.first[*n_trees] == n, "nodes are no trees in pre-order");
+    free(open);
     return t;
 }
 
@@ -245,22 +246,11 @@ static void read_step(Model *m, int i, const Json *own) {
 
 static void read_model(Model *m, const Json *own) {
     const Json *nodes = get(own, "nodes", "{"), *leaf = get(nodes, "value", "["), *list = get(own, "steps", "[");
-    int n, splits = 0;
-    m->json = own, m->trees = read_trees(nodes, 1), n = m->trees.n;
-    m->n_trees = get(nodes, "first", "[")->n, m->n_values = leaf->n, m->n_steps = list->n;
-    int *first = room(m->n_trees + 1, sizeof(int)), *given = wholes(get(nodes, "first", "["), m->n_trees, 0, n - 1);
-    memcpy(first, given, (size_t)m->n_trees * sizeof(int));
-    m->trees.first = first, first[m->n_trees] = n;
-    need(m->n_trees > 0 && first[0] == 0, "a model has no trees");
+    m->json = own, m->trees = read_trees(nodes, 1, &m->n_trees), m->n_values = leaf->n, m->n_steps = list->n;
+    int n = m->trees.n, *first = m->trees.first;
     m->tree = room(n, sizeof(int)), m->reached = room(n, sizeof(int)), m->begin = room(m->n_trees, sizeof(int));
-    for (int t = 0; t < m->n_trees; t++) {
-        for (int i = first[t]; i < first[t + 1]; i++) {
-            int inside = m->trees.left[i] < first[t + 1] && m->trees.right[i] < first[t + 1];
-            need(inside, "a branch leaves its tree");
-            m->tree[i] = t, splits += m->trees.left[i] >= 0;
-        }
-        need(first[t] < first[t + 1] && 2 * splits + t + 1 == first[t + 1], "nodes are no trees");
-    }
+    for (int t = 0; t < m->n_trees; t++)
+        for (int i = first[t]; i < first[t + 1]; i++) m->tree[i] = t;
     m->exact = 1, m->leaf = room(m->n_values, sizeof(double *));
     for (int c = 0; c < m->n_values; c++) {
         m->leaf[c] = numbers(leaf->items + c, n, 0.0);
@@ -309,16 +299,22 @@ static void find_twins(void) {
 
 static double *low, *high;
 static char *gap;
+static const Trees *split_in; /* the first split, split_at, that leaves a tree undecided */
+static int split_at;
+
+/* Which children of a node the box reaches: 1 the left one, 2 the right one, 3 both. */
+static int sides(const Trees *t, int i) {
+    int j = t->column[i];
+    return (low[j] <= t->ends[i]) | (high[j] > t->ends[i]) << 1 | (gap[j] ? 2 - t->gap_left[i] : 0);
+}
 
 static void reach(Model *m, int i, int *n) {
     const Trees *t = &m->trees;
-    while (t->left[i] >= 0) {
-        int j = t->column[i];
-        int left = low[j] <= t->ends[i] || (gap[j] && t->gap_left[i]);
-        int right = high[j] > t->ends[i] || (gap[j] && !t->gap_left[i]);
-        if (left && right) reach(m, t->left[i], n);
-        i = right ? t->right[i] : t->left[i];
-    }
+    for (int to; t->left[i] >= 0; i = to & 2 ? t->right[i] : t->left[i])
+        if ((to = sides(t, i)) == 3) {
+            if (!split_in) split_in = t, split_at = i;
+            reach(m, t->left[i], n);
+        }
     m->reached[(*n)++] = i;
 }
 
@@ -425,7 +421,7 @@ static const Lead *lead(Model *m, int a, int b) {
         if (size.leaf[l] > 0.0) most = fmax(most, fmax(size.leaf[l], 1e-20));
         if (l + 1 == m->trees.first[m->tree[l] + 1]) total += most, most = 0.0;
     }
-    free(size.leaf);
+    free(size.leaf), own->size = total;
     one = m->steps + i, two = m->steps + j;
     int exact = s->sign == 'l' && s->x == 0.0 && m->exact && total < 1048576.0 && one->sign == 't'
                 && two->sign == 't' && !one->single && !two->single && one->x == 0.0 && two->x == 0.0;
@@ -466,8 +462,7 @@ static void look(Model *m) {
 
 /* ------------------------------------------------------------------------ the two models */
 
-static double *mix;
-static int n_mix, same_steps;
+static int same_steps;
 
 /* (5) Where each tree of both models says the same, and the same is made of it, so is the answer. */
 static int say_the_same(void) {
@@ -489,21 +484,24 @@ static int class_of(const Model *m, const Json *label) {
 
 static int is_proven(void) {
     Model *m = models, *w = models + 1;
-    look(m), look(w);
+    split_in = NULL, look(m), look(w);
     if (same_steps && say_the_same()) return 1;
     for (int i = 0; i < m->n_classes; i++)
         for (int j = 0; j < w->n_classes; j++) {
             int holds = same_text(m->classes->items + i, w->classes->items + j);
             if (holds || !m->steps[m->result].may[i] || !w->steps[w->result].may[j]) continue;
             /* (4) If the first model says i, its lead of i over j is not negative; if the second one says
-               j, its lead of j over i is not. Where m times the one and the other are less than nothing in
-               sum, it is not so. The file names some m, and any positive one will do. */
+               j, its lead of j over i is not. Where x times the one and the other are less than nothing in
+               sum, it is not so. Any positive x will do: those near the ratio of their sizes are tried. */
             int a = class_of(w, m->classes->items + i), b = class_of(m, w->classes->items + j);
             const Lead *ahead = a < 0 || b < 0 ? NULL : lead(m, i, b);
             const Lead *behind = a < 0 || b < 0 ? NULL : lead(w, j, a);
-            for (int k = 0; ahead && behind && k < n_mix && !holds; k++)
-                holds = least_of(m, -mix[k], ahead, -1.0, behind, NULL)
-                        + least_of(w, -1.0, behind, 0.0, NULL, w->is_twin) > 0.0;
+            for (int k = -8; ahead && behind && k <= 8 && !holds; k++) {
+                double x = behind->size / ahead->size * pow(2.0, 0.5 * k);
+                if (x > 1e-100 && x < 1e100)
+                    holds = least_of(m, -x, ahead, -1.0, behind, NULL)
+                            + least_of(w, -1.0, behind, 0.0, NULL, w->is_twin) > 0.0;
+            }
             if (!holds) return 0;
         }
     return 1;
@@ -511,7 +509,7 @@ static int is_proven(void) {
 
 /* ------------------------------------------------------------------- the region, in boxes */
 
-static Trees proof;
+static Trees proof; /* its nodes cut the space */
 static int single, *integer, *gaps; /* the region's type, whole numbers, and where values may be missing */
 static double *bottom, *top;        /* its ends */
 static const Json *clauses;
@@ -546,22 +544,28 @@ static int is_empty(void) {
 }
 
 /* (1) Each split of the proof's tree cuts a box in two, and loses nothing: numbers up to its end, and
-   those above it with the missing values. So the leaves cover the region, and each is proven. */
+   those above it with the missing values. So the leaves cover the region, and each is proven, or cut
+   further where trees are undecided. */
 static void walk(int node) {
-    int j = proof.column[node];
+    const Trees *t = &proof;
+    int i = node;
     if (is_empty()) return;
-    if (proof.left[node] < 0) {
+    if (node < 0 || proof.left[node] < 0) {
         n_boxes++;
-        prove(is_proven(), "in a box, the models can answer different classes");
-        return;
+        if (is_proven()) return;
+        need(n_boxes < MOST_BOXES, "this takes too many boxes");
+        prove(split_in != NULL, "in a box, the models can answer different classes");
+        node = -1, i = split_at, t = split_in;
     }
-    double least = low[j], most = high[j], cut = under(proof.ends[node], integer[j]);
+    int j = t->column[i];
+    double least = low[j], most = high[j], cut = under(t->ends[i], integer[j]);
+    if (node < 0 && !(least <= cut && cut < most)) cut = under(INFINITY, 0); /* it parts missing values */
     double after = single ? nextafterf((float)cut, INFINITY) : nextafter(cut, INFINITY);
     char may_miss = gap[j];
     limit(j, least, fmin(cut, most)), gap[j] = 0;
-    walk(proof.left[node]);
+    walk(node < 0 ? -1 : proof.left[node]);
     limit(j, fmax(integer[j] ? ceil(after) : after, least), most), gap[j] = may_miss;
-    walk(proof.right[node]);
+    walk(node < 0 ? -1 : proof.right[node]);
     low[j] = least, high[j] = most;
 }
 
@@ -621,7 +625,7 @@ int main(void) {
     const Json *claim = get(&document, "claim", "{"), *own = get(&document, "proof", "{");
     const Json *uses = get(&document, "uses", "["), *given = get(&document, "models", "[");
     need(is_text(get(claim, "kind", "\""), "same_class") && uses->n == 2 && given->n == 2, "another kind of claim");
-    need(is_text(get(own, "kind", "\""), "boxes") && !get(own, "steps", "[")->n, "another kind of proof");
+    need(is_text(get(own, "kind", "\""), "boxes"), "another kind of proof");
     n_columns = get(given->items, "columns", "[")->n;
     read_region(get(&document, "region", "{"));
     for (int i = 0; i < 2; i++) {
@@ -634,13 +638,13 @@ int main(void) {
         need(single || !is_single(get(model, "type", "\"")), "a model is right for float32 numbers only");
         read_model(models + i, model);
     }
-    n_mix = get(own, "mix", "[")->n, mix = numbers(get(own, "mix", "["), n_mix, 0.0);
-    for (int i = 0; i < n_mix; i++) need(mix[i] > 0.0, "a weight is not positive");
     same_steps = models[0].n_trees == models[1].n_trees && models[0].n_values == models[1].n_values;
     same_steps = same_steps && is_same(models[0].classes, models[1].classes, 0) && models[0].result == models[1].result;
     same_steps = same_steps && is_same(get(given->items, "steps", "["), get(given->items + 1, "steps", "["), 0);
     find_twins();
-    proof = read_trees(get(own, "tree", "{"), 0);
+    int n_proofs;
+    proof = read_trees(own, 0, &n_proofs);
+    need(n_proofs == 1, "the proof is more than one tree");
     walk(0);
     say(get(&document, "region", "{"));
     return 0;

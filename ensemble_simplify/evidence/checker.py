@@ -2,19 +2,26 @@
 
 ``python checker.py evidence.json`` exits with 0 if the evidence proves its claim, with 1 if it does
 not, and with 2 if the file cannot be read or would take too long. Nothing that a file says of its
-proof is believed, and the sentence that is printed is made here from the claim's data.
+proof is believed: it only says where to cut. The sentence that is printed is made here.
 
-The file is meant to be read from top to bottom, in six parts. (1) `check` is all that happens:
-the file is read, its proof followed, its sentence made. (2) What a file holds. (3) `Space`: points,
-and boxes of them. (4) `Evidence`: each kind of proof becomes boxes that cover all points of the
-claim. (5) `Claim`: in which boxes the claim holds for certain. (6) `Trees` and `Models`: what the
-models can answer in a box. At the end, `words` makes the sentence.
+The file is meant to be read from top to bottom. (1) `check` is all that happens. (2) What a file
+holds. (3) `Space`: points, and boxes of them. (4) `Evidence`: boxes that cover all points of the
+claim. (5) `Claim`: in which boxes it holds for certain. (6) `Models`: what the models can answer in
+a box. (7) `words` makes the sentence. Each rule says why it is sound:
 
-Why bounds hold. Rounding is monotone: what a model computes lies between what its own steps, in
-their order and types, make of the smallest and of the largest leaf that each tree can reach in a
-box. Differences of sums (leads of classes, trees that two sums share) are bounded as real numbers,
-with ``4 * eps * (trees + steps + 8)`` times the largest sum of absolute terms to spare for all
-roundings.
+A. *Boxes cover the points.* A cut of a box loses no number of its type, and no missing value.
+B. *Rounding is monotone.* What a model computes lies between what its own steps, in their order and
+   types, make of the smallest and of the largest leaf that each tree can reach in a box.
+C. *Sums of real numbers.* A sum over trees is at least the sum of the least that each adds. Leads
+   of classes are such sums, and so are differences of two uses, in which trees that end in the same
+   leaf cancel. ``4 * eps * (trees + steps + 8)`` times the largest sum of absolute terms is to
+   spare for all roundings.
+D. *The same in, the same out.* Where each tree says the same, and the same is made of it, so is the
+   answer, roundings and all.
+E. *Tree by tree.* Where no tree lets a sum fall, the sum does not fall either, however it is
+   rounded: each step of adding up is monotone.
+F. *Links.* A sigmoid, softmax, exponential or any other link that never falls keeps the order of
+   its sums, and moves no more than its steepest part within reach.
 
 Arrays have a column for each box, and are named in the plural or by what they say of a box.
 """
@@ -32,9 +39,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FORMAT, VERSION = "ensemble_simplify.evidence", 2
-# Boxes looked at together, boxes that the checker makes itself, levels of trees, bytes of a file
-# that is unpacked: at most so many.
-BLOCK, MOST_BOXES, MOST_LEVELS, MOST_BYTES = 512, 1_000_000, 5_000, 200_000_000
+# Boxes looked at together, entries of arrays that are made for them, boxes in all, levels of trees,
+# bytes of a file that is unpacked: at most so many.
+BLOCK, MOST_ENTRIES, MOST_BOXES, MOST_LEVELS = 256, 40_000_000, 4_000_000, 5_000
+MOST_BYTES = 200_000_000
 
 
 # ------------------------------------------------------------- 1. the program
@@ -90,9 +98,9 @@ def check_text(text, pause=None):
     except Refused:
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError) as error:
-        raise Refused(f"the file cannot be followed: {error!r}") from error
+        raise Refused(f"the file cannot be followed: {error!r}"[:300]) from error
     except (RecursionError, TypeError, ValueError) as error:
-        raise Refused(f"the file cannot be followed: {error!r}") from error
+        raise Refused(f"the file cannot be followed: {error!r}"[:300]) from error
 
 
 # ------------------------------------------------------ 2. what a file holds
@@ -101,8 +109,7 @@ def check_text(text, pause=None):
 # (z), or null as well (S, I, N). A star makes it a list of these; | stands between two forms.
 NULL = type(None)
 TYPES: dict[str, set] = {"s": {str}, "i": {int}, "n": {int, float}, "c": {str, int, float, bool}}
-TYPES |= {"d": {dict}, "l": {list}, "z": {NULL}, "S": {str, NULL}, "I": {int, NULL}}
-TYPES |= {"N": {int, float, NULL}}
+TYPES |= {"d": {dict}, "l": {list}, "z": {NULL}, "S": {str, NULL}, "N": {int, float, NULL}}
 
 
 def entries(text, **others) -> dict[str, Any]:
@@ -111,12 +118,10 @@ def entries(text, **others) -> dict[str, Any]:
     return dict(zip(names[::2], names[1::2], strict=True)) | others
 
 
-# Nodes of trees, one after the other, children after their parent; -1 as `left` makes a leaf. A
-# number goes left if it is at most `end`; null stands for infinity.
-TREE = entries("column i* end N* left i* right i*")
-# Of all trees of a model: their first nodes, where missing values go, and what leaves say, once for
-# each column of numbers.
-NODES = TREE | entries("first i* missing_left i* value n**")
+# All nodes of a model's trees, in pre-order: a node, all on its left, all on its right. `column` is
+# -1 in leaves. A number goes left if it is at most `end`; null stands for infinity. `value` is what
+# leaves say, once for each column of numbers.
+NODES = entries("column i* end N* missing_left i* value n**")
 # What a column of a model's rows is called, and which levels its codes 0, 1, ... stand for.
 COLUMN = entries("name S levels c*|z unknown S")
 # `type` is that of the numbers for which the nodes are right. Its hash is of all the rest.
@@ -129,11 +134,11 @@ REGION = entries("type s low N* high N* integer i* missing i* clauses i*** order
 USE = entries("model i columns i*")
 FILE = entries("format s version i words s claim d proof d made_by d digest s", region=REGION)
 FILE |= {"uses": [USE], "models": [MODEL]}
-# Claims: `of` is "class", "value" or {"output": number of a class}. "not" is the claim that another
-# one does not hold.
+# Claims: `of` is "class", "value" or {"output": number of a class}; of a distance, "each" value or
+# class. "not" is the claim that another one does not hold.
 CLAIMS = {
     "same_class": entries("kind s uses i*"),
-    "within": entries("kind s uses i* atol n rtol n"),
+    "within": entries("kind s uses i* of d|s atol n rtol n"),
     "rises": entries("kind s uses i* of d|s order i*|z"),
     "class_is": entries("kind s use i class i"),
     "in_range": entries("kind s use i of d|s low N high N"),
@@ -141,15 +146,19 @@ CLAIMS = {
 # the same of any other class, and of numbers outside the range
 CLAIMS |= {"class_is_not": CLAIMS["class_is"], "out_of_range": CLAIMS["in_range"]}
 NOT = entries("kind s claim d")
+# Proofs: a tree that cuts the space, in pre-order; rows, of which the coordinates of some units may
+# change, and those that are `free` always; or a point. `nearer` says how far rows may move at most.
 PROOFS = {
-    "boxes": entries("kind s mix n* steps i**", tree=TREE | entries("answer I* bound N*")),
-    "points": entries("kind s rows N** max_changes i vary i**"),
-    "witness": entries("kind s point N* answers n*|n**"),
+    "boxes": entries("kind s column i* end N*"),
+    "points": entries("kind s rows N** max_changes i vary i** free i* nearer d|z"),
+    "witness": entries("kind s point N*"),
 }
+NEARER = entries("metric s distance n scales N*")
+METRICS = {"l1": np.sum, "l2": lambda d, axis: np.sqrt((d * d).sum(axis)), "linf": np.max}
 # Steps of a model: what each takes, and at the end what it gives. It takes the number of an
 # earlier step (n; N: a list; l: one that says a class), of a tree (t), a column (c) or a class (k),
-# a number (v; V: a list), and words (d: type; w: who wins ties; b: yes or no). It gives a number
-# (=), a number that is no sum (%), or a class (?).
+# a number (v; V: a list), and words (d: type; w: who wins ties; b: yes or no; s: any). It gives a
+# number (=), a number that is no sum (%), or a class (?).
 STEPS = {
     "constant": "v=",  # this number
     "trees": "ttcvd=",  # the sum of a column over the trees from .. to .., from a number on
@@ -160,6 +169,8 @@ STEPS = {
     "chosen": "lkvv=",  # one number if the step says a class, else another
     "sigmoid": "nbd%",  # of a number; with 0: one minus that
     "softmax": "Nkd%",  # of numbers: the share of one of them
+    "exp": "nbds%",  # of a number, as some library rounds it; with 1: less one
+    "link": "ns%",  # what else a function that never falls, of some name, makes of a number
     "largest": "Nwv?",  # the class of the largest number; within a margin, either may be meant
     "above": "nVbb?",  # one of two classes, which change at each of some ends (1: at it, too)
 }
@@ -185,17 +196,14 @@ def parse(text):
     """What a text in JSON holds; no number may be infinite, and no key be there twice."""
 
     def distinct(pairs):
-        need(len(dict(pairs)) == len(pairs), f"a key is there twice in {str(pairs)[:80]}")
-        return dict(pairs)
+        found = dict(pairs)
+        need(len(found) == len(pairs), "a key is there twice")
+        return found
 
-    def finite(digits):
-        number = float(digits) if set(digits) & set(".eEIN") else int(digits)
-        small = abs(number) < (np.inf if type(number) is float else 2**53)
-        need(small, f"{digits[:30]} is too large a number, or none")
-        return number
+    def none(word):
+        raise Refused(f"{word} is no number")
 
-    ways: dict[str, Any] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), finite)
-    return json.loads(text, object_pairs_hook=distinct, **ways)
+    return json.loads(text, object_pairs_hook=distinct, parse_constant=none)
 
 
 def has_form(value, form):
@@ -209,8 +217,12 @@ def has_form(value, form):
         items, depth = [value], len(stars)
         while depth and all(type(item) is list for item in items):
             items, depth = [part for item in items for part in item], depth - 1
-        if not depth and set(map(type, items)) <= TYPES[letter]:
-            return True
+        types = set(map(type, items))
+        if not depth and types <= TYPES[letter]:
+            # whole numbers beyond are no longer told apart
+            sizes = [abs(item) for item in items if item is not None] if letter in "inN" else ()
+            most = 2**53 if types <= {int, NULL} else np.inf
+            return max(sizes, default=0) < most
     return False
 
 
@@ -223,6 +235,21 @@ def digest(value, *without):
 
 def numbers(values, null):
     return np.array([null if value is None else value for value in values], dtype=np.float64)
+
+
+def pre_order(column):
+    """The children of nodes in pre-order, -1 in leaves, and the first nodes of the trees."""
+    left, right, first, waiting = [-1] * len(column), [-1] * len(column), [0], []
+    for i, j in enumerate(column):
+        if j >= 0:
+            left[i] = i + 1
+            waiting.append(i)
+        elif waiting:
+            right[waiting.pop()] = i + 1
+        else:
+            first.append(i + 1)
+    need(column and first.pop() == len(column), "nodes: no trees in pre-order")
+    return left, right, first
 
 
 # ------------------------------------------------- 3. points, and boxes of them
@@ -254,11 +281,6 @@ class Space:
         below = np.where(near > x, np.nextafter(near, self.type(-np.inf)), near)
         return np.clip(below.astype(np.float64), -np.inf, np.finfo(self.type).max)
 
-    def cuts_at(self, j, ends):
-        """Where ends of splits on a coordinate cut it, ascending."""
-        ends = self.floor(ends)
-        return np.unique(np.floor(ends) if self.integer[j] else ends)
-
     def whole(self):
         """One box that holds everything."""
         shape = self.n, 1
@@ -287,7 +309,7 @@ class Space:
         return low, high, gap, some
 
     def split(self, low, high, gap, j, end):
-        """Boxes below and above an end of one coordinate of each; missing values go above."""
+        """Boxes below and above an end of one coordinate of each; missing values go above (A)."""
         at, end = np.arange(len(j)), self.floor(end)
         below, above, no_gap = high.copy(), low.copy(), gap.copy()
         below[j, at] = np.minimum(high[j, at], end)
@@ -303,8 +325,7 @@ class Space:
 class Evidence:
     """A claim, and a proof: boxes that cover the points of the claim, in each of which it holds."""
 
-    def __init__(self, document, pause=None):
-        """Read all of it, but the proof."""
+    def __init__(self, document, pause=None, most_boxes=MOST_BOXES):
         version = [document.get(key) if type(document) is dict else None for key in FILE][:2]
         need(version[0] == FORMAT, "the file holds no evidence")
         again = f"save the evidence again, version {version[1]} of the format is no longer checked"
@@ -318,8 +339,7 @@ class Evidence:
             need(same, "models: sha256 is of something else", Unproven)
             empty = any(column["levels"] == [] for column in model["columns"])
             need(not empty, "models: levels of a column that has none")
-        columns = columns_of(models, uses)
-        n, region = len(columns), document["region"]
+        n, region = len(columns_of(models, uses)), document["region"]
         types = {model["type"] for model in models}
         need(types <= {"float32", "float64"}, "models: type")
         need(region["type"] == "float32" or types == {"float64"}, "region: type")
@@ -334,195 +354,128 @@ class Evidence:
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
         self.space, self.models = Space(region, n), Models(models, uses, n, pause)
-        mix = self.proof.get("mix", ())
-        need(min(mix, default=1) > 0, "proof: mix")
-        chains = not self.proof.get("steps") or claim["kind"] == "rises"
-        need(chains, "proof: only what rises can be proven step by step")
-        self.claim, self.columns = Claim(claim, self.models, mix), [use["columns"] for use in uses]
-        on, end = self.models.on[self.models.inner], self.models.end[self.models.inner]
-        self.cuts = [self.space.cuts_at(j, end[on == j]) for j in range(n)]
+        self.models.rise_alone(self.space)
+        self.claim, self.most_boxes = Claim(claim, self.models), most_boxes
+        self.reach, self.is_limited = None, False
+        # where boxes were cut beyond what the file says: nodes, coordinates, ends, first halves
+        self.made: list = []
 
     def follow(self):
         """Raise unless the proof holds."""
-        {"boxes": self._boxes, "points": self._points, "witness": self._witness}[
-            self.proof["kind"]
-        ]()
-
-    def _witness(self):
-        """One point, at which the claim surely does not hold."""
-        answers = self.proof["answers"]
-        need(self.space.holds(self.proof["point"]), "the point is not in the region", Unproven)
-        point = numbers(self.proof["point"], np.nan)[:, None]
-        self.models.look(*self.space.within(point.copy(), point.copy(), np.isnan(point))[:-1])
-        _, refuted, _ = self.claim.judge()
-        need(refuted.all(), "the claim is not refuted at the point", Unproven)
-        need(len(answers) == len(self.models.uses), "proof: answers")
-        for answer, use in zip(answers, self.models.uses, strict=True):
-            if use.labels is not None and type(answer) is not list:
-                possible = self.models.ranges[use.result]
-                same = answer in range(len(use.labels)) and is_only(possible, answer).all()
-            else:
-                steps = [use.result] if use.labels is None else use.outputs
-                steps = steps if type(answer) is list else [use.result]
-                answer = answer if type(answer) is list else [answer]
-                ends = [self.models.ranges[i] for i in steps]
-                same = len(answer) == len(ends)
-                same = same and all(a <= v <= b for v, (a, b) in zip(answer, ends, strict=True))
-            need(same, "proof: other answers than in the file", Unproven)
+        kind = self.proof["kind"]
+        if kind == "points":
+            self._points()
+        elif kind == "boxes":
+            tree = Trees(self.proof["column"], self.proof["end"], self.space.n)
+            need(len(tree.first) == 1, "proof: more trees than one")
+            self._prove(tree, self.space.whole())
+        else:
+            point = self.proof["point"]
+            need(self.space.holds(point), "the point is not in the region", Unproven)
+            point = numbers(point, np.nan)[:, None]
+            self.models.look(*self.space.within(point.copy(), point.copy(), np.isnan(point))[:-1])
+            refuted = self.claim.judge()[1].all()
+            need(refuted, "the claim is not refuted at the point", Unproven)
 
     def _points(self):
-        """Rows, of which some coordinates may change: the checker makes the boxes itself."""
+        """Rows, of which some coordinates may change: a box for each way to choose these."""
         rows, vary, n = self.proof["rows"], self.proof["vary"], self.space.n
+        free, nearer = self.proof["free"], self.proof["nearer"]
         k, places = min(self.proof["max_changes"], len(vary)), [j for unit in vary for j in unit]
-        good = k >= 0 and rows and {*map(len, rows)} == {n} and {*places} <= {*range(n)}
-        need(good and len(set(places)) == len(places), "proof: rows, max_changes or vary")
+        good = k >= 0 and rows and {*map(len, rows)} == {n} and {*places, *free} <= {*range(n)}
+        good = good and len({*places, *free}) == len(places) + len(free)
+        need(good, "proof: rows, max_changes, vary or free")
         points = np.array([numbers(row, np.nan) for row in rows]).T
         exact = np.isnan(points) | (self.space.floor(points) == points)
         need(exact.all(), "proof: rows hold numbers that are not of the type")
-        need(any(map(self.space.holds, rows)), "none of the rows is in the region", Unproven)
-        self.left, n_boxes = MOST_BOXES, len(rows) * comb(len(vary), k)
-        need(n_boxes <= MOST_BOXES, "cannot tell: this takes too many boxes")
-        for units in combinations(vary, k):
-            low, high, gap = points.copy(), points.copy(), np.isnan(points)
-            free = [j for unit in units for j in unit]
-            low[free], high[free], gap[free] = -np.inf, np.inf, True
-            for i in range(0, len(rows), BLOCK):
-                self._divide(*(part[:, i : i + BLOCK] for part in (low, high, gap)))
+        there = any(map(self.space.holds, rows))
+        need(there, "none of the rows is in the region", Unproven)
+        need(len(rows) * comb(len(vary), k) <= self.most_boxes, "this takes too many boxes")
+        sizes = [(k, False)]
+        if nearer is not None:
+            good = has_form(nearer, NEARER) and nearer["metric"] in METRICS and len(rows) == 1
+            scales = numbers(nearer["scales"] if good else [], np.nan)
+            good = good and len(scales) == n and not (scales <= 0).any() and not free and k
+            need(good, "proof: nearer")
+            self.reach, sizes = (points, scales, vary), [(k - 1, False), (k, True)]
+        for size, self.is_limited in sizes:
+            for units in combinations(vary, size):
+                low, high, gap = points.copy(), points.copy(), np.isnan(points)
+                moved = [j for unit in (*units, free) for j in unit]
+                low[moved], high[moved], gap[moved] = -np.inf, np.inf, True
+                for i in range(0, len(rows), BLOCK):
+                    block = [part[:, i : i + BLOCK] for part in (low, high, gap)]
+                    self._prove(Trees([-1], [None], n), block)
 
-    def _divide(self, *boxes):
-        """Prove the claim in boxes, which are cut in the middle of the models' ends until it is."""
-        stack = [boxes]
-        while stack:
-            low, high, gap, counts = self.space.within(*stack.pop())
-            self.left -= len(counts)
-            need(self.left > 0, "cannot tell: this takes too many boxes")
-            low, high, gap = low[:, counts], high[:, counts], gap[:, counts]
-            if low.size:
-                self.models.look(low, high, gap)
-                is_open = ~self.claim.judge()[0]
-                low, high, gap = low[:, is_open], high[:, is_open], gap[:, is_open]
-            if not low.size:
-                continue
-            # the first and the last cell of each box in each coordinate
-            cells = np.array(
-                [
-                    [np.searchsorted(cuts, ends) for ends in (low[j], high[j])]
-                    for j, cuts in enumerate(self.cuts)
-                ]
-            )
-            many = cells[:, 1] - cells[:, 0] + 0.5 * (gap & (low <= high))
-            j, at = many.argmax(axis=0), np.arange(low.shape[1])
-            need_all(many[j, at] > 0, low)
-            middle = cells[j, :, at].sum(axis=1) // 2
-            ends = [
-                self.cuts[k][m] if many[k, i] >= 1 else np.inf
-                for i, (k, m) in enumerate(zip(j, middle, strict=True))
-            ]
-            stack += self.space.split(low, high, gap, j, np.array(ends))
+    def _is_near(self, low, high, gap):
+        """Which boxes have a point near the row: a gap, and what has no scale, counts 1."""
+        nearer, (x, scale, units) = self.proof["nearer"], self.reach
+        scale = scale[:, None]
+        number = np.fmax(np.maximum(low - x, x - high), 0.0) / scale
+        step = np.where((low <= x) & (x <= high), 0.0, 1.0)
+        number = np.where(np.isnan(scale) | np.isnan(x), step, number)
+        number = np.where(np.isnan(low), np.inf, number)
+        least = np.fmin(number, np.where(gap, np.where(np.isnan(x), 0.0, 1.0), np.inf))
+        parts = np.array([least[unit].max(axis=0) for unit in units])
+        far = METRICS[nearer["metric"]](parts, axis=0)
+        return far < nearer["distance"] * (1.0 + 1e-12)
 
-    def _boxes(self):
-        """A tree that cuts the space: each of its leaves is a box."""
-        for _, answers, bounds, *boxes in self._leaves():
-            nothing = (answers < 0) & np.isnan(bounds)
-            need((boxes[-1] | nothing).all(), "proof: answers outside", Unproven)
-            for fault, message in self._faults(answers, bounds, *boxes):
-                need_all(~fault, boxes[0], message)
-
-    def open_boxes(self, among):
-        """The leaves of the tree, `among` some nodes of it, of which something is not proven."""
-        found = [np.array([], dtype=np.intp)]
-        for nodes, answers, bounds, *boxes in self._leaves():
-            asked = np.flatnonzero(np.isin(nodes, among))
-            boxes = [part[..., asked] for part in (answers, bounds, *boxes)]
-            faults = [fault for fault, _ in self._faults(*boxes)]
-            found.append(nodes[asked[np.any(faults, axis=0)]])
-        return np.concatenate(found)
-
-    def _leaves(self):
-        """Leaves of the tree in blocks: nodes, answers, bounds, and the boxes within the space."""
-        given, space = self.proof["tree"], self.space
-        n_nodes, parts = len(given["left"]), (given[key] for key in TREE)
-        tree = Trees(*parts, [0] * n_nodes, [0], space.n)
-        need({len(given["answer"]), len(given["bound"])} == {n_nodes}, "proof: lengths")
-        answers = np.array([-1 if k is None else k for k in given["answer"]])
-        bounds = numbers(given["bound"], np.nan)
-        stack, ready, n_ready = [(np.array([0]), space.whole())], [], 0
-        while stack:
-            nodes, boxes = stack.pop()
-            is_leaf = tree.left[nodes] < 0
-            ready.append((nodes[is_leaf], *(part[:, is_leaf] for part in boxes)))
-            n_ready += is_leaf.sum()
-            inner, boxes = nodes[~is_leaf], [part[:, ~is_leaf] for part in boxes]
-            if len(inner):
-                sides = space.split(*boxes, tree.on[inner], tree.end[inner])
-                # the two halves of a box stay side by side
-                boxes = [np.stack(pair, axis=2) for pair in zip(*sides, strict=True)]
-                boxes = [part.reshape(space.n, -1) for part in boxes]
-                nodes = np.column_stack([tree.left[inner], tree.right[inner]]).ravel()
-                for some in np.array_split(np.arange(len(nodes)), 1 + len(nodes) // 128)[::-1]:
-                    stack.append((nodes[some], [part[:, some] for part in boxes]))
-            if n_ready >= BLOCK or not stack:
+    def _prove(self, tree, boxes):
+        """Cut boxes as a tree says, and then at the models' own ends, until all is proven."""
+        nodes, n_given = np.zeros(boxes[0].shape[1], dtype=int), len(tree.left)
+        stack, ready, n_ready, n_all = [(nodes, boxes)], [], 0, n_given
+        while stack or ready:
+            if stack:
+                nodes, boxes = stack.pop()
+                *boxes, counts = self.space.within(*boxes)
+                if self.is_limited:
+                    counts &= self._is_near(*boxes)
+                nodes, boxes = nodes[counts], [part[:, counts] for part in boxes]
+                is_leaf = (nodes >= n_given) | (tree.left[np.minimum(nodes, n_given - 1)] < 0)
+                if is_leaf.any():
+                    ready.append((nodes[is_leaf], *(part[:, is_leaf] for part in boxes)))
+                    n_ready += is_leaf.sum()
+                inner, boxes = nodes[~is_leaf], [part[:, ~is_leaf] for part in boxes]
+                halves = tree.left[inner], tree.right[inner]
+                self._push(stack, *halves, boxes, tree.on[inner], tree.end[inner])
+            if ready and (n_ready >= BLOCK or not stack):
                 nodes, *boxes = (np.concatenate(own, axis=-1) for own in zip(*ready, strict=True))
-                yield nodes, answers[nodes], bounds[nodes], *space.within(*boxes)
                 ready, n_ready = [], 0
+                size = max(8, min(BLOCK, MOST_ENTRIES // len(self.models.left)))
+                for i in range(0, len(nodes), size):
+                    own = nodes[i : i + size], [part[:, i : i + size] for part in boxes]
+                    n_all = self._settle(stack, *own, n_all)
 
-    def _faults(self, answers, bounds, low, high, gap, counts):
-        """In which boxes the claim is not proven, nor what the file says of them; with messages."""
-        faults = np.zeros((3, len(answers)), dtype=bool)
-        for j, d in self.proof["steps"]:
-            counts = counts & ~self._follows(j, d, low, high)
-        at, models = np.flatnonzero(counts), self.models
-        if len(at):
-            answers, bounds = answers[at], bounds[at]
-            models.look(low[:, at], high[:, at], gap[:, at])
-            proven, _, most = self.claim.judge()
-            faults[0, at], faults[1, at] = ~proven, answers >= 0
-            first = models.uses[0]
-            for k in {*answers[answers >= 0].tolist()} if most is None else ():
-                if k < len(first.labels):
-                    possible = models.ranges[first.result]
-                    faults[1, at] &= ~((answers == k) & is_only(possible, k))
-            stated = np.flatnonzero(~np.isnan(bounds))
-            if most is None:
-                # of a class: that its lead in both models is at least so large
-                need((answers[stated] >= 0).all(), "proof: a bound without an answer", Unproven)
-                bounds, most = -bounds, np.full(len(bounds), -np.inf)
-                for k in {*answers[stated].tolist()}:
-                    own = stated[answers[stated] == k]
-                    if k < len(first.labels):
-                        most[own] = -np.maximum(self._least_lead(first.labels[k], own), 0.0)
-            faults[2, at[stated]] = ~(bounds[stated] >= most[stated])
-        said = (
-            "not proven",
-            "proof: another answer than in the file",
-            "proof: a bound is too strong",
-        )
-        return [*zip(faults, said, strict=True)]
+    def _settle(self, stack, nodes, boxes, n_all):
+        """Look at boxes, and cut those in which the claim is not proven."""
+        self.most_boxes -= len(nodes)
+        need(self.most_boxes >= 0, "cannot tell: this takes too many boxes")
+        self.models.look(*boxes)
+        is_open = ~self.claim.judge()[0]
+        if not is_open.any():
+            return n_all
+        nodes, boxes = nodes[is_open], [part[:, is_open] for part in boxes]
+        places = np.flatnonzero(is_open)
+        j, end = self.models.cuts(self.claim.goals(places), places, *boxes, self.space)
+        if (j < 0).any():
+            point = boxes[0][:, (j < 0).argmax()].tolist()
+            point = ["missing" if np.isnan(x) else x for x in point]
+            raise Unproven(f"not proven in a box that begins at {point}"[:300])
+        left = n_all + 2 * np.arange(len(nodes))
+        self.made.append((nodes, j, end, left))
+        self._push(stack, left, left + 1, boxes, j, end)
+        return n_all + 2 * len(nodes)
 
-    def _least_lead(self, label, boxes):
-        """By how much at least a class leads in all models, in some boxes."""
-        least = np.full(len(boxes), np.inf)
-        for use in self.models.uses:
-            mine = use.labels.index(label)
-            for other in range(len(use.labels)):
-                if other != mine:
-                    lead = self.models.lead(use.result, mine, other)
-                    need(lead is not None, "proof: a bound of no sum", Unproven)
-                    least = np.minimum(least, self.models.least(*lead, boxes))
-        return least
-
-    def _follows(self, j, d, low, high):
-        """Boxes that need no proof: what rises from each cell to the next rises to those beyond.
-
-        The two rows may differ in one feature alone, coordinate j of the first and d of the second.
-        """
-        space, pairs = self.space, zip(*self.columns, strict=True)
-        good = self.models.same and [{a, b} for a, b in pairs if a != b] == [{j, d}]
-        good = good and space.order == [[j, d]] and not space.clauses
-        good = good and all(own[j] == own[d] for own in (space.low, space.high, space.integer))
-        need(good, "proof: steps of what is no single feature", Unproven)
-        cuts = np.union1d(self.cuts[j], self.cuts[d])
-        return np.searchsorted(cuts, low[d]) - np.searchsorted(cuts, high[j]) >= 2
+    def _push(self, stack, left, right, boxes, j, end):
+        """Put both halves of boxes on the stack, side by side, in small parts."""
+        if not len(left):
+            return
+        sides = self.space.split(*boxes, j, end)
+        boxes = [np.stack(pair, axis=2) for pair in zip(*sides, strict=True)]
+        boxes = [part.reshape(self.space.n, -1) for part in boxes]
+        nodes = np.column_stack([left, right]).ravel()
+        for some in np.array_split(np.arange(len(nodes)), 1 + len(nodes) // 64)[::-1]:
+            stack.append((nodes[some], [part[:, some] for part in boxes]))
 
 
 def columns_of(models, uses):
@@ -551,13 +504,6 @@ def columns_of(models, uses):
     return found + [found[moved[d]] for d in sorted(moved)]
 
 
-def need_all(proven, low, message="not proven"):
-    if not proven.all():
-        corner = low[:, np.flatnonzero(~proven)[0]].tolist()
-        point = ["missing" if np.isnan(x) else x for x in corner]
-        raise Unproven(f"{message} in a box that begins at {point}")
-
-
 def is_only(possible, k):
     """Where a class is possible, and no other one."""
     return possible[k] & (possible.sum(axis=0) == 1)
@@ -569,8 +515,8 @@ def is_only(possible, k):
 class Claim:
     """What is claimed of the models' answers, decided in the boxes that `Models.look` looked at."""
 
-    def __init__(self, claim, models, mix):
-        self.claim, self.models, self.mix = claim, models, mix
+    def __init__(self, claim, models):
+        self.claim, self.models = claim, models
         self.is_of_classes = claim["kind"] in ("same_class", "class_is", "class_is_not")
         self.is_of_classes |= claim.get("of") == "class"
         if self.is_of_classes:
@@ -579,98 +525,127 @@ class Claim:
             return
         if claim["kind"] == "within":
             need(min(claim["atol"], claim["rtol"]) >= 0, "claim: atol, rtol")
-            self.pairs = self._pairs(*models.uses)
-            return
+            if claim["of"] == "each":
+                self.pairs = self._pairs(*models.uses)
+                return
         # the steps that give the numbers
         self.steps = [use.result for use in models.uses]
         if claim["of"] != "value":
             need(has_form(claim["of"], {"output": "i"}), "claim: of")
+            need(claim["of"]["output"] >= 0, "claim: of")
+            need(models.uses[0].labels == models.uses[-1].labels, "claim: of")
             self.steps = [use.outputs[claim["of"]["output"]] for use in models.uses]
         need(all(models.kinds[i] != "?" for i in self.steps), "claim: of")
+        self.pairs = [(*self.steps, None)[:2]]
 
     def judge(self):
-        """Where the claim holds, where it surely does not, and a bound of the numbers, if any."""
+        """Where the claim holds, and where it surely does not."""
         return getattr(self, "_" + self.claim["kind"])()
+
+    def goals(self, boxes):
+        """What has to be lifted above 0 in some boxes: terms, places among these, and how far."""
+        found = []
+        for is_left, every in self._wrongs():
+            at = np.flatnonzero(is_left[boxes])
+            every = [own for own in every if own is not None]
+            if not len(at) or not every:
+                continue
+            # the one that is closest
+            sizes = [self.models.size(own[0]) for own in every]
+            bounds = [self.models.least(*own, boxes[at]) for own in every]
+            bounds = np.array([b / size for b, size in zip(bounds, sizes, strict=True)])
+            best = bounds.argmax(axis=0)
+            for k in {*best.tolist()}:
+                own = best == k
+                found.append((every[k][0] / sizes[k], at[own], np.maximum(-bounds[k, own], 0.0)))
+        return found
+
+    def _wrongs(self):
+        """What may go wrong: where it may, and terms of which one has to be above 0."""
+        models, kind, (one, *two) = self.models, self.claim["kind"], self.models.uses
+        if kind in ("class_is", "class_is_not"):
+            possible, k = models.ranges[one.result], self.claim["class"]
+            for other in range(len(possible)):
+                pair = (k, other) if kind == "class_is" else (other, k)
+                if other != k:
+                    yield possible[pair[1]], [models.lead(one.result, *pair)]
+        elif self.is_of_classes:
+            for i, j, both in self.left:
+                forms = [models.mixed(i, j)]
+                for use, k in ((one, i), (two[0], j)):
+                    others = (other for other in range(len(use.labels)) if other != k)
+                    forms += [models.lead(use.result, other, k) for other in others]
+                yield both, forms
+        else:
+            for i, j in self.pairs:
+                own = [[(None, None)] if k is None else models.parts(k)[1] for k in (i, j)]
+                if len(own[0]) != len(own[1]):
+                    own = [own[0], [(None, None)] * len(own[0])]
+                for parts in zip(*own, strict=True):
+                    models.ends_of(*parts)
+                    for form in models.kept[parts] or ():
+                        yield np.ones(len(models.alike), dtype=bool), [form]
 
     # Of classes: whether each one is possible, in each box.
 
     def _class_is(self):
         possible, k = self.models.ranges[self.models.uses[0].result], self.claim["class"]
         need(0 <= k < len(possible), "claim: class")
-        return is_only(possible, k), ~possible[k], None
+        return is_only(possible, k), ~possible[k]
 
     def _class_is_not(self):
-        is_it, is_other, _ = self._class_is()
-        return is_other, is_it, None
+        return self._class_is()[::-1]
 
     def _same_class(self):
         one, two = (use.labels for use in self.models.uses)
         return self._without(lambda i, j: one[i] != two[j])
-
-    def _class_rises(self):
-        order, (one, two) = self.claim["order"], (use.labels for use in self.models.uses)
-        need(order and len(order) == len(one) and one == two, "claim: order")
-        return self._without(lambda i, j: order[i] > order[j])
 
     def _without(self, is_wrong):
         """Where no wrong pair of classes is possible; and where only wrong ones are."""
         models, (one, two) = self.models, self.models.uses
         first, second = models.ranges[one.result], models.ranges[two.result]
         proven, refuted = np.ones((2, first.shape[1]), dtype=bool)
+        self.left = []
         for i, j in product(range(len(first)), range(len(second))):
             both = first[i] & second[j]
             if not is_wrong(i, j):
                 refuted &= ~both
                 continue
-            both &= ~(models.is_kept(i) if both.any() and models.same else models.alike)
+            if both.any():
+                both &= ~(models.is_kept(i) if models.same else models.alike)
             boxes = np.flatnonzero(both & proven)
             # If the first model answers a, its lead of a over b is not negative; if the second one
             # answers b, its lead of b over a is not. Where m times the one and the other must add
-            # up to less than 0, the two do not answer so.
-            a, b, ahead, behind = one.labels[i], two.labels[j], None, None
-            if len(boxes) and self.mix and a in two.labels and b in one.labels:
-                ahead = models.lead(one.result, i, one.labels.index(b))
-                behind = models.lead(two.result, j, two.labels.index(a))
-            for m in self.mix if ahead and behind else ():
-                (x, constant, spare), (y, other, more) = ahead, behind
-                least = models.least(-m * x - y, -m * constant - other, m * spare + more, boxes)
-                both[boxes] &= ~(least > 0)
+            # up to less than 0, the two do not answer so (C). Any m > 0 will do.
+            mixed = models.mixed(i, j) if len(boxes) else None
+            if mixed is not None:
+                both[boxes] &= ~(models.least(*mixed, boxes) > 0)
             proven &= ~both
-        return proven, refuted, None
+            self.left.append((i, j, both))
+        return proven, refuted
 
-    # Of numbers: the smallest and the largest, in each box.
+    # Of numbers: the smallest and the largest, in each box (B).
 
     def _in_range(self):
         low, high = self.models.ranges[self.steps[0]]
         least, most = numbers([self.claim["low"]], -np.inf), numbers([self.claim["high"]], np.inf)
-        proven = (low >= least) & (high <= most)
-        return proven, (high < least) | (low > most), np.full(len(low), np.nan)
+        return (low >= least) & (high <= most), (high < least) | (low > most)
 
     def _out_of_range(self):
-        is_in, is_out, most = self._in_range()
-        return is_out, is_in, most
+        return self._in_range()[::-1]
 
     def _rises(self):
         if self.is_of_classes:
-            return self._class_rises()
-        models, (i, j) = self.models, self.steps
-        refuted = models.ranges[i][0] > models.ranges[j][1]
-        falls, link = False, self._link(i, j)
-        if link:
-            # a sigmoid rises with its sum, or falls
-            i, j, rises, _ = link
-            falls = not rises
-        low, high = models.difference(i, j)
-        most = -low if falls else high
-        most = np.where(models.alike, np.fmin(most, 0.0), most)
-        return most <= 0, refuted, most
-
-    def _link(self, i, j):
-        """Where two steps are the same sigmoid: the steps in them, whether it rises, its type."""
-        one, two = self.models.steps[i], self.models.steps[j]
-        if one[0] == two[0] == "sigmoid" and one[2] == two[2]:
-            return one[1], two[1], one[2] != 0, one[3]
-        return None
+            order, (one, two) = self.claim["order"], (use.labels for use in self.models.uses)
+            need(order and len(order) == len(one) and one == two, "claim: order")
+            return self._without(lambda i, j: order[i] > order[j])
+        one, two = (self.models.ranges[i] for i in self.steps)
+        moved = self.models.moves(*self.steps)
+        proven = self.models.alike | (one[1] <= two[0])
+        if moved is not None:
+            # what never falls keeps the order of its sums (F)
+            proven |= moved[2] <= 0
+        return proven, one[0] > two[1]
 
     @staticmethod
     def _pairs(one, two):
@@ -685,59 +660,48 @@ class Claim:
     def _within(self):
         models, atol, rtol = self.models, self.claim["atol"], self.claim["rtol"]
         n = len(models.alike)
-        proven, refuted, most = np.ones(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(n)
+        proven, refuted = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         for i, j in self.pairs:
             one, two = (np.zeros((2, n)) if k is None else models.ranges[k] for k in (i, j))
             low, high = one - two[::-1]
-            bound = np.maximum(-low, high)
-            if i is not None and j is not None:
-                bound = np.fmin(bound, self._distance(i, j))
-            bound = np.where(models.alike, 0.0, bound)
-            nearest = np.maximum(0.0, np.maximum(two[0], -two[1]))
-            proven &= bound <= atol + rtol * nearest
+            bound, nearest = np.maximum(-low, high), np.maximum(0.0, np.maximum(two[0], -two[1]))
+            moved = None if i is None or j is None else models.moves(i, j)
+            holds = models.alike
+            if moved is not None:
+                kind, low, high = moved
+                apart = np.fmax(-low, high)
+                if kind[0] == "odds":
+                    # it moves by no more than its steepest slope times what its sum moves (F)
+                    ends = np.clip(0.5, np.fmin(one[0], two[0]), np.fmax(one[1], two[1]))
+                    apart = apart * ends * (1.0 - ends) + (1e-12 if kind[1] == "float64" else 1e-5)
+                elif kind[0] == "exp":
+                    # so many times the second value, plus what is taken off both
+                    spare = 1e-14 if kind[1] == "float64" else 1e-5
+                    share = np.expm1(apart) + spare
+                    holds = holds | (np.maximum(share - rtol, 0.0) * two[1] <= atol) & (kind[2] < 1)
+                    apart = (
+                        share * (np.maximum(two[1], 0.0) + kind[2]) * (1.0 + spare)
+                        + spare * kind[2]
+                    )
+                if kind[0] != "link":
+                    bound = np.fmin(bound, apart)
+            proven &= holds | (bound <= atol + rtol * nearest)
             refuted |= np.maximum(low, -high) > atol + rtol * np.abs(two).max(axis=0)
-            most = np.maximum(most, bound)
-        return proven, refuted, most
-
-    def _distance(self, i, j):
-        """A bound of how far two numbers are apart, by the trees that they share."""
-        models, link = self.models, self._link(i, j)
-        if not link:
-            low, high = models.difference(i, j)
-            return np.fmax(-low, high)
-        # A sigmoid moves at most by its steepest slope within reach times what its sum moves.
-        i, j, _, kind = link
-        low, high = models.difference(i, j)
-        ends = np.stack([models.ranges[i], models.ranges[j]])
-        flat = np.maximum(0.0, np.maximum(ends.min(axis=(0, 1)), -ends.max(axis=(0, 1))))
-        share = 1.0 / (1.0 + np.exp(flat))
-        spare = 1e-12 if kind == "float64" else 1e-5
-        return np.fmax(-low, high) * share * (1.0 - share) + spare
+        return proven, refuted
 
 
 # ------------------------------------------------ 6. what models answer in a box
 
 
 class Trees:
-    """Trees as arrays, their nodes one after the other, children after their parent."""
+    """Trees as arrays, their nodes one after the other in pre-order."""
 
-    def __init__(self, column, end, left, right, to_left, first, n_columns):
-        arrays = (np.array(part, dtype=np.int64) for part in (column, left, right, first))
-        (column, self.left, self.right, self.first), n = arrays, len(left)
-        self.end = numbers(end, np.inf)
-        need({*to_left} <= {0, 1}, "nodes: missing_left")
-        self.to_left, size = np.array(to_left) == 1, np.diff(self.first, append=n)
-        same = {*map(len, (self.right, column, self.end, self.to_left))} == {n}
-        need(same and min(size, default=0) > 0 and first[0] == 0, "nodes: lists of other lengths")
-        self.tree, inner = np.repeat(np.arange(len(size)), size), np.flatnonzero(self.left >= 0)
-        child, parent = np.append(self.left[inner], self.right[inner]), np.append(inner, inner)
-        # each node but the first ones is the child of one node before it, in its own tree
-        good = np.array_equal(np.sort(np.append(child, self.first)), np.arange(n))
-        good = good and (child > parent).all() and (self.tree[child] == self.tree[parent]).all()
-        good = good and ((self.left < 0) == (self.right < 0)).all()
-        good = good and (column[inner] >= 0).all() and (column < n_columns).all()
-        need(good, "nodes: no trees with children after their parents")
-        self.inner, self.on = inner, np.maximum(column, 0)
+    def __init__(self, column, end, n_columns):
+        left, right, first = pre_order(column)
+        need(len(end) == len(column) and max(column) < n_columns, "nodes: column, end")
+        self.left, self.right, self.first = (np.array(part) for part in (left, right, first))
+        self.end, self.on = numbers(end, np.inf), np.maximum(column, 0)
+        self.tree = np.repeat(np.arange(len(first)), np.diff(self.first, append=len(left)))
         # inner nodes by their depth
         self.levels, level = [], self.first
         while (level := level[self.left[level] >= 0]).size:
@@ -759,6 +723,7 @@ class Use(NamedTuple):
     labels: list | None
     sha256: str
     first_node: int
+    columns: list
     how: tuple
 
 
@@ -772,45 +737,50 @@ class Models(Trees):
 
     def __init__(self, models, uses, n_columns, pause=None):
         self.pause = pause or (lambda: None)
-        nodes, values, given = [[] for _ in range(6)], [], []
+        column, end, to_left, values, given, eps = [], [], [], [], [], []
         self.uses, self.tree_spares = [], []
         for use in uses:
-            model, n, base = models[use["model"]], len(nodes[2]), len(given)
-            own, columns = model["nodes"], use["columns"]
-            nodes[0] += [columns[j] if j >= 0 else -1 for j in own["column"]]
-            nodes[1] += own["end"]
-            nodes[2] += [k + n if k >= 0 else -1 for k in own["left"]]
-            nodes[3] += [k + n if k >= 0 else -1 for k in own["right"]]
-            nodes[4] += own["missing_left"]
-            nodes[5] += [k + n for k in own["first"]]
+            model, base = models[use["model"]], len(given)
+            own, columns, first_node = model["nodes"], use["columns"], len(column)
+            steps, n_trees = model["steps"], len(pre_order(own["column"])[2])
+            need(max(own["column"]) < len(columns), "nodes: column")
+            column += [columns[j] if j >= 0 else -1 for j in own["column"]]
+            end += own["end"]
+            to_left += own["missing_left"]
             values.append(np.array(own["value"], dtype=np.float64))
-            need(values[-1].shape[1:] == (len(own["left"]),), "nodes: value has another length")
-            steps, n_trees = model["steps"], len(own["first"])
+            same = values[-1].shape[1:] == (len(own["column"]),) == (len(own["missing_left"]),)
+            need(same, "nodes: value has another length")
             eps = np.finfo("f" if any("float32" in step for step in steps) else "d").eps
             spare = 4.0 * eps * (n_trees + len(steps) + 8)
-            need(max(own["column"], default=-1) < len(columns), "nodes: column")
             about = spare, len(self.tree_spares), n_trees, len(values[-1]), base
             given += [(*about, step) for step in steps]
             self.tree_spares += [spare] * n_trees
+            own = [model["result"], *(model["outputs"] or [])]
+            need(0 <= min(own) and max(own) < len(steps), "models: result, outputs")
             labels = model["classes"] and list(map(json.dumps, model["classes"]))
             outputs = [base + i for i in model["outputs"] or []]
             how = n_trees, labels, steps, model["result"], model["outputs"]
-            self.uses.append(Use(base + model["result"], outputs, labels, model["sha256"], n, how))
-        super().__init__(*nodes, n_columns)
+            result, sha256 = base + model["result"], model["sha256"]
+            self.uses.append(Use(result, outputs, labels, sha256, first_node, columns, how))
+        super().__init__(column, end, n_columns)
+        need({*to_left} <= {0, 1}, "nodes: missing_left")
+        self.to_left = np.array(to_left) == 1
         self.value = np.zeros((max(map(len, values)), len(self.left)))
         for value, use in zip(values, self.uses, strict=True):
             self.value[: len(value), use.first_node : use.first_node + value.shape[1]] = value
-        self.value[:, self.inner] = 0.0
+        self.value[:, self.left >= 0] = 0.0
         self.shape = len(self.value), len(self.first)
-        self.steps, self.kinds, self.sums, self.leads = [], "", [], {}
+        self.steps, self.kinds, self.sums, self.kept, self.sizes = [], "", [], {}, {}
         for step in given:
             self._read_step(*step)
         for use in self.uses:
             labels, is_number = use.labels or (), use.labels is None
-            good = self.kinds[use.result] == ("=" if is_number else "?")
+            good = (self.kinds[use.result] == "?") != is_number
             good = good and len(use.outputs) in (0, len(labels))
             good = good and all(self.kinds[i] != "?" for i in use.outputs)
-            good = good and len(set(labels)) == len(labels)
+            name, first, *_ = self.steps[use.result]
+            n_may = {"above": 2, "largest": len(first) if name == "largest" else 0}.get(name, 0)
+            good = good and len(set(labels)) == len(labels) == n_may
             need(good, "models: result, outputs and classes do not go together")
         self._find_twins()
 
@@ -827,8 +797,9 @@ class Models(Trees):
             if code == "v":
                 need(has_form(part, "n"), message)
                 return float(part)
-            if code in WORDS:
-                need(has_form(part, "s|i") and part in WORDS[code], message)
+            if code in "dwbs":
+                known = WORDS.get(code, (part,))
+                need(has_form(part, "i" if code == "b" else "s") and part in known, message)
                 return part
             # a class may be -1: none of those that there are
             least, most = {"t": (0, n_trees), "c": (0, n_columns - 1), "k": (-1, 10**6)}[code]
@@ -846,6 +817,8 @@ class Models(Trees):
             need(parts[1] == sorted(parts[1]), message)
         if name == "largest":
             need(parts[0] and parts[2] >= 0, message)
+        if name == "softmax":
+            need(0 <= parts[1] < len(parts[0]), message)
         self.steps.append((name, *parts))
         self.kinds += codes[-1]
         self.sums.append(self._sum(spare, name, *parts))
@@ -873,36 +846,30 @@ class Models(Trees):
     def _find_twins(self):
         """Pair trees of the second use with those of the first that differ in values and columns
         alone. `same`: both uses are of one model. `equal`: which twin nodes say the same; None
-        where the uses do not make the same of what their trees say, one after the other.
+        where the uses do not make the same of what their trees say, one after the other (D).
         """
-        self.same, places, twins = False, {}, []
-        if len(self.uses) == 2:
-            self.same = self.uses[0].sha256 == self.uses[1].sha256
-            stops = np.append(self.first[1:], len(self.left))
-            for t, (a, b) in enumerate(zip(self.first, stops, strict=True)):
-                inner = self.left[a:b] >= 0
-                arrays = (self.left[a:b] - a) * inner, (self.right[a:b] - a) * inner
-                arrays += self.end[a:b], self.to_left[a:b]
-                key = b"".join(array.tobytes() for array in arrays)
-                key = t % (self.shape[1] // 2) if self.same else key
-                if a < self.uses[1].first_node:
-                    places.setdefault(key, []).append(t)
-                elif places.get(key):
-                    twins.append((places[key].pop(0), t))
+        half, places, twins = self.shape[1] // 2, {}, []
+        self.same = len(self.uses) == 2 and self.uses[0].sha256 == self.uses[1].sha256
+        for t, (a, b) in enumerate(zip(self.first, [*self.first[1:], len(self.left)], strict=True)):
+            arrays = (self.left[a:b] < 0), self.end[a:b] * (self.left[a:b] >= 0), self.to_left[a:b]
+            arrays += () if self.same else (self.on[a:b],)
+            key = t % half if self.same else b"".join(array.tobytes() for array in arrays)
+            if len(self.uses) < 2 or a < self.uses[1].first_node:
+                places.setdefault(key, []).append(t)
+            elif places.get(key):
+                twins.append((places[key].pop(0), t))
         self.twins = np.array(twins, dtype=np.int64).reshape(-1, 2).T
-        none = np.array([], dtype=np.int64)
-        one, two = (
-            np.concatenate([none, *(np.flatnonzero(self.tree == t) for t in side)])
-            for side in self.twins
-        )
-        self.twin_nodes, size = (one, two), np.bincount(self.tree)[self.twins[0]]
-        self.twin_starts = np.cumsum(size) - size
-        self.moved = np.flatnonzero((self.on[one] != self.on[two]) & (self.left[one] >= 0))
-        half = self.shape[1] // 2
-        in_order = len(twins) == half and all(pair == (t, t + half) for t, pair in enumerate(twins))
+        one, two = ([np.flatnonzero(self.tree == t) for t in side] for side in self.twins)
+        self.twin_of = np.full(len(self.left), -1)
+        if twins:
+            self.twin_of[np.concatenate(one)] = np.concatenate(two)
+        is_one = np.flatnonzero(self.twin_of >= 0)
         self.equal = None
+        in_order = len(twins) == half and all(pair == (t, t + half) for t, pair in enumerate(twins))
         if in_order and len(self.uses) == 2 and self.uses[0].how == self.uses[1].how:
-            self.equal = (self.value[:, one] == self.value[:, two]).all(axis=0)
+            self.equal = np.ones(len(self.left), dtype=bool)
+            same = self.value[:, is_one] == self.value[:, self.twin_of[is_one]]
+            self.equal[is_one] = same.all(axis=0)
 
     # Boxes: which leaves are within reach, and what the steps make of these.
 
@@ -916,42 +883,72 @@ class Models(Trees):
         self.pause()
         n = low.shape[1]
         hull = np.fmin.reduce(low, axis=1), np.fmax.reduce(high, axis=1), gap.any(axis=1)
-        near = self._reach(self.levels, *(part[:, None] for part in hull))[:, 0]
-        found = self._reach([level[near[level]] for level in self.levels], low, high, gap)
-        self.leaves = np.flatnonzero(near & (self.left < 0))
-        self.starts, self.reached = np.searchsorted(self.leaves, self.first), found[self.leaves]
+        self.nodes = self.place = np.arange(len(self.left))
+        near = self._reach(self.levels, *(part[:, None] for part in hull))[:-1, 0]
+        # rows of those that some box may reach; the last row is for all others, and for none
+        self.nodes = np.flatnonzero(near)
+        self.place = np.full(len(self.left), len(self.nodes))
+        self.place[self.nodes] = np.arange(len(self.nodes))
+        levels = [level[near[level]] for level in self.levels]
+        self.found = found = self._reach(levels, low, high, gap)
+        # each leaf that a box reaches, box after box, tree after tree; and where each tree begins
+        rows = np.flatnonzero(self.left[self.nodes] < 0)
+        self.box, leaf = np.nonzero(found[rows].T)
+        self.leaf = self.nodes[rows[leaf]]
+        self.n_boxes = n
         self.tree_ends = [self.ends(value) for value in self.value]
-        one, two = self.twin_nodes
-        apart, split = found[one] != found[two], one[self.moved]
-        apart[self.moved] |= found[self.left[split]] & found[self.right[split]]
+        # the last one stands for none, and is near to nothing
+        near = np.append(near, False)
+        one = np.flatnonzero((near[:-1] | near[self.twin_of]) & (self.twin_of >= 0))
+        two = self.twin_of[one]
+        apart, starts = found[self.place[one]] != found[self.place[two]], self.first[self.twins[0]]
+        moved = np.flatnonzero((self.on[one] != self.on[two]) & (self.left[one] >= 0))
+        sides = (found[self.place[side[one[moved]]]] for side in (self.left, self.right))
+        apart[moved] |= np.logical_and(*sides)
         self.aligned = np.ones((0, n), dtype=bool)
         if len(one):
-            self.aligned = ~np.logical_or.reduceat(apart, self.twin_starts)
+            # twins are in the order of the first use's trees, which begin with their first nodes
+            order = np.argsort(starts)
+            groups = np.logical_or.reduceat(apart, np.searchsorted(one, starts[order]))
+            self.aligned = np.empty_like(groups)
+            self.aligned[order] = ~groups
         self.alike = np.zeros(n, dtype=bool)
         if self.equal is not None:
-            # the same numbers go through the same steps, and so are rounded alike
-            self.alike = self.aligned.all(axis=0) & ~found[one[~self.equal]].any(axis=0)
+            # the same numbers go through the same steps, and so are rounded alike (D)
+            other = self.place[one[~self.equal[one]]]
+            self.alike = self.aligned.all(axis=0) & ~found[other].any(axis=0)
         self.ranges = []
         for i, step in enumerate(self.steps):
             self.ranges.append(self._follow(i, *step))
 
     def _reach(self, levels, low, high, gap):
-        found = np.zeros((len(self.left), low.shape[1]), dtype=bool)
-        found[self.first] = True
+        found = np.zeros((len(self.nodes) + 1, low.shape[1]), dtype=bool)
+        found[self.place[self.first]] = True
         for level in levels:
             at, end, to_left = self.on[level], self.end[level, None], self.to_left[level, None]
-            found[self.left[level]] = found[level] & ((low[at] <= end) | (gap[at] & to_left))
-            found[self.right[level]] = found[level] & ((high[at] > end) | (gap[at] & ~to_left))
+            here, left, right = (
+                self.place[own] for own in (level, self.left[level], self.right[level])
+            )
+            found[left] = found[here] & ((low[at] <= end) | (gap[at] & to_left))
+            found[right] = found[here] & ((high[at] > end) | (gap[at] & ~to_left))
         return found
 
-    def ends(self, value, boxes=slice(None)):
+    def ends(self, value, boxes=None):
         """The smallest and the largest value among the leaves that each tree reaches."""
-        reached, value = self.reached[:, boxes], value[self.leaves, None]
-        low = np.minimum.reduceat(np.where(reached, value, np.inf), self.starts)
-        return low, np.maximum.reduceat(np.where(reached, value, -np.inf), self.starts)
+        box, leaf, n = self.box, self.leaf, self.n_boxes
+        if boxes is not None:
+            place = np.full(n, -1)
+            place[boxes] = np.arange(len(boxes))
+            own, n = place[box] >= 0, len(boxes)
+            box, leaf = place[box[own]], leaf[own]
+        starts = np.flatnonzero(np.diff(box * self.shape[1] + self.tree[leaf], prepend=-1))
+        shape, value = (n, self.shape[1]), value[leaf]
+        return tuple(
+            side.reduceat(value, starts).reshape(shape).T for side in (np.minimum, np.maximum)
+        )
 
     def _follow(self, i, name, *parts):
-        n = self.reached.shape[1]
+        n = self.n_boxes
         if name == "constant":
             return np.full((2, n), parts[0])
         if name == "trees":
@@ -976,24 +973,28 @@ class Models(Trees):
             return np.stack([is_open | ((parts[2] + low) % 2 == k) for k in (0, 1)])
         if name == "largest":
             return self._largest(i, *parts)
-        eps = 32.0 * np.finfo(parts[2]).eps
+        if name == "link":
+            return np.stack([np.full(n, -np.inf), np.full(n, np.inf)])
+        # how libraries round exponentials is not known: this is to spare
+        eps = 32.0 * np.finfo(parts[2]).eps * np.array([[-1.0], [1.0]])
+        if name == "exp":
+            found = np.exp(self.ranges[parts[0]])
+            return found - parts[1] + eps / 8.0 * (found + parts[1])
         if name == "sigmoid":
             upper = 1.0 / (1.0 + np.exp(-self.ranges[parts[0]]))
-            found = np.sort(upper if parts[1] else 1.0 - upper, axis=0)
-            return found + eps * np.array([[-1.0], [1.0]])
-        given = np.stack([self.ranges[j] for j in parts[0]])
-        others = np.delete(given, parts[1], axis=0)[:, ::-1] - given[parts[1]]
-        found = 1.0 / (1.0 + np.exp(others).sum(axis=0))
-        return found + eps * len(given) * np.array([[-1.0], [1.0]])
+            return np.sort(upper if parts[1] else 1.0 - upper, axis=0) + eps
+        # the exponentials of by how much the others are ahead of this one
+        leads = [self.ends_of(own) for own in self.parts(i)[1]]
+        others = sum((np.exp(-own) for own in leads), np.zeros((2, n)))
+        return 1.0 / (1.0 + others) + eps * len(parts[0])
 
     def _largest(self, i, places, wins, margin):
-        """Which classes no other one beats: by the range of each number, then by leads."""
+        """Which classes no other one beats: by the range of each number, then by leads (B, C)."""
         low, high = (np.stack(end) for end in zip(*(self.ranges[j] for j in places), strict=True))
         possible = np.ones(low.shape, dtype=bool)
         for j, k in permutations(range(len(places)), 2):
             ahead = low[j] > high[k] if margin == 0 else low[j] - high[k] > margin
             if (j < k) == (wins == "first"):
-                ahead |= (low[j] == high[j]) & (low[j] == low[k]) & (low[k] == high[k])
                 ahead |= (low[j] >= high[k]) & (margin == 0)
             possible[k] &= ~ahead
         best = np.where(possible.sum(axis=0) > 1, (low + high).argmax(axis=0), -1)
@@ -1006,7 +1007,8 @@ class Models(Trees):
                     possible[k, boxes] &= ~((least >= 0) if ties else (least > 0))
         return possible
 
-    # Bounds of sums, as real numbers: *terms* are what each leaf adds, a constant, what to spare.
+    # Bounds of sums, as real numbers (C): *terms* are what each leaf adds, a constant, and what to
+    # spare.
 
     def terms(self, total):
         parts = total[:, :-1].reshape(2, *self.shape)[:, :, self.tree]
@@ -1016,24 +1018,64 @@ class Models(Trees):
         spare = spare if most.sum() + abs(total[0, -1]) < 1e37 else np.inf
         return (parts[0] * self.value).sum(axis=0), total[0, -1], spare
 
-    def least(self, leaf, constant, spare, boxes=slice(None)):
+    def least(self, leaf, constant, spare, boxes=None):
         """A bound from below, in each box; twins that are aligned end in one leaf."""
-        low, (one, two) = self.ends(leaf, boxes)[0], self.twin_nodes
+        low = self.ends(leaf, boxes)[0]
         total = low.sum(axis=0) + constant
+        one = self.nodes[self.twin_of[self.nodes] >= 0]
+        two = self.twin_of[one]
         if leaf[one].any() and leaf[two].any():
             both = np.zeros_like(leaf)
             both[one] = leaf[one] + leaf[two]
             t, s = self.twins
             more = self.ends(both, boxes)[0][t] - low[t] - low[s]
-            total += np.where(self.aligned[:, boxes], more, 0.0).sum(axis=0)
+            aligned = self.aligned if boxes is None else self.aligned[:, boxes]
+            total += np.where(aligned, more, 0.0).sum(axis=0)
         return total - spare
+
+    def top(self, leaf):
+        """The most that terms add up to anywhere, if twins always end in one leaf."""
+        both, other = np.where(self.left < 0, leaf, -np.inf), leaf.copy()
+        one = np.flatnonzero((self.twin_of >= 0) & (self.left < 0))
+        both[one] += other[self.twin_of[one]]
+        most = np.maximum.reduceat(both, self.first)
+        most[self.twins[1]] = 0.0
+        return most.sum()
+
+    def size(self, leaf):
+        """The most that absolute values of terms add up to."""
+        if id(leaf) not in self.sizes:
+            # held, so that no other terms get its number
+            self.sizes[id(leaf)] = leaf, max(self.top(np.abs(leaf)), 1e-300)
+        return self.sizes[id(leaf)][1]
+
+    def mixed(self, i, j):
+        """The negative of m times the lead of the first use's class i over the second's class j,
+        and of that one's lead of j over i; None where these are no sums.
+        """
+        (one, two), key = self.uses, ("mixed", i, j)
+        if key not in self.kept:
+            a, b, self.kept[key] = one.labels[i], two.labels[j], None
+            ahead = behind = None
+            if a in two.labels and b in one.labels:
+                ahead = self.lead(one.result, i, one.labels.index(b))
+                behind = self.lead(two.result, j, two.labels.index(a))
+            if ahead and behind:
+                (x, constant, spare), (y, other, more) = ahead, behind
+                # the weights of both make up for their sizes; of those near that, the best one
+                sizes = [self.size(own) for own in (x, y)]
+                tried = sizes[1] / sizes[0] * 2.0 ** np.arange(-4.0, 4.1, 0.5)
+                bounds = [self.top(m * x + y) + m * constant + other for m in tried]
+                m = 1.0 if self.same else tried[np.argmin(bounds)]
+                self.kept[key] = -m * x - y, -m * constant - other, m * spare + more
+        return self.kept[key]
 
     def lead(self, step, a, b):
         """The terms of the lead of one class over another; None where it is no sum."""
-        if (step, a, b) not in self.leads:
+        if (step, a, b) not in self.kept:
             lead = self._lead_above if self.steps[step][0] == "above" else self._lead_largest
-            self.leads[step, a, b] = lead(*self.steps[step][1:], a, b)
-        return self.leads[step, a, b]
+            self.kept[step, a, b] = lead(*self.steps[step][1:], a, b)
+        return self.kept[step, a, b]
 
     def _lead_above(self, number, ends, class_below, _, a, b):
         if self.sums[number] is None or len(ends) != 1:
@@ -1051,8 +1093,7 @@ class Models(Trees):
                 i, j = one[1], two[1]
         if self.sums[i] is None or self.sums[j] is None:
             return None
-        total = self.sums[i] * [[1], [1]] + self.sums[j] * [[-1], [1]]
-        leaf, constant, spare = self.terms(total)
+        leaf, constant, spare = self.terms(self.part(i, j))
         one, two = self.steps[i], self.steps[j]
         if margin == 0 and one[0] == two[0] == "trees" and spare < 2.0**20 * min(self.tree_spares):
             # sums of few binary digits do not round
@@ -1061,32 +1102,114 @@ class Models(Trees):
             spare = 0.0 if exact else spare
         return leaf, constant, spare + margin
 
-    def difference(self, i, j):
-        """Bounds of what one step gives less what another one does."""
-        low, high = self.ranges[i] - self.ranges[j][::-1]
-        one, two = self.sums[i], self.sums[j]
-        if one is not None and two is not None:
-            sides = [np.stack([sign * (one[0] - two[0]), one[1] + two[1]]) for sign in (1.0, -1.0)]
-            least, most = (self.least(*self.terms(side)) for side in sides)
-            low, high = np.fmax(low, least), np.fmin(high, -most)
-        if self.same and i < j and one is not None:
-            high = np.where(self.never_falls(one), np.fmin(high, 0.0), high)
-            low = np.where(self.never_falls(one, -1.0), np.fmax(low, 0.0), low)
-        return low, high
+    # Numbers that come of sums: a kind of link, and steps less others, with which they never fall.
+
+    def parts(self, i):
+        name, *own = self.steps[i]
+        if self.sums[i] is not None:
+            return ("sum",), [(i, None)]
+        if name == "sigmoid":
+            return ("odds", own[2]), [(own[0], None) if own[1] else (None, own[0])]
+        if name == "softmax":
+            places, k, kind = own
+            return ("odds", kind), [(places[k], j) for p, j in enumerate(places) if p != k]
+        if name == "exp":
+            return ("exp", own[2], own[1], own[3]), [(own[0], None)]
+        return (("link", own[1]), [(own[0], None)]) if name == "link" else ((), [])
+
+    def part(self, plus, minus):
+        """The sum of a step less another one; None stands for nothing."""
+        none = np.zeros((2, self.shape[0] * self.shape[1] + 1))
+        one, two = (none if i is None else self.sums[i] for i in (plus, minus))
+        return None if one is None or two is None else np.stack([one[0] - two[0], one[1] + two[1]])
+
+    def ends_of(self, first, second=(None, None)):
+        """Bounds of a part, less a second one: by ranges (B), and by what both add up to (C)."""
+        steps = first[0], second[1], first[1], second[0]
+        ranges = [np.zeros((2, 1)) if i is None else self.ranges[i] for i in steps]
+        low, high = ranges[0] + ranges[1] - ranges[2][::-1] - ranges[3][::-1]
+        if (first, second) not in self.kept:
+            one, two = self.part(*first), self.part(*second)
+            both = None
+            if one is not None and two is not None:
+                both = one[0] - two[0], one[1] + two[1]
+                both = [self.terms(np.stack([s * both[0], both[1]])) for s in (1.0, -1.0)]
+            self.kept[first, second] = both
+        if (both := self.kept[first, second]) is not None:
+            low = np.fmax(low, self.least(*both[0]))
+            high = np.fmin(high, -self.least(*both[1]))
+        return np.stack(np.broadcast_arrays(low, high))
+
+    def moves(self, i, j):
+        """What two numbers are of sums, and bounds of how far the first ones are above the second;
+        None where they are not the same of as many sums.
+        """
+        (kind, one), (other, two) = self.parts(i), self.parts(j)
+        if kind != other or len(one) != len(two) or not one:
+            return None
+        ends = []
+        for first, second in zip(one, two, strict=True):
+            low, high = self.ends_of(first, second)
+            if self.same and i < j:
+                total = self.part(*first)
+                high = np.where(self.never_falls(total), np.fmin(high, 0.0), high)
+                low = np.where(self.never_falls(total, -1.0), np.fmax(low, 0.0), low)
+            ends.append((low, high))
+        low, high = zip(*ends, strict=True)
+        return kind, np.minimum.reduce(low), np.maximum.reduce(high)
+
+    # Trees of one model that is used twice, one by one (E).
+
+    def rise_alone(self, space):
+        """Find the trees that never fall, or never rise, from any first input to its second one.
+
+        Of each two leaves in which an input and its second one can end, the second says no less.
+        """
+        half = self.shape[1] // 2
+        self.up, self.down = np.zeros((2, self.shape[0], half), dtype=bool)
+        if not (self.same and space.order) or len(self.left) * space.n > MOST_ENTRIES:
+            return
+        low, high, gap = (np.repeat(part, len(self.left), axis=1) for part in space.whole())
+        for level in self.levels:
+            here, on = [part[:, level] for part in (low, high, gap)], self.on[level]
+            sides = space.split(*here, on, self.end[level])
+            for child, side, to_it in zip((self.left, self.right), sides, (1, 0), strict=True):
+                child = child[level]
+                low[:, child], high[:, child], gap[:, child] = side[0], side[1], here[2]
+                gap[on, child] &= self.to_left[level] == to_it
+        low, high, gap, some = space.within(low, high, gap)
+        for t in range(half):
+            a, b = (
+                np.flatnonzero(some & (self.tree == s) & (self.left < 0)) for s in (t, t + half)
+            )
+            a = a[:, None]
+            if a.size * b.size > MOST_ENTRIES:
+                continue
+            meet = np.ones((len(a), len(b)), dtype=bool)
+            for c, d in zip(*(use.columns for use in self.uses), strict=True):
+                if c == d:
+                    both = np.maximum(low[c, a], low[c, b]) <= np.minimum(high[c, a], high[c, b])
+                    meet &= both | (gap[c, a] & gap[c, b])
+                elif [c, d] in space.order:
+                    meet &= low[c, a] <= high[d, b]
+                elif [d, c] in space.order:
+                    meet &= low[d, b] <= high[c, a]
+            for column, value in enumerate(self.value):
+                self.up[column, t] = not (meet & (value[a] > value[b])).any()
+                self.down[column, t] = not (meet & (value[a] < value[b])).any()
 
     def never_falls(self, total, sign=1.0):
-        """Where no tree lets a sum fall from the first use to the second, of one model.
-
-        Then the sum does not fall either, however it is rounded.
-        """
-        if not self.same or total is None or (total[1, :-1] != np.abs(total[0, :-1])).any():
+        """Where no tree lets a sum fall from the first use to the second, of one model."""
+        if total is None or (total[1, :-1] != np.abs(total[0, :-1])).any():
             return self.alike
-        half, good = self.shape[1] // 2, np.ones(self.reached.shape[1], dtype=bool)
+        half, good = self.shape[1] // 2, np.ones(self.n_boxes, dtype=bool)
         factors = sign * total[0, :-1].reshape(self.shape)[:, :half]
-        for factor, (low, high) in zip(factors, self.tree_ends, strict=True):
+        for factor, (low, high), up, down in zip(
+            factors, self.tree_ends, self.up, self.down, strict=True
+        ):
             rises, falls = low[half:] >= high[:half], high[half:] <= low[:half]
-            good &= (self.aligned | rises | (factor <= 0)[:, None]).all(axis=0)
-            good &= (self.aligned | falls | (factor >= 0)[:, None]).all(axis=0)
+            good &= (self.aligned | rises | (up | (factor <= 0))[:, None]).all(axis=0)
+            good &= (self.aligned | falls | (down | (factor >= 0))[:, None]).all(axis=0)
         return good | self.alike
 
     def is_kept(self, k):
@@ -1100,8 +1223,68 @@ class Models(Trees):
         kept = [self.never_falls(self.sums[j], 1.0 if i == k else -1.0) for i, j in places]
         return np.logical_and.reduce(kept)
 
+    # Where to cut: no cut is wrong, some are better than others.
 
-# ---------------------------------------------------------------- the sentence
+    def cuts(self, wrongs, boxes, low, high, gap, space):
+        """Coordinates and ends at which to cut some boxes; -1 where all in a box is one to models.
+
+        Of the splits at which trees are undecided, the one that lifts most, on both its sides, what
+        has to be above 0 for something wrong to be excluded.
+        """
+        found, nodes = self.found[:, boxes], self.nodes
+        many, at = len(nodes), np.arange(len(boxes))
+        is_inner = self.left[nodes] >= 0
+        sides = [self.place[np.where(is_inner, side[nodes], 0)] for side in (self.left, self.right)]
+        is_split = found[sides[0]] & found[sides[1]] & is_inner[:, None]
+        # of each tree the topmost split that is undecided, in pre-order the first one
+        top = np.where(is_split, np.arange(many)[:, None], many)
+        top = np.minimum.reduceat(top, np.searchsorted(nodes, self.first))
+        is_open, top = top < many, np.minimum(top, many - 1)
+        if len(self.aligned) and self.same:
+            # what ends in one leaf, wherever it ends, cancels
+            other = is_open.copy()
+            other[self.twins] &= ~self.aligned[:, boxes]
+            is_open = np.where(other.any(axis=0), other, is_open)
+        levels = [self.place[level[self.place[level] < many]] for level in self.levels[::-1]]
+        gains, total = np.zeros((2, *top.shape)), np.full(len(at), 1e-9)
+        others = np.full(top.shape, 1e-12)
+        for leaf, own, less in wrongs:
+            total[own] += less
+            shown = found[:-1, own] & ~is_inner[:, None]
+            for sign in (1.0, -1.0):
+                least = np.full((many + 1, len(own)), np.inf)
+                least[:-1] = np.where(shown, sign * leaf[nodes, None], np.inf)
+                for level in levels:
+                    least[level] = np.minimum(least[sides[0][level]], least[sides[1][level]])
+                whole = np.take_along_axis(least, top[:, own], 0)
+                for gain, side in zip(gains, sides, strict=True):
+                    more = np.take_along_axis(least, side[top[:, own]], 0) - whole
+                    more = np.where(is_open[:, own], more, 0.0)
+                    others[:, own] += more
+                    gain[:, own] += more * (sign > 0)
+        ends, which = np.unique(
+            np.stack([self.on[nodes], self.end[nodes]]), axis=1, return_inverse=True
+        )
+        place, size = which.ravel()[top] * len(at) + at, ends.shape[1] * len(at)
+        shares = [np.bincount(place[is_open], gain[is_open], size) for gain in (*gains, others)]
+        a, b, more = (share.reshape(-1, len(at)) for share in shares)
+        first, second = (np.minimum(own / total, 1.0) + 0.1 for own in (a, b))
+        score = np.where(more > 0, first * second + 1e-6 * more, -1.0)
+        (j, end), is_cut = ends[:, score.argmax(axis=0)], is_open.any(axis=0)
+        # where numbers are not parted, missing values are
+        j = np.where(is_cut, j, -1).astype(int)
+        end = np.where((low[j, at] <= end) & (end < high[j, at]), end, np.inf)
+        for i in np.flatnonzero(j < 0):
+            # what is one to the models need not be in the region
+            for k, v in (pair for clause in space.clauses for pair in clause):
+                below = space.floor(np.nextafter(space.type(v), space.type(-np.inf)))
+                for cut in (v, below):
+                    if low[k, i] <= cut < high[k, i]:
+                        j[i], end[i] = k, cut
+        return j, end
+
+
+# -------------------------------------------------------------- 7. the sentence
 
 
 def words(document):
@@ -1127,7 +1310,7 @@ def _what(claim, uses, models, is_pair):
     labels = [json.dumps(label) for label in used[0]["classes"] or ()]
     who = []
     for use, model in zip(uses, used, strict=True):
-        n = len(model["nodes"]["first"])
+        n = len(pre_order(model["nodes"]["column"])[2])
         trees = f"{n:,} tree{'s' * (n != 1)}"
         who.append(f"model {chr(65 + use['model'])} ({model['name']} of {trees})")
     both = f"{who[0]}, asked twice, answers" if is_pair else f"{who[0]} answers"
@@ -1145,11 +1328,17 @@ def _what(claim, uses, models, is_pair):
     if kind in ("in_range", "out_of_range"):
         verb = "is no number that is" if kind == "out_of_range" else "is"
         return f"the {number} that {who[0]} answers {verb} {_ends(claim['low'], claim['high'])}"
+    # what is taken for granted
+    names = sorted({str(s[-1]) for m in used for s in m["steps"] if s and s[0] in ("exp", "link")})
+    given = f" (granted that {' and '.join(names)} never falls with its argument)" if names else ""
     if kind == "within":
-        numbers_of = "probabilities of each class" if labels else "values"
+        numbers_of = "values"
+        if labels:
+            whose = labels[of["output"]] if isinstance(of, dict) else "each class"
+            numbers_of = f"probabilities of {whose}"
         relative = f" + {claim['rtol']!r} * abs(b)" if claim["rtol"] else ""
-        return f"{both} {numbers_of} a and b with abs(a - b) <= {claim['atol']!r}{relative}"
-    said = f"the {number} that {who[0]} answers is at least as high for the second"
+        return f"{both} {numbers_of} a and b with abs(a - b) <= {claim['atol']!r}{relative}{given}"
+    said = f"the {number} that {who[0]} answers is at least as high for the second{given}"
     if of == "class":
         ranks = sorted(zip(claim["order"], labels, strict=False))
         said += f" (ranks: {', '.join(f'{label} {rank}' for rank, label in ranks)})"
@@ -1183,16 +1372,31 @@ def _where(document, columns, second, names):
     limits += [f"{names[i]} <= {names[j]}" for i, j in region["order"]]
     where += f", where {', '.join(limits)}" if limits else ""
     if proof["kind"] == "points":
-        units = [" with ".join(names[j] for j in unit) for unit in proof["vary"]]
-        rows = proof["rows"]
-        which = f"one of the {len(rows)} rows in the file"
-        if len(rows) == 1:
-            entries_of = zip(names, columns, rows[0], strict=True)
-            told = [f"{name} = {_entry(column, v)}" for name, column, v in entries_of]
-            which = f"the row ({', '.join(told)})"
-        where += f", that differs from {which} in at most "
-        where += f"{proof['max_changes']} of {', '.join(units)}"
+        where += f", that {_near(proof, columns, names)}"
     return where
+
+
+def _near(proof, columns, names):
+    """How points differ from rows."""
+    rows, units = proof["rows"], [" with ".join(names[j] for j in unit) for unit in proof["vary"]]
+    which = f"one of the {len(rows)} rows in the file"
+    if len(rows) == 1:
+        told = [
+            f"{name} = {_entry(*own)}" for name, *own in zip(names, columns, rows[0], strict=True)
+        ]
+        which = f"the row ({', '.join(told)})"
+    k, nearer, units = proof["max_changes"], proof["nearer"], ", ".join(units)
+    if nearer is None:
+        said = f"differs from {which} in at most {k} of {units}"
+        return said + (
+            f" and in {', '.join(names[j] for j in proof['free'])}" * bool(proof["free"])
+        )
+    scales = [f"{name} {v!r}" for name, v in zip(names, nearer["scales"], strict=True) if v]
+    return (
+        f"differs from {which} in fewer than {k} of {units}, or in {k} of these at a distance "
+        f"below {nearer['distance']!r} ({nearer['metric']} of all changes, each divided by its "
+        f"scale: {', '.join(scales)}; where there is none, and of gaps, a change counts 1)"
+    )
 
 
 def _entry(column, v):

@@ -7,8 +7,7 @@ which one model is used twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,17 @@ class Near:
     max_changes : int
     vary : list of lists of int
         The coordinates that may change, those of a list together.
+    free : list of int
+        Those that may change, whatever else does.
+    nearer : dict or None
+        By how much rows may change: ``metric``, ``distance`` and the ``scales`` of the coordinates.
     """
 
     rows: np.ndarray
     max_changes: int
     vary: list
+    free: list = field(default_factory=list)
+    nearer: dict | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +69,8 @@ class Claim:
         Which points count, over the coordinates; None: all that are finite.
     data : dict
         What else the kind needs: ``atol`` and ``rtol``; ``class``, its number; ``order``, the rank
-        of each class; ``of``, what is meant, ``"class"``, ``"value"`` or ``{"output": k}``, and of
-        numbers its ``column``; ``low`` and ``high``, of a range.
+        of each class; ``of``, what is meant, ``"class"``, ``"value"``, ``{"output": k}`` or, of a
+        distance, ``"each"`` of these; ``low`` and ``high``, of a range.
     order : list of pairs of int
         Coordinates of which the first is at most the second, neither missing.
     box : tuple of three arrays or None
@@ -75,6 +80,8 @@ class Claim:
         Only these points count. None: all.
     point : float64 array of shape (n_coordinates,) or None
         Where the claim does not hold. None: it was proven.
+    of_float32 : bool
+        Whether only points of numbers that float32 represents count, whatever models read.
     settings : dict
         What the user asked for, as JSON can hold it.
     """
@@ -89,6 +96,7 @@ class Claim:
     box: tuple | None = None
     near: Near | None = None
     point: np.ndarray | None = None
+    of_float32: bool = False
     settings: dict = field(default_factory=dict)
 
     @classmethod
@@ -101,41 +109,9 @@ class Claim:
     @property
     def is_finer(self):
         """Whether only points that float32 represents are followed."""
-        return any(forest.is_finer for forest in self.forests)
-
-    @property
-    def is_of_classes(self):
-        """Whether it speaks of classes, not of numbers."""
-        kinds = "same_class", "class_is", "class_is_not"
-        return self.kind in kinds or self.data.get("of") == "class"
-
-    @property
-    def is_of_one_model(self):
-        """Whether one model is used twice, on other coordinates."""
-        first, *others = self.uses
-        same = all(use.model == first.model for use in others)
-        return same and any((use.columns != first.columns).any() for use in others)
+        return self.of_float32 or any(forest.is_finer for forest in self.forests)
 
     @property
     def n_coordinates(self):
         """Number of coordinates of the space."""
         return 1 + max(int(use.columns.max()) for use in self.uses)
-
-    @cached_property
-    def over_space(self):
-        """The forest of each use, whose features are the coordinates."""
-        found = []
-        for use in self.uses:
-            forest = self.forests[use.model]
-            inner = forest.feature >= 0
-            own = replace(
-                forest,
-                n_features=self.n_coordinates,
-                feature=np.where(inner, use.columns[forest.feature], -1),
-                double_threshold=None,
-                missing=None,
-                table=None,
-                filled=None,
-            )
-            found.append(own if self.inside is None else self.inside.read(own))
-        return found

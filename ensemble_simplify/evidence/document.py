@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from math import ceil, comb, floor, log10
+from math import floor
 from os import PathLike
 from pathlib import Path
 
+import joblib
 import numpy as np
 import sklearn
 
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence import checker
-from ensemble_simplify.evidence.boxes import (
-    NoEvidence,
-    is_refuted,
-    numbers_of,
-    partition,
-)
 from ensemble_simplify.grid import (
     FLOAT32_MAX,
     Stopped,
@@ -48,10 +43,12 @@ from ensemble_simplify.writing import (
 _LEAST = -float(np.finfo(np.float64).max)
 # The largest numbers of each type.
 _MOST = {kind: float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
-# What a model makes of what its trees say.
-_HOW = ("classes", "steps", "result", "outputs")
-# Digits of the bounds that are written.
-_DIGITS = 4
+# A proof of one box.
+_BOX = {"kind": "boxes", "column": [-1], "end": [0.0]}
+
+
+class NoEvidence(ValueError):
+    """A claim of which no evidence can be written."""
 
 
 class HasEvidence:
@@ -101,15 +98,12 @@ def _save(claim, path, max_boxes) -> None:
             "There is no evidence to save: the outcome is undecided, or of a kind that cannot be "
             "saved (see the method save in the documentation)."
         )
-    for asked in (False, True):
-        try:
-            _write(evidence(claim, max_boxes=max_boxes, asked=asked), path)
-            return
-        except (checker.Refused, checker.Unproven) as error:
-            refused = error
-    raise NoEvidence(
-        f"The checker of evidence does not accept this proof: {refused}. No file was written."
-    ) from refused
+    try:
+        _write(evidence(claim, max_boxes=max_boxes), path)
+    except (checker.Refused, checker.Unproven) as error:
+        raise NoEvidence(
+            f"The checker of evidence does not accept this proof: {error}. No file was written."
+        ) from error
 
 
 def _write(document, path):
@@ -127,7 +121,7 @@ def _write(document, path):
         checker.check(unchecked, check_time)
 
 
-def evidence(claim, *, max_boxes=1_000_000, asked=False) -> dict:
+def evidence(claim, *, max_boxes=1_000_000) -> dict:
     """Evidence of a claim, as JSON holds it. Raises `Stopped` when the time is over.
 
     With `asked`, the checker is asked about every box, and boxes are halved until it follows.
@@ -154,15 +148,9 @@ def evidence(claim, *, max_boxes=1_000_000, asked=False) -> dict:
             "settings": claim.settings,
         },
     }
-    document["proof"] = _proof(claim, document, max_boxes, asked)
+    document["proof"] = _proof(claim, document, max_boxes)
     document["words"] = checker.words(document)
-    return document | {"digest": _digest(document)}
-
-
-def _digest(value):
-    """The SHA-256 of what JSON holds, in its one canonical form."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return document | {"digest": checker.digest(document, "digest")}
 
 
 # ------------------------------------------------------------------- models
@@ -170,15 +158,20 @@ def _digest(value):
 
 def model_in_json(model, forest):
     """A model as it was read: nodes, and the steps from leaves to answers."""
-    forest = forest.on_thresholds
+    forest, link = forest.on_thresholds, None
+    if forest.classes is None and forest.vote.link is not None:
+        # steps of its own, not the formulas that code has
+        link = forest.vote.link
+        forest = replace(forest, vote=replace(forest.vote, link=None))
     steps, program = [], code_of(forest, model.estimator)
     result = _Steps(steps, program).step(program.result)
+    if link is not None:
+        steps.append(_link(link, result, forest.vote.dtype, model.name))
+        result = len(steps) - 1
     outputs = None
     if program.outputs is not None:
         outputs = [_Steps(steps, program).step(own) for own in program.outputs]
     order = np.concatenate([walk(forest.left, forest.right, root) for root in forest.offsets[:-1]])
-    place = np.empty(forest.n_nodes + 1, dtype=np.intp)
-    place[order], place[-1] = np.arange(len(order)), -1
     inner = forest.left[order] >= 0
     end = np.where(inner, np.maximum(forest.ends(model.table)[order], _LEAST), 0.0)
     missing_left = np.zeros(len(order), dtype=bool)
@@ -191,19 +184,30 @@ def model_in_json(model, forest):
         "columns": _columns(model, model.table if forest.table is None else forest.table),
         "classes": classes,
         "nodes": {
-            "first": place[forest.offsets[:-1]].tolist(),
             "column": np.where(inner, forest.feature[order], -1).tolist(),
             "end": _finite(end),
             "missing_left": missing_left.astype(int).tolist(),
-            "left": place[forest.left[order]].tolist(),
-            "right": place[forest.right[order]].tolist(),
             "value": np.where(inner, 0.0, forest.value[order].T).tolist(),
         },
         "steps": steps,
         "result": result,
         "outputs": outputs,
     }
-    return own | {"sha256": _digest(own)}
+    return own | {"sha256": checker.digest(own)}
+
+
+def _link(link, number, kind, name):
+    """The step that turns a sum into the value of a regressor."""
+    if link.kind == "sigmoid":
+        return ["sigmoid", number, 1, kind]
+    if link.kind in ("exp", "expm1"):
+        # exponentials of one library are the same, those of two need not be
+        whose = " of C" if link.by_library else ""
+        whose = whose if link.is_followed else f" of {name}"
+        return ["exp", number, int(link.kind == "expm1"), kind, f"exp{whose}"]
+    # two functions that are not the same need two names
+    function = link.kind if link.function is None else f"function {joblib.hash(link.function)}"
+    return ["link", number, function]
 
 
 def _finite(numbers):
@@ -285,19 +289,15 @@ def _claim(claim):
     if claim.kind == "same_class":
         own = {"uses": [0, 1]}
     elif claim.kind == "within":
-        own = {"uses": [0, 1], "atol": data["atol"], "rtol": data["rtol"]}
+        own = {"uses": [0, 1], "of": "each", "atol": 0.0, "rtol": 0.0} | data
     elif claim.kind in ("class_is", "class_is_not"):
         own = {"use": 0, "class": data["class"]}
     elif claim.kind == "rises":
-        own = {"uses": [0, 1], "of": _of(data), "order": data["order"]}
+        own = {"uses": [0, 1], "of": data["of"], "order": data["order"]}
     else:
-        own = {"use": 0, "of": _of(data), "low": data["low"], "high": data["high"]}
+        own = {"use": 0, "of": data["of"], "low": data["low"], "high": data["high"]}
     found = {"kind": claim.kind, **own}
     return found if claim.point is None else {"kind": "not", "claim": found}
-
-
-def _of(data):
-    return data["of"]
 
 
 def _columns(model, table):
@@ -414,93 +414,36 @@ def _cut_down(region, claim, is_single):
 # ------------------------------------------------------------------- proofs
 
 
-def _proof(claim, document, max_boxes, asked):
+def _proof(claim, document, max_boxes):
     if claim.point is not None:
-        return _witness(claim)
+        return {"kind": "witness", "point": _entries(claim.point)}
     if claim.near is not None:
-        return _points(claim, max_boxes)
-    used = [document["models"][use.model] for use in claim.uses]
-    how = [(len(own["nodes"]["first"]), *map(own.get, _HOW)) for own in used]
-    alike = len(how) == 2 and how[0] == how[1]
-    reader = None
-
-    def left_open(boxes, among):
-        nonlocal reader
-        document["proof"] = _proof_of(claim, boxes)
-        if reader is None:
-            # its models are read once
-            reader = checker.Evidence(document | {"digest": _digest(document)}, check_time)
-        reader.proof = document["proof"]
+        near = vars(claim.near)
+        return {"kind": "points", **near, "rows": [_entries(row) for row in claim.near.rows]}
+    document = document | {"proof": _BOX}
+    document |= {"digest": checker.digest(document, "digest")}
+    evidence = checker.Evidence(document, check_time, max_boxes)
+    try:
         with np.errstate(all="ignore"):
-            return reader.open_boxes(among)
-
-    boxes = partition(claim, max_boxes, alike, left_open if asked else None)
-    return _proof_of(claim, boxes)
-
-
-def _proof_of(claim, boxes):
-    """The tree of some boxes, as JSON holds it."""
-    answer = [None if own < 0 else own for own in boxes.answer.tolist()]
-    is_lead = claim.kind in ("same_class", "class_is")
-    bound = [_rounded(own, is_lead) for own in boxes.bound.tolist()]
-    if claim.kind == "rises":
-        # the answers of one box can be many, as long as none falls
-        answer, bound = [None] * len(answer), [None] * len(bound)
-    tree = {
-        "column": boxes.column.tolist(),
-        "end": _finite(boxes.end),
-        "left": boxes.left.tolist(),
-        "right": boxes.right.tolist(),
-        "answer": answer,
-        "bound": bound,
-    }
-    return {"kind": "boxes", "tree": tree, "mix": boxes.mix, "steps": claim.order}
-
-
-def _points(claim, max_boxes):
-    near = claim.near
-    n_boxes = len(near.rows) * comb(len(near.vary), min(near.max_changes, len(near.vary)))
-    if n_boxes > max_boxes:
+            evidence.follow()
+    except checker.Refused:
         raise NoEvidence(
-            f"Points near the rows lie in {n_boxes:,} boxes, but max_boxes={max_boxes:,}. Raise "
-            "max_boxes, or ask about fewer rows or changes."
-        )
-    return {
-        "kind": "points",
-        "rows": [_entries(row) for row in near.rows],
-        "max_changes": near.max_changes,
-        "vary": near.vary,
-    }
-
-
-def _witness(claim):
-    point, answers = claim.point, []
-    for forest in claim.over_space:
-        if claim.is_of_classes:
-            answers.append(int(forest.predict_index(point[None])[0]))
-        else:
-            answers.append(numbers_of(forest, point[None])[0].tolist())
-    if not is_refuted(claim, point):
-        raise NoEvidence(
-            "There is no evidence to save: the counterexample has numbers that are finer than "
-            "float32. The models answered it, but their trees in the file are for float32 numbers."
-        )
-    return {"kind": "witness", "point": _entries(point), "answers": answers}
+            f"The proof takes more than max_boxes={max_boxes:,} boxes, as each of them must be "
+            "proven by plain bounds that another program can follow. Raise max_boxes, or ask about "
+            "a smaller domain, or near rows."
+        ) from None
+    made = list(zip(*evidence.made, strict=True))
+    if not made:
+        return _BOX
+    # what the checker cut to prove the claim is the proof
+    nodes, on, ends, left = map(np.concatenate, made)
+    n_nodes = 1 + 2 * len(nodes)
+    column, end, children = np.full(n_nodes, -1), np.zeros(n_nodes), np.full((2, n_nodes), -1)
+    column[nodes], end[nodes], children[:, nodes] = on, ends, (left, left + 1)
+    order = walk(*children, 0)
+    return {"kind": "boxes", "column": column[order].tolist(), "end": _finite(end[order])}
 
 
 def _entries(row):
     """Numbers of a row in JSON, None where they are missing."""
     return [None if np.isnan(own) else own for own in row.tolist()]
-
-
-def _rounded(number, downwards):
-    """A bound in few digits, no stronger than it was; None where there is none."""
-    if np.isnan(number) or (downwards and number <= 1e-12):
-        return None
-    if number == 0.0:
-        return 0.0
-    # a little weaker, so that roundings of sums in another order do not matter
-    weaker = number - 1e-6 * abs(number) if downwards else number + 1e-6 * abs(number)
-    unit = 10.0 ** (floor(log10(abs(weaker))) - _DIGITS + 1)
-    steps = floor(weaker / unit) if downwards else ceil(weaker / unit)
-    return float(f"{steps * unit:.{_DIGITS}g}")

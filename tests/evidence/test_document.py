@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from second_checker import is_for_both, second_opinion
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -65,18 +66,17 @@ def rounded(model, digits=2):
 
 
 def boxes_of(document):
-    """Lower and upper ends of the boxes of a proof, and their answers."""
-    tree, n = document["proof"]["tree"], len(document["region"]["low"])
-    found, stack = [], [(0, np.full(n, -np.inf), np.full(n, np.inf))]
-    while stack:
-        node, low, high = stack.pop()
-        j, end = tree["column"][node], tree["end"][node]
+    """Lower and upper ends of the boxes of a proof."""
+    proof, n = document["proof"], len(document["region"]["low"])
+    stack, found = [(np.full(n, -np.inf), np.full(n, np.inf))], []
+    for j, end in zip(proof["column"], proof["end"], strict=True):
+        low, high = stack.pop()
         if j < 0:
-            found.append((low, high, tree["answer"][node]))
+            found.append((low, high))
             continue
         below, above = high.copy(), low.copy()
         below[j], above[j] = min(high[j], end), max(low[j], end)
-        stack += [(tree["left"][node], low, below), (tree["right"][node], above, high)]
+        stack += [(above, high), (low, below)]
     return found
 
 
@@ -103,14 +103,19 @@ def test_boxes_cover_the_space_with_the_answers_of_both_models(model, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.uniform(X.min(axis=0) - 1, X.max(axis=0) + 1, size=(2000, 4)).astype(np.float32)
     answers, hits = model.predict(rows), np.zeros(len(rows), dtype=int)
-    for low, high, answer in boxes_of(document):
+    boxes = boxes_of(document)
+    for low, high in boxes:
         inside = ((low < rows) & (rows <= high)).all(axis=1)
         hits += inside
-        if answer is not None:
-            assert (answers[inside] == document["models"][0]["classes"][answer]).all()
     assert (hits == 1).all()
-    answered = [own for own in document["proof"]["tree"]["answer"] if own is not None]
-    assert len(set(answered)) == 3
+    # as small as they need to be, and no smaller
+    assert len(set(answers)) == 3
+    assert len(boxes) <= 4 * tree.get_n_leaves()
+
+
+def test_equal_models_take_one_box(tmp_path):
+    model = RandomForestClassifier(20, random_state=0).fit(X, Y)
+    assert len(boxes_of(saved(verify(model, copy.deepcopy(model)), tmp_path))) == 1
 
 
 def test_the_sentence_names_both_models(tmp_path):
@@ -135,10 +140,8 @@ def test_compressed_evidence_is_the_same(tmp_path):
 def test_numbers_within_a_tolerance(tmp_path):
     model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(FRAME, VALUE)
     document = saved(verify(model, rounded(model), atol=0.01), tmp_path)
-    assert document["claim"] == {"kind": "within", "uses": [0, 1], "atol": 0.01, "rtol": 0.0}
-    bounds = [own for own in document["proof"]["tree"]["bound"] if own is not None]
-    apart = np.abs(model.predict(FRAME) - rounded(model).predict(FRAME)).max()
-    assert apart <= max(bounds) <= 0.01
+    claim = {"kind": "within", "uses": [0, 1], "of": "each", "atol": 0.01, "rtol": 0.0}
+    assert document["claim"] == claim
 
 
 def test_probabilities_within_a_tolerance(tmp_path):
@@ -205,9 +208,7 @@ def test_a_counterexample_is_a_witness(tmp_path):
     outcome = verify(first, second)
     document = saved(outcome, tmp_path)
     assert document["claim"]["kind"] == "not"
-    classes = [own["classes"] for own in document["models"]]
-    told = [own[answer] for own, answer in zip(classes, document["proof"]["answers"], strict=True)]
-    assert told == list(outcome.predictions)
+    assert document["proof"]["point"] == outcome.counterexample.tolist()
     values = [DecisionTreeRegressor(max_depth=k, random_state=0).fit(FRAME, VALUE) for k in (1, 2)]
     saved(verify(*values), tmp_path)
 
@@ -218,7 +219,10 @@ def test_monotone_models(name, increasing, tmp_path):
     settings = {"max_iter": 8, "max_leaf_nodes": 5, "monotonic_cst": signs, "random_state": 0}
     model = HistGradientBoostingRegressor(**settings).fit(FRAME, VALUE)
     document = saved(is_monotone(model, name, increasing=increasing), tmp_path)
-    assert document["proof"]["steps"] == document["region"]["order"]
+    # tree by tree, without any cut
+    assert document["proof"]["column"] == [-1]
+    several = is_monotone(model, [name, "age"], increasing=[increasing, True])
+    assert len(saved(several, tmp_path)["uses"][1]["columns"]) == 10
     outcome = is_monotone(model, name, increasing=not increasing)
     assert outcome.monotone is False
     assert saved(outcome, tmp_path)["proof"]["kind"] == "witness"
@@ -274,45 +278,24 @@ ASKED = [
 @pytest.mark.parametrize("place", range(len(ASKED)))
 def test_that_a_flip_is_the_nearest_one(place, tmp_path):
     model, asked = ASKED[place]
-    model = copy.deepcopy(model).fit(X, Y)
-    rng, n_nearest = np.random.default_rng(0), 0
+    model, n_nearest = copy.deepcopy(model).fit(X, Y), 0
     for flip in nearest_flip(model, X[::25] + 0.01, **asked):
         if flip and not flip.changes:
             continue
         kind = saved(flip, tmp_path)["claim"]["kind"]
         assert (kind == "not") == bool(flip)
         if not flip:
-            with pytest.raises(NoEvidence, match="max_changes lowered by one"):
+            with pytest.raises(NoEvidence, match="proven to be the nearest"):
                 flip.save(tmp_path / "evidence.json", nearest=True)
             continue
         flip.save(tmp_path / "nearest.json", nearest=True)
         document, n_nearest = json.loads((tmp_path / "nearest.json").read_text()), n_nearest + 1
-        assert checker.check(tmp_path / "nearest.json").startswith("For every input")
-        # the limits of each feature are as far away as the flip, which is on the way to one
-        ((j, (before, after)),) = flip.changes.items()
-        row = np.array(document["proof"]["rows"][0])
-        region = document["region"]
-        side = "high" if after > before else "low"
-        assert abs(region[side][j] - after) < 1e-6 * max(1.0, abs(after))
-        point = np.where(np.arange(4) == j, after, row)
-        for _ in range(50):
-            # nearer rows are not flipped; one with the flip among them cannot be proven
-            other, k = row.copy(), rng.integers(4)
-            low, high = (region[end][k] for end in ("low", "high"))
-            if [k] not in document["proof"]["vary"]:
-                continue
-            other[k] = rng.uniform(row[k] - 9 if low is None else low, 9 if high is None else high)
-            both = model.predict([other, row])
-            if "min_proba" in asked:
-                both = model.predict_proba([other, row])[:, asked["target"]] >= asked["min_proba"]
-            elif isinstance(asked.get("target"), tuple):
-                least, most = (end or np.inf for end in asked["target"])
-                both = (least <= both) & (both <= most)
-            elif "target" in asked:
-                both = both == asked["target"]
-            assert both[0] == both[1]
-        region[side][j] = float(point[j])
-        region["point"] = row.tolist()
+        words = checker.check(tmp_path / "nearest.json")
+        assert f"in fewer than {len(flip.changes)} of" in words
+        nearer = document["proof"]["nearer"]
+        assert nearer["distance"] == pytest.approx(flip.distance, rel=1e-4)
+        # what is not quite as near as the flip is not all without one
+        nearer["distance"] = flip.distance * 1.001
         document["words"] = checker.words(document)
         document["digest"] = checker.digest(document, "digest")
         with pytest.raises(checker.Unproven):
@@ -415,10 +398,8 @@ def alike(name, model, x, y, seed):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_what_is_proven_is_saved(name, n_classes, tmp_path):
-    # in these cases, bounds here settled boxes in which those of the checker leave a wrong answer
-    seeds = [*range(3), *{"tree": (22, 30, 34, 36), "forest": (23, 29)}.get(name, ())]
     n_saved = 0
-    for seed in seeds:
+    for seed in (n_classes - 1, 4 - n_classes):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=(80, 4)).round(1), rng.integers(n_classes, size=80)
         planned = (x[:, 0] > 0) + (x[:, 1] > 0.3) * (n_classes - 2)
@@ -437,14 +418,53 @@ def test_what_is_proven_is_saved(name, n_classes, tmp_path):
                 assert outcome.equal is not None
                 saved(outcome, tmp_path)
                 n_saved += outcome.equal
+        ranks = {"class_order": [*range(n_classes)]}
+        outcomes = [
+            is_monotone(model, [0, 3], response="class", **ranks),
+            is_sensitive(model, 3, near=x[:3], max_changes=1),
+            sufficient_box(model, x[0]),
+            *nearest_flip(model, x[:2], max_changes=2),
+        ]
+        if name != "hard votes":
+            outcomes += [
+                is_monotone(model, 0, response="proba", positive=1),
+                is_sensitive(model, 3, response="proba", positive=1, gap=0.4),
+            ]
+        for outcome in outcomes:
+            saved(outcome, tmp_path)
+            if getattr(outcome, "changes", None) and getattr(outcome, "proven", False):
+                outcome.save(tmp_path / "nearest.json", nearest=True)
     assert n_saved >= 4
 
 
-def test_a_step_that_files_cannot_hold_is_refused_by_name(tmp_path):
-    model = HistGradientBoostingRegressor(loss="poisson", max_iter=2).fit(FRAME, np.abs(VALUE))
-    with pytest.raises(NoEvidence, match="a step, Exponential"):
-        verify(model, copy.deepcopy(model), rtol=0.01).save(tmp_path / "evidence.json")
-    assert not any(tmp_path.iterdir())
+LINKED = {
+    "poisson": HistGradientBoostingRegressor(loss="poisson", max_iter=3, max_leaf_nodes=4),
+    "log1p": TransformedTargetRegressor(
+        GradientBoostingRegressor(n_estimators=3, max_depth=2), func=np.log1p, inverse_func=np.expm1
+    ),
+    "arcsinh": TransformedTargetRegressor(
+        GradientBoostingRegressor(n_estimators=3, max_depth=2),
+        func=np.sinh,
+        inverse_func=np.arcsinh,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_models_behind_links_reduce_to_their_sums(name, tmp_path):
+    model = copy.deepcopy(LINKED[name]).fit(X, 1.0 + X[:, 0])
+    for feature in ([0], [1, 3]):
+        document = saved(is_monotone(model, feature), tmp_path)
+        kind = document["models"][0]["steps"][-1][0]
+        assert kind == ("link" if name == "arcsinh" else "exp")
+    if name != "arcsinh":
+        document = saved(verify(model, copy.deepcopy(model)), tmp_path)
+        assert "(granted that exp never falls with its argument)" in document["words"]
+    if name == "poisson":
+        other = copy.deepcopy(LINKED[name]).set_params(max_iter=4).fit(X, 1.0 + X[:, 0])
+        saved(verify(model, other, rtol=0.5), tmp_path)
+        saved(is_sensitive(model, 1, gap=3.0), tmp_path)
+        saved(sufficient_box(model, X[0], within=1.0), tmp_path)
 
 
 def test_a_limit_of_time_holds_for_all_that_save_does(tmp_path, monkeypatch):
@@ -487,6 +507,6 @@ def test_a_claim_that_the_arrays_do_not_have_is_not_written(tmp_path):
     claim = copy.copy(outcome.claim)
     object.__setattr__(claim, "forests", [claim.forests[0], verify(other, other).claim.forests[0]])
     object.__setattr__(outcome, "claim", claim)
-    with pytest.raises(NoEvidence, match="do not show the claim there"):
+    with pytest.raises(NoEvidence, match="not proven in a box"):
         outcome.save(tmp_path / "evidence.json")
     assert not any(tmp_path.iterdir())

@@ -1,0 +1,158 @@
+"""Forges files of evidence: every field of saved ones changed to every other plausible value.
+
+Each is signed again, as who forges it would do. What is still accepted must be true, which is
+decided by enumeration, at every point that matters. The tests run a few of them;
+``python tests/evidence/forging.py 10000 [0]`` runs so many, of a series with a number.
+"""
+
+import copy
+import json
+import math
+import random
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+import ensemble_simplify as es
+from ensemble_simplify.evidence.document import evidence
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+import test_checker as by_hand  # noqa: E402
+
+
+def outcomes():
+    """Outcomes about small models that can be enumerated, with names."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 5, (40, 2)).astype(float)
+    y, z = (x[:, 0] + x[:, 1] > 4).astype(int), (x.sum(axis=1) // 3).astype(int)
+    value, small = np.exp(0.3 * x[:, 0]), {"max_depth": 2, "random_state": 0}
+    forest = RandomForestClassifier(2, **small).fit(x, z)
+    mixed = ExtraTreesClassifier(2, **small).fit(x, y)
+    boosted = GradientBoostingClassifier(n_estimators=2, **small).fit(x, y)
+    three = GradientBoostingClassifier(n_estimators=1, **small).fit(x, z)
+    votes = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=2).fit(x, y)
+    settings = {"max_leaf_nodes": 3, "min_samples_leaf": 5, "monotonic_cst": [1, 0]}
+    rising = HistGradientBoostingClassifier(max_iter=2, **settings).fit(x, y)
+    poisson = HistGradientBoostingRegressor(max_iter=2, loss="poisson", **settings).fit(x, value)
+    numbers = RandomForestRegressor(2, **small).fit(x, value)
+    sums = GradientBoostingRegressor(n_estimators=2, **small).fit(x, value)
+    near = copy.deepcopy(sums)
+    for tree in near.estimators_.flat:
+        tree.tree_.value[...] = tree.tree_.value.round(2)
+    whole = es.Domain(bounds={0: (0, 5)}, integers=[0, 1])
+    for name, model in {"forest": forest, "boosted": boosted, "votes": votes}.items():
+        copied = es.import_model(es.export_model(model, "json", X=x))
+        yield f"{name} and its copy", es.verify(model, copied)
+        yield f"{name} near rows", es.verify(model, copied, X=x[:2], max_changes=1)
+        yield f"{name} in a domain", es.verify(model, copied, domain=whole)
+        yield f"{name}, a box", es.sufficient_box(model, x[0])
+        for flip in es.nearest_flip(model, x[:2], max_changes=1):
+            yield f"{name}, a flip", flip
+            if flip and flip.changes:
+                object.__setattr__(flip, "claim", flip.nearest_claim)
+                yield f"{name}, the nearest flip", flip
+    yield "differ", es.verify(forest, RandomForestClassifier(2, max_depth=1).fit(x, z))
+    yield "probabilities", es.verify(mixed, mixed, atol=1e-6)
+    for name, model in {"rising": rising, "poisson": poisson, "sums": sums}.items():
+        yield f"{name}, one feature", es.is_monotone(model, 0)
+        yield f"{name}, two features", es.is_monotone(model, [0, 1])
+    yield "probability rises", es.is_monotone(rising, 0, response="proba")
+    yield "share rises", es.is_monotone(three, 0, response="proba", positive=2)
+    yield "share moves", es.is_sensitive(three, 0, response="proba", positive=2, gap=0.9)
+    yield "pairs near rows", es.is_sensitive(mixed, 1, near=x[:2], max_changes=0)
+    yield "within", es.verify(sums, near, atol=0.02)
+    yield "relative", es.verify(poisson, poisson, rtol=0.1)
+    yield "a range", es.sufficient_box(numbers, x[0], within=0.5)
+    yield "no number", es.nearest_flip(numbers, x[0], target=(100, 200), max_changes=2)
+
+
+def documents():
+    """The files of the outcomes that can be saved, by name."""
+    found = {}
+    for name, outcome in outcomes():
+        if outcome.claim is not None:
+            found[f"{name} ({len(found)})"] = evidence(outcome.claim)
+    return found
+
+
+WORDS = ["float32", "float64", "first", "last", "value", "class", "each", "l1", "l2", "linf"]
+WORDS += ["+", "-", "*", "/", "sigmoid", "exp", "link", "same_class", "within", "rises", "class_is"]
+WORDS += ["class_is_not", "in_range", "out_of_range"]
+
+
+def plausible(value, beside):
+    """Other values that may stand in the place of one; `beside` are those in like places."""
+    if isinstance(value, bool | str):
+        return [own for own in [*WORDS, True, False, None] if own != value]
+    if value is None:
+        return [0, 1, -1.0, 0.5, [], *beside]
+    if isinstance(value, int | float):
+        near = [math.nextafter(value, way) for way in (math.inf, -math.inf)]
+        near += [0, 1, -1, None, value + 1, value - 1, -value, value / 2, *beside]
+        return [own for own in near if own != value]
+    if isinstance(value, dict):
+        return [{key: value[key] for key in value if key != gone} for gone in value]
+    if not value:
+        return [[0], [0, 1], [[0, 1]], [[0]]]
+    others = [value[::-1], value[1:], value[:-1], [*value, value[-1]], [value[0]] * len(value), []]
+    return [own for own in others if own != value]
+
+
+def forged(document, rng):
+    """Documents with one field changed, or two at once, signed again; without end."""
+    places = [path for path in by_hand._places(document) if path]
+    kinds = {}
+    for path in places:
+        kinds.setdefault(
+            (path[0], len(path), [p for p in path if isinstance(p, str)][-1]), []
+        ).append(path)
+    while True:
+        other = copy.deepcopy(document)
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            # fields of every kind as often, or most would be of nodes
+            own = kinds[rng.choice([*kinds])]
+            path = rng.choice(own)
+            beside = [by_hand._at(document, p) for p in rng.sample(own, min(3, len(own)))]
+            value = rng.choice(plausible(by_hand._at(document, path), beside))
+            try:
+                by_hand._at(other, path[:-1])[path[-1]] = copy.deepcopy(value)
+            except (IndexError, KeyError, TypeError):
+                continue
+        if json.dumps(other) != json.dumps(document):
+            yield other
+
+
+def run(n, begin=0):
+    """How many of `n` forgeries of each file were accepted; raises for one that is not true."""
+    counts = {"refused": 0, "true": 0}
+    for name, document in documents().items():
+        assert by_hand._told(document)[0] == 0, name
+        rng = random.Random(f"{name} {begin}")
+        more = forged(document, rng)
+        for _ in range(n):
+            other = by_hand._resigned(next(more))
+            if by_hand._told(other)[0]:
+                counts["refused"] += 1
+                continue
+            assert by_hand._is_true(other), (name, json.dumps(other))
+            counts["true"] += 1
+    return counts
+
+
+if __name__ == "__main__":
+    start = time.process_time()
+    n_each = int(sys.argv[1]) // len(documents())
+    print(run(n_each, *map(int, sys.argv[2:])), f"{time.process_time() - start:.0f} s of CPU")

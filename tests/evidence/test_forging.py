@@ -1,0 +1,8 @@
+"""Forged files of evidence: what is accepted is true. See `forging`, which makes them."""
+
+import forging
+
+
+def test_forged_files_are_refused_or_true():
+    counts = forging.run(10)
+    assert min(counts.values()) > 20, counts
