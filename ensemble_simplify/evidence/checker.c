@@ -510,8 +510,7 @@ static int is_proven(void) {
 /* ------------------------------------------------------------------- the region, in boxes */
 
 static Trees proof; /* its nodes cut the space */
-static int single, *integer, *gaps; /* the region's type, whole numbers, and where values may be missing */
-static double *bottom, *top;        /* its ends */
+static int single, *integer; /* the region's type, and which columns hold whole numbers */
 static const Json *clauses;
 static long n_boxes;
 
@@ -574,10 +573,10 @@ static void read_region(const Json *own) {
     const Json *point = get(own, "point", "[");
     single = is_single(get(own, "type", "\"")), clauses = get(own, "clauses", "[");
     need(!get(own, "order", "[")->n, "the region has an order of columns");
-    bottom = numbers(get(own, "low", "["), n_columns, -INFINITY);
-    top = numbers(get(own, "high", "["), n_columns, INFINITY);
+    double *bottom = numbers(get(own, "low", "["), n_columns, -INFINITY);
+    double *top = numbers(get(own, "high", "["), n_columns, INFINITY);
+    int *gaps = wholes(get(own, "missing", "["), n_columns, 0, 1);
     integer = wholes(get(own, "integer", "["), n_columns, 0, 1);
-    gaps = wholes(get(own, "missing", "["), n_columns, 0, 1);
     low = numbers(point, n_columns, NAN), high = numbers(point, n_columns, NAN), gap = room(n_columns, 1);
     for (int j = 0, good; j < n_columns; j++) {
         gap[j] = isnan(low[j]) != 0;

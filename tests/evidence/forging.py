@@ -29,8 +29,8 @@ from sklearn.tree import DecisionTreeClassifier
 import ensemble_simplify as es
 from ensemble_simplify.evidence.document import evidence
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-import test_checker as by_hand  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from evidence import test_checker as by_hand  # noqa: E402
 
 
 def outcomes():

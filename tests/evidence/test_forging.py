@@ -1,6 +1,6 @@
 """Forged files of evidence: what is accepted is true. See `forging`, which makes them."""
 
-import forging
+from evidence import forging
 
 
 def test_forged_files_are_refused_or_true():
