@@ -8,7 +8,8 @@ simplify_quickstart representer_quickstart scorecard_quickstart born_again_quick
 faithful_pruning_quickstart feature_budget_quickstart cultivated_quickstart genesim_quickstart
 hist_gradient_boosting xgboost_what_if lightgbm_to_sql text_columns
 audit_credit audit_forest what_changed promise regression_tolerance export card_for_a_clerk
-card_to_file tariff explain_network blood_test ask_a_doctor comparison three_sites beyond_one_machine
+card_to_file tariff explain_network blood_test ask_a_doctor comparison three_sites
+beyond_one_machine
 """.split()
 
 
