@@ -48,11 +48,16 @@ class Explanation:
     model_answer: Any = None
     model_chance: float = math.nan
 
+    def _since(self):
+        """The answer, and the way to the leaf."""
+        return f"{_in_words(self.answer)}, " + (
+            f"since {self.rule}" if self.rule else "as for every row"
+        )
+
     def __str__(self):
         answer = _in_words(self.answer)
-        told = f"{answer}, since {self.rule}" if self.rule else f"{answer}, as for every row"
         rows = "training row is" if self.n_rows == 1 else "training rows are"
-        told += f"; {self.n_rows:,} {rows} there"
+        told = f"{self._since()}; {self.n_rows:,} {rows} there"
         if math.isfinite(self.chance):
             told += f", chance of {answer} {percent(self.chance)}"
         if self.model_answer is None:

@@ -220,8 +220,7 @@ class HoldsTree(KeepsBoosters):
         if proba is not None:
             shares = proba(X)
             chances = shares[np.arange(len(shares)), class_index(answers, self.classes_)]
-        named = NamedTree.of(self, name="estimator")
-        return explained(named, leaves, answers.tolist(), chances)
+        return explained(self._named(), leaves, answers.tolist(), chances)
 
     def get_depth(self) -> int:
         """Depth of the tree: splits on the longest way from the root to a leaf.
@@ -277,9 +276,7 @@ class HoldsTree(KeepsBoosters):
         --------
         export_tree : The tree as rules, SQL, C, Python or JSON.
         """
-        tree = NamedTree.of(
-            self, feature_names=feature_names, class_names=class_names, name="estimator"
-        )
+        tree = self._named(feature_names=feature_names, class_names=class_names)
         return tree.text(decimals, max_depth)
 
     def plot(
@@ -312,11 +309,13 @@ class HoldsTree(KeepsBoosters):
             As ``plot_tree`` returns them. A row goes to the left child where what is written in
             the box is true of it.
         """
-        tree = NamedTree.of(
-            self, feature_names=feature_names, class_names=class_names, name="estimator"
-        )
+        tree = self._named(feature_names=feature_names, class_names=class_names)
         pyplot(self)
         return tree.draw(ax, **kwargs)
+
+    def _named(self, **names) -> NamedTree:
+        """The tree with its words."""
+        return NamedTree.of(self, name="estimator", **names)
 
     def _with_rates(self, X, y) -> Self:
         """A copy with the same labels, whose leaves hold the rates of some rows' labels."""

@@ -486,4 +486,5 @@ def _reason(best, better, first, judged, others):
         return f"{this} is better than {first.name}, by more than {CLEARLY} standard errors."
     if others is None:
         return f"{this} is the only result of the kind that was asked for."
+    others += " that can be recommended"  # what is no ordinary tree is told of in a note
     return f"{made}No other {others} {by_what} (by more than {CLEARLY} standard errors)."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tomllib
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from ensemble_simplify.evidence import check
 from ensemble_simplify.front._files import CannotRead, read_model, read_rows, write_answers
@@ -42,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     told = parser.parse_args(arguments)
     try:
         _check_places(told)
-        return COMMANDS[told.command].run(told)
+        return COMMANDS[told.command](told)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
     except Exception:  # 1, with which Python ends, would say that something does not hold
@@ -329,6 +328,10 @@ Without a command, "report" is meant.
 
 
 def _parser() -> argparse.ArgumentParser:
+    """What reads arguments, as command.toml describes them."""
+    written = Path(__file__).with_name("command.toml").read_text(encoding="utf-8")
+    told = tomllib.loads(written)
+    groups = told["groups"]
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_simplify",
         description="Make a fitted model small, write it as code, or compare two models.",
@@ -337,26 +340,30 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=versions())
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, command in COMMANDS.items():
+    for name, command in told["commands"].items():
+        description = command["description"]
+        brief = description[0].lower() + description[1:].removesuffix(".")
         added = commands.add_parser(
-            name, help=command.help, description=command.description, epilog=command.epilog
+            name,
+            help=command.get("brief", brief),
+            description=description,
+            epilog=command.get("exit_codes", _EXIT_CODES),
         )
-        for option, told in command.arguments:
-            added.add_argument(option, **told)
-        if command.choice:
-            group = added.add_mutually_exclusive_group()
-            for option, told in command.choice:
-                group.add_argument(option, **told)
+        _add(added, *(groups[group] for group in command["first"]), command["arguments"])
+        _add(added, *(groups[group] for group in command["last"]))
+        if "choice" in command:
+            _add(added.add_mutually_exclusive_group(), command["choice"])
     return parser
 
 
-def _argument(name, told, kind=None, **options):
-    """What `add_argument` takes: a name, what the help says of it, its type, and other options."""
-    return name, {"help": told, **({"type": kind} if kind else {}), **options}
-
-
-def _flag(name, told):
-    return _argument(name, told, action="store_true")
+def _add(parser, *groups):
+    """Add arguments to a parser, or to a group of those of which one can be given."""
+    for option, told in (each for group in groups for each in group.items()):
+        told = {**told, "help": told["help"].replace("{table}", _TABLE)}
+        for key, known in (("type", _TYPES), ("choices", _CHOICES)):
+            if isinstance(name := told.get(key), str):
+                told[key] = known[name]
+        parser.add_argument(option, **told)
 
 
 def _names(text):
@@ -380,246 +387,24 @@ def _tolerance(text):
         return text
 
 
+# What stands for names in command.toml.
 _TABLE = "table: a file in CSV with a header, TSV (.tsv) or Parquet (.parquet)"
-_LIMIT = _argument("--time-limit", "seconds in all (default: none)", float)
-_SEED = _argument("--random-state", "seed (default: 0)", int, default=0)
-_MODEL = [
-    _argument(
-        "model",
-        "file of a fitted model, written by joblib, pickle, skops (.skops), SimplifiedModel.save, "
-        "export in JSON, ONNX (.onnx), LightGBM (.txt), XGBoost (.ubj, .json) or CatBoost (.cbm)",
-        Path,
-    ),
-    _flag("--trust", "load a .skops file even if skops does not trust it"),
-]
-_TWO_MODELS = [*_MODEL, _argument("model_b", "the other model", Path)]
-# What `simplify` takes.
-_SIMPLIFY = [
-    _argument("--target", "column that holds the true labels or values"),
-    _argument("--more", "another table: rows to learn from, but not to measure on", Path),
-    _argument(
-        "--max-leaves", "the most leaves of the tree (default: 4, 8, 16 and 32 are compared)", int
-    ),
-    _argument(
-        "--methods", '"auto", "all", or names separated by commas (default: auto)', default="auto"
-    ),
-    _argument(
-        "--kinds",
-        "what can be recommended: tree, scorecard, or tree,scorecard (default: tree)",
-        default="tree",
-    ),
-    _argument("--scoring", "metric that decides which tree is best, such as balanced_accuracy"),
-    _argument("--class-weight", "let all classes count alike, however rare", choices=["balanced"]),
-    _argument(
-        "--atol",
-        "in regression, how far from the model's value a promise may be: a number, or a share of "
-        "the standard deviation of the model's answers (default: 10%%)",
-        _tolerance,
-        default="10%",
-    ),
-    _argument(
-        "--min-agreement",
-        "exit with 1, and export nothing, if the tree's agreement with the model is below this "
-        "number from 0 to 1 (in regression, its R2)",
-        _share,
-    ),
-    _SEED,
-    _flag("--verbose", "show progress"),
-    _LIMIT,
-]
-
-
-class _Command(NamedTuple):
-    """A command: what runs it, what the help says of it, and what it takes."""
-
-    run: Callable[[argparse.Namespace], int]
-    description: str
-    arguments: list
-    epilog: str = _EXIT_CODES
-    choice: tuple = ()  # arguments of which one can be given
-    brief: str = ""  # beside the name, where that is not the description
-
-    @property
-    def help(self):
-        """What stands beside its name."""
-        return self.brief or self.description[0].lower() + self.description[1:].removesuffix(".")
-
+_TYPES = {
+    "path": Path,
+    "int": int,
+    "float": float,
+    "names": _names,
+    "share": _share,
+    "tolerance": _tolerance,
+}
+_CHOICES = {"languages": LANGUAGES, "dialects": list(DIALECTS)}
 
 COMMANDS = {
-    "report": _Command(
-        _report,
-        "Make small trees of a model, measure them, and recommend one.",
-        [
-            *_MODEL,
-            _argument("data", _TABLE, Path),
-            *_SIMPLIFY,
-            _argument("--html", "file for the report as a page", Path),
-            _argument(
-                "--save",
-                "file for the recommended tree. If its name ends in .json, it holds the tree "
-                "alone, as text, otherwise the model, too",
-                Path,
-            ),
-        ],
-    ),
-    "export": _Command(
-        _export,
-        "Write the recommended tree, or the model itself, as code. For a tree, standard error says "
-        "how far it follows the model.",
-        [
-            *_MODEL,
-            _argument(
-                "data",
-                f"{_TABLE}. Not used with --tree. With --as-is, needed only if the model does "
-                "not know the types and levels of its columns",
-                Path,
-                nargs="?",
-            ),
-            _argument("--language", "(default: %(default)s)", choices=LANGUAGES, default="rules"),
-            _argument("--out", "file to write (default: standard output)", Path),
-            _flag("--probabilities", "write probabilities in place of labels"),
-            _argument("--name", "name of the function, or of the column in SQL"),
-            _argument("--table", "in SQL, the table to select from"),
-            _argument(
-                "--dialect",
-                "in SQL, the database (default: what SQLite, DuckDB and PostgreSQL read alike)",
-                choices=list(DIALECTS),
-            ),
-            _argument(
-                "--keys",
-                "with --as-is in SQL: columns to select beside the answer, separated by commas",
-                _names,
-            ),
-            _argument(
-                "--form",
-                "with --as-is in C or SQL: write nodes as a table or as nested tests (default: "
-                "tables in C, nested in SQL)",
-                choices=["tables", "nested"],
-            ),
-            _argument(
-                "--precision",
-                "with --as-is in C or JSON: int16 rounds numbers to 16 bits, and says what that "
-                "changes (default: exact)",
-                choices=["exact", "int16"],
-            ),
-            _argument("--decimals", "in rules: digits after the decimal point", int),
-            *_SIMPLIFY,
-        ],
-        choice=(
-            _flag(
-                "--as-is", "write the model itself, an ensemble or a tree, with exactly its answers"
-            ),
-            _flag("--tree", "the model file holds a tree: write this tree"),
-        ),
-        brief="write the recommended tree, or the model itself, as code",
-    ),
-    "document": _Command(
-        _document,
-        "Write one document on a model and its simpler form, to be filed and signed.",
-        [
-            *_MODEL,
-            _argument("data", _TABLE, Path),
-            _argument("--out", "file to write: .html, .md or .docx", Path, required=True),
-            _argument("--purpose", "what the model is used for, and by whom", default=""),
-            _argument("--author", "who prepared the document", default=""),
-            _argument("--protected", "columns that must not change an answer", _names, default=()),
-            _argument("--rising", "columns in which the answer must not fall", _names, default=()),
-            _argument("--falling", "columns in which it must not rise", _names, default=()),
-            _argument("--previous", "file of the model that this one replaces", Path),
-            _argument("--evidence", "files of evidence to check and list", _names, default=()),
-            _argument("--sections", "sections to write (default: all)", _names),
-            _argument("--template", "a template of Jinja2 for .html or .md", Path),
-            *_SIMPLIFY,
-        ],
-    ),
-    "predict": _Command(
-        _predict,
-        "Answer the rows of a table, in their order.",
-        [
-            *_MODEL,
-            _argument("data", _TABLE, Path),
-            _argument("--target", "column to leave out, such as the true labels"),
-            _argument(
-                "--out",
-                "file to write, in TSV or Parquet if its name ends in .tsv or .parquet, otherwise "
-                "in CSV (default: standard output)",
-                Path,
-            ),
-            _flag("--probabilities", "write a column of probabilities for each class"),
-            _argument(
-                "--name",
-                "name of the column of answers; the class follows it for probabilities (default: "
-                "%(default)s)",
-                default="prediction",
-            ),
-        ],
-    ),
-    "verify": _Command(
-        _verify,
-        "Prove that two models answer alike, or find a row on which they do not.",
-        [
-            *_TWO_MODELS,
-            _argument("--data", f"{_TABLE}: compare on these rows only", Path),
-            _argument(
-                "--max-changes",
-                "with --data: compare at all points that differ from a row in at most this many "
-                "columns (default: 0, only the rows)",
-                int,
-            ),
-            _argument("--atol", "compare numbers or probabilities within this tolerance", float),
-            _argument("--rtol", "the same, as a share of the number", float),
-            _LIMIT,
-            _argument(
-                "--max-boxes",
-                "the most boxes of the feature space to look at: a limit that, unlike "
-                "--time-limit, is the same on every machine (default: none)",
-                int,
-            ),
-            _argument(
-                "--save",
-                "file for evidence in JSON, which the command check reads: the models, and the "
-                "proof or the row on which they differ. The exit code is 2 if there is no such "
-                "evidence",
-                Path,
-            ),
-        ],
-        "Exit codes: 0 proven; 1 there is a row on which they differ; 2 bad input, or undecided "
-        "when the time was up.",
-    ),
-    "differences": _Command(
-        _differences,
-        "Tell in a few rules on which rows of a table two models differ.",
-        [
-            *_TWO_MODELS,
-            _argument("data", _TABLE, Path),
-            _argument("--target", "column to leave out, such as the true labels"),
-            _argument(
-                "--max-boxes", "the most rules to print (default: %(default)s)", int, default=5
-            ),
-            _argument(
-                "--max-share",
-                "share of the rows, from 0 to 1, on which the models may differ (default: 0)",
-                _share,
-                default=0.0,
-            ),
-            _argument(
-                "--atol",
-                "in regression, values that are further apart than this differ: a number, or a "
-                "share such as 10%% of the standard deviation of the first model's values "
-                "(default: the mean distance)",
-                _tolerance,
-            ),
-            _SEED,
-        ],
-        "Exit codes: 0 they differ on no more than --max-share of the rows; 1 on more; 2 bad "
-        "input.",
-    ),
-    "check": _Command(
-        _check,
-        "Check a file of evidence, without the code that made it, and say what it proves.",
-        [_argument("evidence", "file of evidence, .json or .json.gz", Path)],
-        "Exit codes: 0 it proves its claim; 1 it does not; 2 the file cannot be read, or takes too "
-        "long to check.",
-        brief="check a file of evidence that verify or an audit saved",
-    ),
+    "report": _report,
+    "export": _export,
+    "document": _document,
+    "predict": _predict,
+    "verify": _verify,
+    "differences": _differences,
+    "check": _check,
 }

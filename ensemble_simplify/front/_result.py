@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import combinations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, safe_indexing
+from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._document import Asked, write_document
 from ensemble_simplify.front._inputs import LearnedRows, checked_rows
@@ -26,7 +26,7 @@ from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
-from ensemble_simplify.proof import Agreement, Differences, Verification, differences
+from ensemble_simplify.proof import Differences, differences
 from ensemble_simplify.writing import write_text
 
 if TYPE_CHECKING:
@@ -54,8 +54,18 @@ def simplified(result, model, learned, figures=None) -> SimplifiedModel:
     )
 
 
-def _best_has(method):
-    return lambda found: found.best is not None and hasattr(found.best_model, method)
+def _of_best(name, *, if_there=False):
+    """A method of the recommended result; with `if_there`, only where that has it."""
+    method = getattr(SimplifiedModel, name)
+
+    @wraps(method)
+    def of_best(self, *args, **kwargs):
+        return getattr(self[self._named(None)], name)(*args, **kwargs)
+
+    def is_there(found):
+        return found.best is not None and hasattr(found.best_model, name)
+
+    return available_if(is_there)(of_best) if if_there else of_best
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -478,75 +488,15 @@ class Simplification:
 
     # ------------------------------------------------------------------ what is recommended
 
-    @available_if(_best_has("predict"))
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict with the recommended result.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Labels or values.
-        """
-        return self.best_model.predict(X)
-
-    @available_if(_best_has("score"))
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the recommended result, or in regression the coefficient of determination.
-
-        Rows that it has learned from are told in a warning.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
-        y : array-like of shape (n_rows,)
-            True labels or values.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        float
-            1 where all are right.
-        """
-        return self.best_model.score(X, y, sample_weight)
-
-    @available_if(_best_has("explain"))
-    def explain(self, X: ArrayLike) -> list[Explanation]:
-        """Why the recommended tree answers each row as it does, beside what the model answers.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows as the model takes them, with its columns in their order.
-
-        Returns
-        -------
-        list of Explanation
-            One a row. Each prints as a sentence.
-        """
-        return self.best_model.explain(X)
-
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Predict probabilities with the recommended result.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of ``best_model.classes_``.
-        """
-        return self.best_model.predict_proba(X)
+    predict = _of_best("predict", if_there=True)
+    predict_proba = _of_best("predict_proba", if_there=True)
+    score = _of_best("score", if_there=True)
+    explain = _of_best("explain", if_there=True)
+    apply = _of_best("apply", if_there=True)
+    export_text = _of_best("export_text")
+    save = _of_best("save")
+    verify = _of_best("verify")
+    agreement = _of_best("agreement")
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
         """Write the recommended tree or scorecard as rules, code, SQL or JSON.
@@ -577,64 +527,6 @@ class Simplification:
         export_tree : Writes it.
         """
         return self[self._named(result)].export(language, **options)
-
-    def export_text(self, **options: Any) -> str:
-        """The recommended tree as indented text, or the scorecard.
-
-        Parameters
-        ----------
-        **options
-            As for :meth:`SimplifiedModel.export_text`.
-
-        Returns
-        -------
-        str
-            A line for each split and each leaf.
-        """
-        return self[self._named(None)].export_text(**options)
-
-    def save(self, path: str | PathLike) -> None:
-        """Write the recommended result to a file, which :meth:`SimplifiedModel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            If it ends in ".json", the tree alone is written, as text. A scorecard needs another
-            ending.
-        """
-        self[self._named(None)].save(path)
-
-    def verify(self, **options: Any) -> Verification:
-        """Compare the recommended result with the model, everywhere or near rows.
-
-        Parameters
-        ----------
-        **options
-            As for :meth:`SimplifiedModel.verify`.
-
-        Returns
-        -------
-        Verification
-            It is true in an ``if`` statement if they are proven to answer alike.
-        """
-        return self[self._named(None)].verify(**options)
-
-    def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
-        """How often the recommended result agrees with the model.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows as the model takes them, with its columns in their order.
-        **options
-            Further parameters of :func:`agreement`.
-
-        Returns
-        -------
-        Agreement
-            With intervals.
-        """
-        return self[self._named(None)].agreement(X, **options)
 
     def differences(self, X: ArrayLike | None = None, **options: Any) -> Differences:
         """Where the recommended result and the model differ.

@@ -712,7 +712,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
     # ------------------------------------------------------------------ kept in files
 
     def save(self, path: str | PathLike) -> None:
-        """Write it to a file, which :meth:`load` reads.
+        """Write it to a file, which :meth:`SimplifiedModel.load` reads.
 
         Parameters
         ----------

@@ -9,26 +9,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import fitted_rows, pyplot, safe_indexing
+from ensemble_simplify.base import Explanation, HoldsTree, fitted_rows, pyplot, safe_indexing
 from ensemble_simplify.selective._written import drawn, head, named, written
+from ensemble_simplify.writing import counted
 
 
 @dataclass(frozen=True)
-class SelectiveAnswer:
-    """Why a row is answered as it is.
+class SelectiveAnswer(Explanation):
+    """Why a row is answered as it is, and by whom; prints as a sentence.
 
     Attributes
     ----------
     answer : object
         The label or value.
+    rule : str
+        The conditions that lead to the leaf, in the words of the table; empty for a single leaf.
+    leaf : int
+        The leaf, a node of `decision_tree_`.
+    n_rows : int
+        Calibration rows there.
+    chance, model_answer, model_chance : object
+        As of :class:`Explanation`; nan and None, as nobody was asked.
+    n_wrong : int
+        Calibration rows there that the tree answers wrongly.
     by : {"tree", "model"}
         Who answers.
-    leaf : int
-        Node of `decision_tree_` where the row ends.
-    rule : str
-        The conditions that lead there.
-    n_rows, n_wrong : int
-        Calibration rows there, and those that the tree answers wrongly.
     proven : bool
         Whether the tree's answer there is proven to be the model's, see `prove`.
 
@@ -43,20 +48,22 @@ class SelectiveAnswer:
     (0, 'tree')
     """
 
-    answer: Any
-    by: str
-    leaf: int
-    rule: str
-    n_rows: int
-    n_wrong: int
+    n_wrong: int = 0
+    by: str = "tree"
     proven: bool = False
 
+    def __str__(self):
+        told = f"{self._since()}; the {self.by} answers"
+        if self.proven:
+            return f"{told}, proven to be the model's answer on every input there"
+        rows = counted(self.n_rows, "calibration row")
+        return f"{told}, the tree is wrong on {self.n_wrong:,} of {rows} there"
 
-class AnswersInPart:
+
+class AnswersInPart(HoldsTree):
     """Of a fitted estimator: the tree where it may answer, else the model."""
 
     certified_: Any
-    decision_tree_: Any
     _grown: Any
     _table: Any
 
@@ -68,8 +75,7 @@ class AnswersInPart:
 
     def _leaves(self, X):
         """For each row, the number of its leaf among the leaves."""
-        found = self.decision_tree_.apply(fitted_rows(self, X), check_input=False)
-        return np.searchsorted(self.certified_.leaf, found)
+        return np.searchsorted(self.certified_.leaf, self.apply(X))
 
     def defers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the model is asked about.
@@ -84,7 +90,6 @@ class AnswersInPart:
         ndarray of bool, shape (n_samples,)
             False where the tree answers.
         """
-        check_is_fitted(self)
         return ~self.certified_.answers[self._leaves(X)]
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -100,57 +105,22 @@ class AnswersInPart:
         ndarray of shape (n_samples,)
             Class labels, or values in regression.
         """
-        check_is_fitted(self)
-        rows = fitted_rows(self, X)
-        answers = self.decision_tree_.predict(rows, check_input=False)
+        answers = super().predict(X)
         asked = np.flatnonzero(self.defers(X))
         if asked.size:
             X = X if hasattr(X, "shape") else np.asarray(X)
             answers[asked] = self._model_answers(safe_indexing(X, asked))
         return answers
 
-    def get_depth(self) -> int:
-        """Depth of the tree.
-
-        Returns
-        -------
-        int
-            0 for a single leaf.
-        """
-        check_is_fitted(self)
-        return int(self.decision_tree_.get_depth())
-
-    def get_n_leaves(self) -> int:
-        """Number of leaves of the tree, those that ask included.
-
-        Returns
-        -------
-        int
-            At least 1.
-        """
-        check_is_fitted(self)
-        return int(self.decision_tree_.get_n_leaves())
-
     def __str__(self):
         if not hasattr(self, "certified_"):
             return repr(self)
         return f"{head(self)}\n{self.export_text()}"
 
-    def export_text(self, *, decimals: int | None = None) -> str:
-        """The tree as indented text, with what each leaf answers, or that it asks the model.
-
-        Parameters
-        ----------
-        decimals : int or None, default=None
-            Digits after the point; None: as few as split float32 numbers alike.
-
-        Returns
-        -------
-        str
-            Lines.
-        """
+    def _named(self, **names):
+        """The tree with what each leaf answers, or that it asks the model."""
         check_is_fitted(self)
-        return named(self).text(decimals)
+        return named(self, **names)
 
     def plot(self, *, ax: Any = None, **kwargs: Any) -> list:
         """Draw the tree; leaves that ask the model are grey.
@@ -171,7 +141,9 @@ class AnswersInPart:
         pyplot(self)
         return drawn(self, ax, **kwargs)
 
-    def explain(self, X: ArrayLike) -> list[SelectiveAnswer]:
+    def explain(  # ty: ignore[incompatible-method-override]  these are explanations, too
+        self, X: ArrayLike
+    ) -> list[SelectiveAnswer]:
         """Why each row is answered as it is.
 
         Parameters

@@ -148,7 +148,7 @@ def test_card_wins_where_it_is_clearly_better():
     tree, card, judged = _sides(340, 341)
     choice = choose([tree, card], judged, max_leaves=8)
     assert choice.best == "representer"
-    assert "No other tree or scorecard agrees clearly better" in choice.reason
+    assert "No other tree or scorecard that can be recommended agrees clearly" in choice.reason
 
 
 def test_bins_are_not_compared_with_leaves():

@@ -164,6 +164,14 @@ def test_the_text_says_which_leaves_ask(fitted):
     assert text.count("ask the model") == np.sum(~fitted.certified_.answers)
     told = fitted.explain(X[480:])
     assert [one.by == "model" for one in told] == fitted.defers(X[480:]).tolist()
+    for one in told:
+        # the counts of the sentence are those of the line of this leaf
+        count = f"wrong on {one.n_wrong} of {one.n_rows} calibration rows"
+        assert count in text
+        assert (
+            f"{one.answer}, since {one.rule}; the {one.by} answers, the tree is {count} there"
+            in (str(one))
+        )
     boxes = [note.get_text() for note in fitted.plot()]
     assert sum("ask the model" in box for box in boxes) == np.sum(~fitted.certified_.answers)
 
