@@ -7,11 +7,13 @@ if TYPE_CHECKING:
     from ensemble_simplify.audit import (
         Monotonicity,
         NearestFlip,
+        PrincipalReasons,
         Sensitivity,
         SufficientBox,
         is_monotone,
         is_sensitive,
         nearest_flip,
+        principal_reasons,
         sufficient_box,
     )
     from ensemble_simplify.base import Explanation, TimeLimitError
@@ -109,6 +111,7 @@ __all__ = [
     "OneOutput",
     "OnnxModel",
     "ParetoFrontDisplay",
+    "PrincipalReasons",
     "PruningPathDisplay",
     "QuestTree",
     "Reason",
@@ -140,6 +143,7 @@ __all__ = [
     "is_sensitive",
     "merge_trees",
     "nearest_flip",
+    "principal_reasons",
     "scorecard",
     "simplify",
     "sufficient_box",
@@ -150,8 +154,8 @@ __version__ = "0.4.0.dev0"
 # Where each name is found: it is imported when it is first asked for, with what it needs alone.
 _ROOMS = {
     "audit": (
-        "Monotonicity NearestFlip Sensitivity SufficientBox is_monotone is_sensitive "
-        "nearest_flip sufficient_box"
+        "Monotonicity NearestFlip PrincipalReasons Sensitivity SufficientBox is_monotone "
+        "is_sensitive nearest_flip principal_reasons sufficient_box"
     ),
     "base": "Explanation TimeLimitError",
     "born_again": (
