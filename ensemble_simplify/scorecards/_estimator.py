@@ -37,6 +37,7 @@ from ensemble_simplify.scorecards._chances import (
     against,
     as_decided,
     based,
+    by_others,
     refitted,
     score_table,
     with_chances,
@@ -281,7 +282,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         """Make it the card of a step of the path, with the points that are asked for."""
         training, aside = self._known.training, self._known.aside
         card, self.rounded_ = step.card, None
-        rates, is_scaled = self._rates(training), self._scale is not None
+        rates, is_scaled = self._rates_of(card), self._scale is not None
         if is_scaled or (self.points == "real" and rates is not None):
             card = with_chances(card, training.X, training.weight, rates)
         if self._scale is not None:
@@ -320,7 +321,11 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         return card
 
     def _rates(self, training):
-        """What chances are fitted to; None where there are none."""
+        """What chances are of; None where there are none."""
+
+    def _rates_of(self, card):
+        """What the chances of a card are fitted to."""
+        return self._rates(self._known.training)
 
     def _finished(self, card):
         """The card as it is handed out."""
@@ -739,6 +744,13 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         rates = training.rates
         return rates[:, self._event] if rates.shape[1] == 2 else rates
 
+    def _rates_of(self, card):
+        training, rates = self._known.training, super()._rates_of(card)
+        if card.link != "logistic" or self.chance_source_ != "y":
+            return rates
+        shapes, is_number = self._directions, self._is_number
+        return by_others(card, training.X, training.weight, rates, shapes, is_number)
+
     def _finished(self, card):
         return replace(card, event=self._event) if self.classes_.size == 2 else card
 
@@ -825,7 +837,9 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
         Without `y`, they are the model's mean probabilities at a total; of a model without
         probabilities, how often it gives each answer. They rise with the total, by a slope and a
-        shift that are fitted to the training rows. Where the model parts classes at another
+        shift that are fitted to the training rows; of labels of two classes, to what points of the
+        same bins say of each fifth of the rows that were fitted to the others, since points tell
+        the rows better that they were fitted to. Where the model parts classes at another
         chance than one half, as one with weights for classes does, the label need not be the more
         probable class.
 

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
@@ -65,6 +65,26 @@ def test_stated_chances_are_the_true_ones(loans, options):
     assert told < log_loss(labels, np.column_stack([chance, 1 - chance])) + 0.02
     # labels stay the model's
     assert card.fidelity(new) > 0.85
+
+
+def test_chances_of_few_rows_are_no_further_apart_than_true_ones():
+    """Bins and points that were fitted to 600 rows tell their labels too well."""
+    off, slopes = [], []
+    for seed in range(3):
+        X, y, _ = credit(600, seed)
+        model = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
+        card = ScorecardClassifier(model, positive="bad", **SMALL).fit(X, y)
+        new, _, chance = credit(10_000, 10 + seed)
+        stated = card.predict_proba(new)[:, 0]
+        order = np.argsort(stated, kind="stable")
+        for inside in np.array_split(order, 10):
+            off.append(stated[inside].mean() - chance[inside].mean())
+        centred = logit(stated) - logit(stated).mean()
+        slopes.append(centred @ logit(chance) / (centred @ centred))
+    # fitted to the same rows, chances are up to .15 beside the true ones, with a slope of .80
+    assert np.abs(off).max() < 0.08
+    assert np.sqrt(np.mean(np.square(off))) < 0.03
+    assert np.mean(slopes) > 0.9
 
 
 def test_the_event_is_the_one_that_is_named(loans):
