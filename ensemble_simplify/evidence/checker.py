@@ -357,7 +357,7 @@ class Evidence:
         self.models.rise_alone(self.space)
         self.claim, self.most_boxes = Claim(claim, self.models), most_boxes
         self.reach, self.is_limited = None, False
-        # where boxes were cut beyond what the file says: nodes, coordinates, ends, first halves
+        # where boxes were cut beyond what the file says: nodes, coordinates, ends, left halves
         self.made: list = []
 
     def follow(self):
@@ -455,16 +455,37 @@ class Evidence:
         if not is_open.any():
             return n_all
         nodes, boxes = nodes[is_open], [part[:, is_open] for part in boxes]
-        places = np.flatnonzero(is_open)
-        j, end = self.models.cuts(self.claim.goals(places), places, *boxes, self.space)
-        if (j < 0).any():
-            point = boxes[0][:, (j < 0).argmax()].tolist()
-            point = ["missing" if np.isnan(x) else x for x in point]
-            raise Unproven(f"not proven in a box that begins at {point}"[:300])
+        j, end = self._cuts(np.flatnonzero(is_open), *boxes)
         left = n_all + 2 * np.arange(len(nodes))
         self.made.append((nodes, j, end, left))
         self._push(stack, left, left + 1, boxes, j, end)
         return n_all + 2 * len(nodes)
+
+    def choose(self, nodes, is_open, boxes):
+        """The tree at whose undecided split a box is cut: any will do, this is the widest one."""
+        width = sum(high[:, boxes] - low[:, boxes] for low, high in self.models.tree_ends)
+        return np.where(is_open, width, -1.0).argmax(axis=0)
+
+    def _cuts(self, places, low, high, gap):
+        """Coordinates and ends at which to cut boxes, where trees can go both ways."""
+        models, at = self.models, np.arange(len(places))
+        nodes, is_open = models.undecided(places)
+        node = nodes[self.choose(nodes, is_open, places), at]
+        j, end, is_one = models.on[node], models.end[node], ~is_open.any(axis=0)
+        # where numbers are not parted, missing values are
+        end = np.where((low[j, at] <= end) & (end < high[j, at]), end, np.inf)
+        for i in np.flatnonzero(is_one):
+            # what is one to the models can be partly outside of the region
+            for k, v in (pair for clause in self.space.clauses for pair in clause):
+                below = np.nextafter(self.space.type(v), self.space.type(-np.inf))
+                for cut in (float(v), float(below)):
+                    if low[k, i] <= cut < high[k, i]:
+                        j[i], end[i], is_one[i] = k, cut, False
+        if is_one.any():
+            point = low[:, is_one.argmax()].tolist()
+            point = ["missing" if np.isnan(x) else x for x in point]
+            raise Unproven(f"not proven in a box that begins at {point}"[:300])
+        return j, end
 
     def _push(self, stack, left, right, boxes, j, end):
         """Put both halves of boxes on the stack, side by side, in small parts."""
@@ -542,50 +563,6 @@ class Claim:
         """Where the claim holds, and where it surely does not."""
         return getattr(self, "_" + self.claim["kind"])()
 
-    def goals(self, boxes):
-        """What has to be lifted above 0 in some boxes: terms, places among these, and how far."""
-        found = []
-        for is_left, every in self._wrongs():
-            at = np.flatnonzero(is_left[boxes])
-            every = [own for own in every if own is not None]
-            if not len(at) or not every:
-                continue
-            # the one that is closest
-            sizes = [self.models.size(own[0]) for own in every]
-            bounds = [self.models.least(*own, boxes[at]) for own in every]
-            bounds = np.array([b / size for b, size in zip(bounds, sizes, strict=True)])
-            best = bounds.argmax(axis=0)
-            for k in {*best.tolist()}:
-                own = best == k
-                found.append((every[k][0] / sizes[k], at[own], np.maximum(-bounds[k, own], 0.0)))
-        return found
-
-    def _wrongs(self):
-        """What may go wrong: where it may, and terms of which one has to be above 0."""
-        models, kind, (one, *two) = self.models, self.claim["kind"], self.models.uses
-        if kind in ("class_is", "class_is_not"):
-            possible, k = models.ranges[one.result], self.claim["class"]
-            for other in range(len(possible)):
-                pair = (k, other) if kind == "class_is" else (other, k)
-                if other != k:
-                    yield possible[pair[1]], [models.lead(one.result, *pair)]
-        elif self.is_of_classes:
-            for i, j, both in self.left:
-                forms = [models.mixed(i, j)]
-                for use, k in ((one, i), (two[0], j)):
-                    others = (other for other in range(len(use.labels)) if other != k)
-                    forms += [models.lead(use.result, other, k) for other in others]
-                yield both, forms
-        else:
-            for i, j in self.pairs:
-                own = [[(None, None)] if k is None else models.parts(k)[1] for k in (i, j)]
-                if len(own[0]) != len(own[1]):
-                    own = [own[0], [(None, None)] * len(own[0])]
-                for parts in zip(*own, strict=True):
-                    models.ends_of(*parts)
-                    for form in models.kept[parts] or ():
-                        yield np.ones(len(models.alike), dtype=bool), [form]
-
     # Of classes: whether each one is possible, in each box.
 
     def _class_is(self):
@@ -658,35 +635,36 @@ class Claim:
         return [(first.get(label), second.get(label)) for label in {**first, **second}]
 
     def _within(self):
-        models, atol, rtol = self.models, self.claim["atol"], self.claim["rtol"]
-        n = len(models.alike)
+        models, atol, rtol, n = (
+            self.models,
+            self.claim["atol"],
+            self.claim["rtol"],
+            self.models.n_boxes,
+        )
         proven, refuted = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         for i, j in self.pairs:
             one, two = (np.zeros((2, n)) if k is None else models.ranges[k] for k in (i, j))
             low, high = one - two[::-1]
-            bound, nearest = np.maximum(-low, high), np.maximum(0.0, np.maximum(two[0], -two[1]))
-            moved = None if i is None or j is None else models.moves(i, j)
+            refuted |= np.maximum(low, -high) > atol + rtol * np.abs(two).max(axis=0)
+            bound, near = np.maximum(-low, high), np.maximum(0.0, np.maximum(two[0], -two[1]))
             holds = models.alike
-            if moved is not None:
-                kind, low, high = moved
-                apart = np.fmax(-low, high)
+            if i is not None and j is not None and (moved := models.moves(i, j)):
+                kind, apart = moved[0], np.fmax(-moved[1], moved[2])
+                single = "float32" in kind
                 if kind[0] == "odds":
                     # it moves by no more than its steepest slope times what its sum moves (F)
                     ends = np.clip(0.5, np.fmin(one[0], two[0]), np.fmax(one[1], two[1]))
-                    apart = apart * ends * (1.0 - ends) + (1e-12 if kind[1] == "float64" else 1e-5)
+                    apart = apart * ends * (1.0 - ends) + (1e-5 if single else 1e-12)
                 elif kind[0] == "exp":
-                    # so many times the second value, plus what is taken off both
-                    spare = 1e-14 if kind[1] == "float64" else 1e-5
-                    share = np.expm1(apart) + spare
-                    holds = holds | (np.maximum(share - rtol, 0.0) * two[1] <= atol) & (kind[2] < 1)
-                    apart = (
-                        share * (np.maximum(two[1], 0.0) + kind[2]) * (1.0 + spare)
-                        + spare * kind[2]
-                    )
-                if kind[0] != "link":
-                    bound = np.fmin(bound, apart)
-            proven &= holds | (bound <= atol + rtol * nearest)
-            refuted |= np.maximum(low, -high) > atol + rtol * np.abs(two).max(axis=0)
+                    # so large a share of the second value, and of what was taken off both
+                    share = (np.expm1(apart) + (1e-5 if single else 1e-14)) * 1.00001
+                    if kind[2] == 0:
+                        holds = holds | ((share - rtol) * two[1] <= atol)
+                    apart = share * (np.maximum(two[1], 0.0) + kind[2])
+                elif kind[0] == "link":
+                    apart = np.inf
+                bound = np.fmin(bound, apart)
+            proven &= holds | (bound <= atol + rtol * near)
         return proven, refuted
 
 
@@ -1123,21 +1101,23 @@ class Models(Trees):
         one, two = (none if i is None else self.sums[i] for i in (plus, minus))
         return None if one is None or two is None else np.stack([one[0] - two[0], one[1] + two[1]])
 
+    def apart(self, first, second=(None, None)):
+        """The terms of a part less a second one, and of the negative; None where there are none."""
+        if (first, second) not in self.kept:
+            one, two, self.kept[first, second] = self.part(*first), self.part(*second), None
+            if one is not None and two is not None:
+                total = np.stack([one[0] - two[0], one[1] + two[1]])
+                both = (self.terms(total * [[sign], [1.0]]) for sign in (1.0, -1.0))
+                self.kept[first, second] = [*both]
+        return self.kept[first, second]
+
     def ends_of(self, first, second=(None, None)):
         """Bounds of a part, less a second one: by ranges (B), and by what both add up to (C)."""
         steps = first[0], second[1], first[1], second[0]
         ranges = [np.zeros((2, 1)) if i is None else self.ranges[i] for i in steps]
         low, high = ranges[0] + ranges[1] - ranges[2][::-1] - ranges[3][::-1]
-        if (first, second) not in self.kept:
-            one, two = self.part(*first), self.part(*second)
-            both = None
-            if one is not None and two is not None:
-                both = one[0] - two[0], one[1] + two[1]
-                both = [self.terms(np.stack([s * both[0], both[1]])) for s in (1.0, -1.0)]
-            self.kept[first, second] = both
-        if (both := self.kept[first, second]) is not None:
-            low = np.fmax(low, self.least(*both[0]))
-            high = np.fmin(high, -self.least(*both[1]))
+        if both := self.apart(first, second):
+            low, high = np.fmax(low, self.least(*both[0])), np.fmin(high, -self.least(*both[1]))
         return np.stack(np.broadcast_arrays(low, high))
 
     def moves(self, i, j):
@@ -1223,65 +1203,18 @@ class Models(Trees):
         kept = [self.never_falls(self.sums[j], 1.0 if i == k else -1.0) for i, j in places]
         return np.logical_and.reduce(kept)
 
-    # Where to cut: no cut is wrong, some are better than others.
-
-    def cuts(self, wrongs, boxes, low, high, gap, space):
-        """Coordinates and ends at which to cut some boxes; -1 where all in a box is one to models.
-
-        Of the splits at which trees are undecided, the one that lifts most, on both its sides, what
-        has to be above 0 for something wrong to be excluded.
-        """
-        found, nodes = self.found[:, boxes], self.nodes
-        many, at = len(nodes), np.arange(len(boxes))
-        is_inner = self.left[nodes] >= 0
-        sides = [self.place[np.where(is_inner, side[nodes], 0)] for side in (self.left, self.right)]
-        is_split = found[sides[0]] & found[sides[1]] & is_inner[:, None]
-        # of each tree the topmost split that is undecided, in pre-order the first one
-        top = np.where(is_split, np.arange(many)[:, None], many)
-        top = np.minimum.reduceat(top, np.searchsorted(nodes, self.first))
-        is_open, top = top < many, np.minimum(top, many - 1)
-        if len(self.aligned) and self.same:
-            # what ends in one leaf, wherever it ends, cancels
-            other = is_open.copy()
-            other[self.twins] &= ~self.aligned[:, boxes]
-            is_open = np.where(other.any(axis=0), other, is_open)
-        levels = [self.place[level[self.place[level] < many]] for level in self.levels[::-1]]
-        gains, total = np.zeros((2, *top.shape)), np.full(len(at), 1e-9)
-        others = np.full(top.shape, 1e-12)
-        for leaf, own, less in wrongs:
-            total[own] += less
-            shown = found[:-1, own] & ~is_inner[:, None]
-            for sign in (1.0, -1.0):
-                least = np.full((many + 1, len(own)), np.inf)
-                least[:-1] = np.where(shown, sign * leaf[nodes, None], np.inf)
-                for level in levels:
-                    least[level] = np.minimum(least[sides[0][level]], least[sides[1][level]])
-                whole = np.take_along_axis(least, top[:, own], 0)
-                for gain, side in zip(gains, sides, strict=True):
-                    more = np.take_along_axis(least, side[top[:, own]], 0) - whole
-                    more = np.where(is_open[:, own], more, 0.0)
-                    others[:, own] += more
-                    gain[:, own] += more * (sign > 0)
-        ends, which = np.unique(
-            np.stack([self.on[nodes], self.end[nodes]]), axis=1, return_inverse=True
+    def undecided(self, boxes):
+        """The first split at which each tree can go both ways in some boxes, where there is one."""
+        found, many, inner = self.found[:, boxes], len(self.nodes), self.left[self.nodes] >= 0
+        left, right = (
+            self.place[np.where(inner, own[self.nodes], 0)] for own in (self.left, self.right)
         )
-        place, size = which.ravel()[top] * len(at) + at, ends.shape[1] * len(at)
-        shares = [np.bincount(place[is_open], gain[is_open], size) for gain in (*gains, others)]
-        a, b, more = (share.reshape(-1, len(at)) for share in shares)
-        first, second = (np.minimum(own / total, 1.0) + 0.1 for own in (a, b))
-        score = np.where(more > 0, first * second + 1e-6 * more, -1.0)
-        (j, end), is_cut = ends[:, score.argmax(axis=0)], is_open.any(axis=0)
-        # where numbers are not parted, missing values are
-        j = np.where(is_cut, j, -1).astype(int)
-        end = np.where((low[j, at] <= end) & (end < high[j, at]), end, np.inf)
-        for i in np.flatnonzero(j < 0):
-            # what is one to the models need not be in the region
-            for k, v in (pair for clause in space.clauses for pair in clause):
-                below = space.floor(np.nextafter(space.type(v), space.type(-np.inf)))
-                for cut in (v, below):
-                    if low[k, i] <= cut < high[k, i]:
-                        j[i], end[i] = k, cut
-        return j, end
+        split = np.where(
+            found[left] & found[right] & inner[:, None], np.arange(many)[:, None], many
+        )
+        # in pre-order, the topmost one of a tree comes first
+        first = np.minimum.reduceat(split, np.searchsorted(self.nodes, self.first))
+        return self.nodes[np.minimum(first, many - 1)], first < many
 
 
 # -------------------------------------------------------------- 7. the sentence
@@ -1329,7 +1262,9 @@ def _what(claim, uses, models, is_pair):
         verb = "is no number that is" if kind == "out_of_range" else "is"
         return f"the {number} that {who[0]} answers {verb} {_ends(claim['low'], claim['high'])}"
     # what is taken for granted
-    names = sorted({str(s[-1]) for m in used for s in m["steps"] if s and s[0] in ("exp", "link")})
+    links = {"exp": -1, "link": -1, "sigmoid": 0, "softmax": 0}
+    steps = [s for m in used for s in m["steps"] if s and s[0] in links and of != "class"]
+    names = sorted({str(s[links[s[0]]]) for s in steps if of != "value" or s[0] != "sigmoid"})
     given = f" (granted that {' and '.join(names)} never falls with its argument)" if names else ""
     if kind == "within":
         numbers_of = "values"

@@ -17,6 +17,7 @@ import sklearn
 
 from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.evidence import checker
+from ensemble_simplify.evidence.search import Search
 from ensemble_simplify.grid import (
     FLOAT32_MAX,
     Stopped,
@@ -422,26 +423,15 @@ def _proof(claim, document, max_boxes):
         return {"kind": "points", **near, "rows": [_entries(row) for row in claim.near.rows]}
     document = document | {"proof": _BOX}
     document |= {"digest": checker.digest(document, "digest")}
-    evidence = checker.Evidence(document, check_time, max_boxes)
     try:
-        with np.errstate(all="ignore"):
-            evidence.follow()
+        column, end = Search(document, check_time, max_boxes).tree()
     except checker.Refused:
         raise NoEvidence(
             f"The proof takes more than max_boxes={max_boxes:,} boxes, as each of them must be "
             "proven by plain bounds that another program can follow. Raise max_boxes, or ask about "
             "a smaller domain, or near rows."
         ) from None
-    made = list(zip(*evidence.made, strict=True))
-    if not made:
-        return _BOX
-    # what the checker cut to prove the claim is the proof
-    nodes, on, ends, left = map(np.concatenate, made)
-    n_nodes = 1 + 2 * len(nodes)
-    column, end, children = np.full(n_nodes, -1), np.zeros(n_nodes), np.full((2, n_nodes), -1)
-    column[nodes], end[nodes], children[:, nodes] = on, ends, (left, left + 1)
-    order = walk(*children, 0)
-    return {"kind": "boxes", "column": column[order].tolist(), "end": _finite(end[order])}
+    return {"kind": "boxes", "column": column.tolist(), "end": _finite(end)}
 
 
 def _entries(row):

@@ -30,7 +30,7 @@ import ensemble_simplify as es
 from ensemble_simplify.evidence.document import evidence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from evidence import test_checker as by_hand  # noqa: E402
+from evidence import test_checker as by_hand
 
 
 def outcomes():
@@ -74,6 +74,12 @@ def outcomes():
     yield "share moves", es.is_sensitive(three, 0, response="proba", positive=2, gap=0.9)
     yield "pairs near rows", es.is_sensitive(mixed, 1, near=x[:2], max_changes=0)
     yield "within", es.verify(sums, near, atol=0.02)
+    other = GradientBoostingClassifier(n_estimators=3, **small).fit(x, y)
+    yield "probabilities apart", es.verify(boosted, other, atol=0.01)
+    more = HistGradientBoostingRegressor(max_iter=3, loss="poisson", **settings).fit(x, value)
+    yield "values apart", es.verify(poisson, more, rtol=0.01)
+    yield "values close", es.verify(poisson, more, rtol=0.5)
+    yield "probabilities close", es.verify(boosted, other, atol=0.2)
     yield "relative", es.verify(poisson, poisson, rtol=0.1)
     yield "a range", es.sufficient_box(numbers, x[0], within=0.5)
     yield "no number", es.nearest_flip(numbers, x[0], target=(100, 200), max_changes=2)

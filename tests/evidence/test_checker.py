@@ -532,6 +532,14 @@ def test_claims_by_hand_are_proven(kind):
     assert _told(document) == (0, document["words"])
 
 
+@pytest.mark.parametrize("kind", [kind for kind in DOCUMENTS if "not" not in kind])
+def test_what_holds_is_refuted_by_no_point(kind):
+    document = DOCUMENTS[kind]
+    for point in islice(_points(document), 0, 4_000, 1_300):
+        point = [None if math.isnan(x) else x for x in point]
+        assert _told(_refuted(document, point))[0] == 1
+
+
 def test_branches_are_the_same_only_where_all_else_is():
     region, box = {"high": [PAIR[0][1], None]}, _one_box()
     for second, steps, given in [

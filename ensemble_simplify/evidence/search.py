@@ -1,0 +1,120 @@
+"""The search for a proof: the checker itself, which here cuts boxes where that helps most.
+
+The checker cuts a box that it cannot prove until it can; what it cut is the proof. So what can be
+checked and what can be written down are one thing. Any cut is right, but some need fewer boxes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify.evidence import checker
+from ensemble_simplify.grid import walk
+
+# What a half counts of which a cut lifts nothing, and what all lifts count beside what matters.
+_EITHER, _OTHERS = 0.1, 1e-6
+
+
+class Search(checker.Evidence):
+    """Evidence that looks for a proof of its claim, whatever is given as one."""
+
+    def tree(self):
+        """The tree that cuts the space, in pre-order: coordinates, -1 in leaves, and ends."""
+        with np.errstate(all="ignore"):
+            self.follow()
+        made = list(zip(*self.made, strict=True))
+        nodes, on, ends, left = map(np.concatenate, made) if made else np.zeros((4, 0), dtype=int)
+        n_nodes = 1 + 2 * len(nodes)
+        column, end, children = np.full(n_nodes, -1), np.zeros(n_nodes), np.full((2, n_nodes), -1)
+        column[nodes], end[nodes], children[:, nodes] = on, ends, (left, left + 1)
+        order = walk(*children, 0)
+        return column[order], end[order]
+
+    def choose(self, nodes, is_open, boxes):
+        """Of the splits at which trees are undecided, the one that lifts most, on both its sides,
+        what has to be above 0 for something wrong to be excluded.
+        """
+        models, at = self.models, np.arange(len(boxes))
+        if len(models.aligned) and models.same:
+            # what ends in one leaf, wherever it ends, cancels
+            other = is_open.copy()
+            other[models.twins] &= ~models.aligned[:, boxes]
+            is_open = np.where(other.any(axis=0), other, is_open)
+        lifts, total = np.zeros((3, *nodes.shape)), np.full(len(at), 1e-9)
+        lifts[2] = 1e-12
+        for leaf, own, less in self._goals(boxes):
+            total[own] += less
+            for sign in (1.0, -1.0):
+                left, right = self._lifted(sign * leaf, nodes[:, own], boxes[own])
+                parts = np.where(is_open[:, own], (left, right, left + right), 0.0)
+                lifts[:, :, own] += parts if sign > 0 else parts * [[[0.0]], [[0.0]], [[1.0]]]
+        # trees that can be cut at the same end are cut together
+        ends = np.stack([models.on[nodes[is_open]], models.end[nodes[is_open]]])
+        _, which = np.unique(ends, axis=1, return_inverse=True)
+        place = which.ravel() * len(at) + np.nonzero(is_open)[1]
+        sums = [np.bincount(place, lift[is_open], place.max(initial=-1) + 1) for lift in lifts]
+        a, b, more = (own[place] for own in sums)
+        total = total[np.nonzero(is_open)[1]]
+        score = np.full(nodes.shape, -1.0)
+        a, b = (np.minimum(own / total, 1.0) + _EITHER for own in (a, b))
+        score[is_open] = a * b + _OTHERS * more
+        return score.argmax(axis=0)
+
+    def _lifted(self, leaf, nodes, boxes):
+        """By how much the least of what a tree adds is larger on each side of some of its nodes."""
+        models = self.models
+        n_nodes, shown = len(models.nodes), models.found[:-1, boxes]
+        is_leaf = models.left[models.nodes] < 0
+        least = np.full((n_nodes + 1, len(boxes)), np.inf)
+        least[:-1] = np.where(shown & is_leaf[:, None], leaf[models.nodes, None], np.inf)
+        for level in models.levels[::-1]:
+            level = level[models.place[level] < n_nodes]
+            left, right = models.place[models.left[level]], models.place[models.right[level]]
+            least[models.place[level]] = np.minimum(least[left], least[right])
+        own, left, right = (
+            np.take_along_axis(least, models.place[side], 0)
+            for side in (nodes, models.left[nodes], models.right[nodes])
+        )
+        return left - own, right - own
+
+    def _goals(self, boxes):
+        """What has to be lifted above 0 in some boxes: terms, places among these, and how far."""
+        models = self.models
+        for is_left, every in self._wrongs():
+            at, every = np.flatnonzero(is_left[boxes]), [own for own in every if own is not None]
+            if not len(at) or not every:
+                continue
+            # the one that is closest
+            sizes = [models.size(own[0]) for own in every]
+            bounds = [models.least(*own, boxes[at]) for own in every]
+            bounds = np.array([b / size for b, size in zip(bounds, sizes, strict=True)])
+            best = bounds.argmax(axis=0)
+            for k in {*best.tolist()}:
+                own = best == k
+                yield every[k][0] / sizes[k], at[own], np.maximum(-bounds[k, own], 0.0)
+
+    def _wrongs(self):
+        """What may go wrong: where it may, and terms of which one has to be above 0."""
+        claim, models = self.claim, self.models
+        kind, (one, *two) = claim.claim["kind"], models.uses
+        if kind in ("class_is", "class_is_not"):
+            possible, k = models.ranges[one.result], claim.claim["class"]
+            for other in range(len(possible)):
+                pair = (k, other) if kind == "class_is" else (other, k)
+                if other != k:
+                    yield possible[pair[1]], [models.lead(one.result, *pair)]
+        elif claim.is_of_classes:
+            for i, j, both in claim.left:
+                forms = [models.mixed(i, j)]
+                for use, k in ((one, i), (two[0], j)):
+                    others = (other for other in range(len(use.labels)) if other != k)
+                    forms += [models.lead(use.result, other, k) for other in others]
+                yield both, forms
+        else:
+            for i, j in claim.pairs:
+                own = [[(None, None)] if k is None else models.parts(k)[1] for k in (i, j)]
+                if len(own[0]) != len(own[1]):
+                    own = [own[0], [(None, None)] * len(own[0])]
+                for parts in zip(*own, strict=True):
+                    for form in models.apart(*parts) or ():
+                        yield np.ones(len(models.alike), dtype=bool), [form]
