@@ -64,6 +64,7 @@ from ensemble_simplify.base.rows import (
     learned_rows,
     named_rows,
     ordered_table,
+    rows_and_targets,
     same_names,
     validated,
     with_gaps,
@@ -84,5 +85,6 @@ from ensemble_simplify.base.tree_mixins import (
     KeepsBoosters,
     LearnsFromTables,
     PrunesItsEstimator,
+    Scored,
     TakesWhatItsEstimatorTakes,
 )

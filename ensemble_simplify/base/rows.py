@@ -104,6 +104,22 @@ def validated(estimator, X, y: Any = NOT_GIVEN, *, regression=False, reset=True,
     return X, y
 
 
+def rows_and_targets(estimator, X, y, *, is_value) -> tuple[Rows, Any]:
+    """Rows, and values or labels, checked; without `y`, rows alone."""
+    if not (hasattr(X, "dtype") or hasattr(X, "columns")):
+        # lists of rows are of objects, if some entries are text
+        numbers = np.asarray(X)
+        X = np.asarray(X, dtype=object) if numbers.dtype.kind in "OSU" else numbers
+    numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    targets = NOT_GIVEN if y is None else y
+    checked, targets = validated(estimator, X, targets, regression=is_value, **numbers)
+    if y is not None:
+        y = targets.astype(np.float64) if is_value else targets
+        if not is_value:
+            check_classification_targets(y)
+    return Rows.checked(X, checked), y
+
+
 def learned_rows(
     estimator, X, y, sample_weight=None, *, dtype: Any = np.float32
 ) -> tuple[Rows, Any]:

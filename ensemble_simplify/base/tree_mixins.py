@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
@@ -43,7 +44,33 @@ class TakesWhatItsEstimatorTakes(KeepsBoosters):
         return tags
 
 
-class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
+class Scored:
+    """How right it is: a classifier, or a regressor, as its tags say."""
+
+    predict: Any
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of a classifier, or the coefficient of determination (R2) of a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            True labels or values.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        float
+            1 where all are right.
+        """
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+
+class PrunesItsEstimator(Scored, TakesWhatItsEstimatorTakes):
     """A classifier or a regressor, as the ensemble is that it prunes.
 
     ``_rows(X)`` answers new rows, checked, as the pruned ensemble takes them.
@@ -108,26 +135,6 @@ class PrunesItsEstimator(TakesWhatItsEstimatorTakes):
         """
         check_is_fitted(self, "pruned_estimator_")
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the pruned ensemble; of regressors, the coefficient of determination (R2).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        measure = r2_score if self._is_of_values else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
 
 class LearnsFromTables(KeepsVersion):

@@ -16,12 +16,11 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, class_index, pyplot
+from ensemble_simplify.base import Explanation, Scored, class_index, pyplot
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
@@ -63,7 +62,7 @@ def _inside_has(method):
     return check
 
 
-class SimplifiedModel(KeepsVersion, BaseEstimator):
+class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
     """One result of :func:`simplify`: a tree, a scorecard, or a smaller ensemble.
 
     It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. It
@@ -309,7 +308,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Class labels.
+            True labels or values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows.
 
@@ -319,8 +318,7 @@ class SimplifiedModel(KeepsVersion, BaseEstimator):
             1 where all are right.
         """
         self._tell(X, "is right less often", "accuracy_")
-        rate = accuracy_score if is_classifier(self) else r2_score
-        return float(rate(y, self.predict(X), sample_weight=sample_weight))
+        return super().score(X, y, sample_weight)
 
     def _names(self):
         """Names of the columns; None where there are none."""

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -23,6 +22,7 @@ from ensemble_simplify.base import (
     HoldsClassifierTree,
     HoldsTree,
     Interval,
+    Scored,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -126,7 +126,7 @@ class _Evidence:
         return _BY_HEART + _A_WRONG * (1.0 - np.average(right, weights=self.weight))
 
 
-class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
+class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     """One small decision tree that answers nearly all rows as a model does.
 
     The model can be anything with `predict`, or a function. The tree is grown on training rows and
@@ -969,23 +969,3 @@ class RepresenterTree(HoldsTree, LearnsFromPredictor, BaseEstimator):
         other._evidence = self._evidence_of(rows, y, weight, self._has_learned(X))
         other._set_size(*self._is_split)
         return other
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of the tree for a classifier, coefficient of determination for a regressor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            True targets.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        score : float
-            Of the tree, not of the predictor.
-        """
-        metric = r2_score if self._type() == "regressor" else accuracy_score
-        return metric(y, self.predict(X), sample_weight=sample_weight)

@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    NOT_GIVEN,
     Rows,
     check_weights,
     comes_fitted,
     fit_or_unwrap,
     fitted_rows,
+    rows_and_targets,
     safe_indexing,
     tags_of,
     takes_missing,
-    validated,
 )
 from ensemble_simplify.grid import time_left, unlimited
 from ensemble_simplify.reading import (
@@ -287,17 +285,7 @@ class LearnsFromPredictor:
 
     def _check_rows(self, X, y, target) -> tuple[Rows, Any]:
         """Rows and, if there are any, their targets, checked."""
-        if not (hasattr(X, "dtype") or hasattr(X, "columns")):
-            X = _as_table(X)
-        numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        targets = NOT_GIVEN if y is None else y
-        checked, targets = validated(self, X, targets, regression=target == "value", **numbers)
-        if y is not None and target == "value":
-            y = targets.astype(np.float64)
-        elif y is not None:
-            y = targets
-            check_classification_targets(y)
-        return Rows.checked(X, checked), y
+        return rows_and_targets(self, X, y, is_value=target == "value")
 
     def _name_of(self, estimator) -> str:
         if estimator is None:
@@ -543,11 +531,15 @@ class LearnsFromPredictor:
         rows = fitted_rows(self, X, dtype="float64")
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, rows)
-        # levels that the table does not know are the predictor's to judge
+        decisions, target = self._model_answers(X), self._predictor.target
+        return agreement(decisions, self._answers_to(rows), target, sample_weight)
+
+    def _model_answers(self, X) -> np.ndarray:
+        """What the model itself answers to rows as they were given."""
+        rows = fitted_rows(self, X, dtype="float64")
+        # levels that the table does not know are the model's to judge
         as_given = self._table.coded.any() and hasattr(X, "columns")
-        predictor = self._predictor
-        decisions = predictor.decisions(rows, X if as_given else None)
-        return agreement(decisions, self._answers_to(rows), predictor.target, sample_weight)
+        return self._predictor.decisions(rows, X if as_given else None)
 
 
 def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
@@ -604,12 +596,6 @@ def _with_levels(columns, table) -> Coordinates:
         discrete=table.coded | np.array(boolean, dtype=bool),
         unordered=np.array(unordered, dtype=bool),
     )
-
-
-def _as_table(rows) -> np.ndarray:
-    """Lists of rows as an array: of objects, if some entries are text."""
-    X = np.asarray(rows)
-    return np.asarray(rows, dtype=object) if X.dtype.kind in "OSU" else X
 
 
 def _known_table(model, n_columns) -> Table | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import Explanation, HoldsTree, fitted_rows, pyplot, safe_indexing
+from ensemble_simplify.base import Explanation, HoldsTree, pyplot, safe_indexing
 from ensemble_simplify.selective._written import drawn, head, named, written
 from ensemble_simplify.writing import counted
 
@@ -67,12 +67,6 @@ class AnswersInPart(HoldsTree):
     _grown: Any
     _table: Any
 
-    def _model_answers(self, X):
-        """What the model itself answers to rows as they were given."""
-        as_given = self._table.coded.any() and hasattr(X, "columns")
-        rows = fitted_rows(self, X, dtype="float64")
-        return self._grown._predictor.decisions(rows, X if as_given else None)
-
     def _leaves(self, X):
         """For each row, the number of its leaf among the leaves."""
         return np.searchsorted(self.certified_.leaf, self.apply(X))
@@ -109,7 +103,7 @@ class AnswersInPart(HoldsTree):
         asked = np.flatnonzero(self.defers(X))
         if asked.size:
             X = X if hasattr(X, "shape") else np.asarray(X)
-            answers[asked] = self._model_answers(safe_indexing(X, asked))
+            answers[asked] = self._grown._model_answers(safe_indexing(X, asked))
         return answers
 
     def __str__(self):

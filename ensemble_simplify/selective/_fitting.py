@@ -10,14 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
-    NOT_GIVEN,
     Fittable,
     Interval,
-    Rows,
     StrOptions,
     TakesWhatItsEstimatorTakes,
     absolute_tolerance,
@@ -29,8 +26,8 @@ from ensemble_simplify.base import (
     differ,
     fit_context,
     fitted_rows,
+    rows_and_targets,
     safe_indexing,
-    validated,
     warn,
 )
 from ensemble_simplify.grid import Domain, limited
@@ -176,18 +173,8 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
     def _checked(self, X, y, sample_weight, X_more):
         """Targets, rows as they were given, and their weights."""
         check_atol(getattr(self, "atol", None))
-        if not (hasattr(X, "dtype") or hasattr(X, "columns")):
-            X = np.asarray(X)
-        is_value = self._target == "value"
-        numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        checked, targets = validated(
-            self, X, NOT_GIVEN if y is None else y, regression=is_value, **numbers
-        )
-        if y is not None:
-            y = targets.astype(np.float64) if is_value else targets
-            if not is_value:
-                check_classification_targets(y)
-        elif self.against == "truth":
+        checked, y = rows_and_targets(self, X, y, is_value=self._target == "value")
+        if y is None and self.against == "truth":
             raise ValueError("against='truth' compares with y, but y is None. Give y.")
         if X_more is not None and not self._comes_fitted():
             raise ValueError(
@@ -196,8 +183,7 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
             )
         if X_more is not None and np.shape(X_more) == np.shape(X) and (X_more is X):
             raise ValueError("X_more holds the rows of X. Give other rows to calibrate on.")
-        rows = Rows.checked(X, checked).given
-        return y, rows, check_weights(sample_weight, rows)
+        return y, checked.given, check_weights(sample_weight, checked.given)
 
     def _has_learned(self, rows, y, X_more):
         """Whether a model that came fitted has learned the rows, as far as can be told."""
@@ -209,18 +195,18 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         if y is None or X_more is not None or len(y) < 2:
             return False
         # a model that makes no error at all on rows apart is rare
-        return not bool(differ(self._model_answers(rows), y).any())
+        return not bool(differ(self._grown._model_answers(rows), y).any())
 
     def _calibrate(self, rows, learned, aside, y, seed):
         """Count rows, and wrong answers, at every node of the large tree."""
         grown, is_value = self._grown, self._target == "value"
-        told = self._model_answers(learned)
+        told = self._grown._model_answers(learned)
         if is_value:
             self.atol_ = absolute_tolerance(self.atol, told)
         n_drawn = min(_DRAWN, max(10 * len(told), 2_000))
         drawn_rows = grown.sample(n_drawn, random_state=seed)
         of_learned = self._at_nodes(learned, told)
-        of_drawn = self._at_nodes(drawn_rows, self._model_answers(drawn_rows))
+        of_drawn = self._at_nodes(drawn_rows, self._grown._model_answers(drawn_rows))
         n_nodes = grown.decision_tree_.tree_.node_count
         share, rate = expected(*(each[0] for each in (*of_learned, *of_drawn)))
         n = wrong = np.zeros((1, n_nodes))
@@ -228,7 +214,7 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         if len(aside):
             given = safe_indexing(rows, aside)
             truth = y[aside] if self.against == "truth" else None
-            n, wrong = self._at_nodes(given, self._model_answers(given), truth, self.groups)
+            n, wrong = self._at_nodes(given, self._grown._model_answers(given), truth, self.groups)
             occurs = np.ones(n.shape, dtype=bool)
             if self._by_class():
                 told_at = grown.decision_tree_.tree_.value[:, 0, :].argmax(axis=1)
