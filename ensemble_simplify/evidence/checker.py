@@ -71,6 +71,11 @@ class Unproven(Exception):
     """The evidence does not prove its claim."""
 
 
+# What reading a strange file can raise.
+STRANGE = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError
+STRANGE += (ValueError,)
+
+
 def need(condition, message, error=Refused):
     if not condition:
         raise error(message)
@@ -97,9 +102,7 @@ def check_text(text, pause=None):
         return sentence
     except Refused:
         raise
-    except (ArithmeticError, AttributeError, LookupError, MemoryError) as error:
-        raise Refused(f"the file cannot be followed: {error!r}"[:300]) from error
-    except (RecursionError, TypeError, ValueError) as error:
+    except STRANGE as error:
         raise Refused(f"the file cannot be followed: {error!r}"[:300]) from error
 
 
@@ -828,26 +831,23 @@ class Models(Trees):
         """
         half, places, twins = self.shape[1] // 2, {}, []
         self.same = len(self.uses) == 2 and self.uses[0].sha256 == self.uses[1].sha256
+        self.twin_of = np.full(len(self.left), -1)
         for t, (a, b) in enumerate(zip(self.first, [*self.first[1:], len(self.left)], strict=True)):
             arrays = (self.left[a:b] < 0), self.end[a:b] * (self.left[a:b] >= 0), self.to_left[a:b]
             arrays += () if self.same else (self.on[a:b],)
             key = t % half if self.same else b"".join(array.tobytes() for array in arrays)
             if len(self.uses) < 2 or a < self.uses[1].first_node:
-                places.setdefault(key, []).append(t)
+                places.setdefault(key, []).append((t, a))
             elif places.get(key):
-                twins.append((places[key].pop(0), t))
+                twin, begin = places[key].pop(0)
+                self.twin_of[begin : begin + b - a] = np.arange(a, b)
+                twins.append((twin, t))
         self.twins = np.array(twins, dtype=np.int64).reshape(-1, 2).T
-        one, two = ([np.flatnonzero(self.tree == t) for t in side] for side in self.twins)
-        self.twin_of = np.full(len(self.left), -1)
-        if twins:
-            self.twin_of[np.concatenate(one)] = np.concatenate(two)
-        is_one = np.flatnonzero(self.twin_of >= 0)
         self.equal = None
         in_order = len(twins) == half and all(pair == (t, t + half) for t, pair in enumerate(twins))
         if in_order and len(self.uses) == 2 and self.uses[0].how == self.uses[1].how:
-            self.equal = np.ones(len(self.left), dtype=bool)
-            same = self.value[:, is_one] == self.value[:, self.twin_of[is_one]]
-            self.equal[is_one] = same.all(axis=0)
+            self.equal, one = np.ones(len(self.left), dtype=bool), self.twin_of >= 0
+            self.equal[one] = (self.value[:, one] == self.value[:, self.twin_of[one]]).all(axis=0)
 
     # Boxes: which leaves are within reach, and what the steps make of these.
 
@@ -1050,28 +1050,31 @@ class Models(Trees):
 
     def lead(self, step, a, b):
         """The terms of the lead of one class over another; None where it is no sum."""
-        if (step, a, b) not in self.kept:
-            lead = self._lead_above if self.steps[step][0] == "above" else self._lead_largest
-            self.kept[step, a, b] = lead(*self.steps[step][1:], a, b)
-        return self.kept[step, a, b]
+        key = step, a, b
+        if key not in self.kept:
+            name, *own = self.steps[step]
+            self.kept[key] = (
+                self._lead_above(b, *own) if name == "above" else self._lead(a, b, *own)
+            )
+        return self.kept[key]
 
-    def _lead_above(self, number, ends, class_below, _, a, b):
+    def _lead_above(self, b, number, ends, below, _):
         if self.sums[number] is None or len(ends) != 1:
             return None
-        at = np.zeros_like(self.sums[number])
-        at[:, -1] = -ends[0], abs(ends[0]) * max(self.tree_spares)
-        return self.terms((self.sums[number] + at) * [[1.0 if b == class_below else -1.0], [1.0]])
+        total = self.sums[number] * [[1.0 if b == below else -1.0], [1.0]]
+        total[:, -1] += -ends[0] if b == below else ends[0], abs(ends[0]) * max(self.tree_spares)
+        return self.terms(total)
 
-    def _lead_largest(self, places, wins, margin, a, b):
+    def _lead(self, a, b, places, _, margin):
         i, j = places[a], places[b]
         one, two = self.steps[i], self.steps[j]
         if margin == 0 and one[0] == two[0] == "/" and one[2:] == two[2:] and one[3] == "float64":
             # sums that differ still do once they are divided
             if 1e-8 <= self.steps[one[2]][1] <= 1e8:
                 i, j = one[1], two[1]
-        if self.sums[i] is None or self.sums[j] is None:
+        if (total := self.part(i, j)) is None:
             return None
-        leaf, constant, spare = self.terms(self.part(i, j))
+        leaf, constant, spare = self.terms(total)
         one, two = self.steps[i], self.steps[j]
         if margin == 0 and one[0] == two[0] == "trees" and spare < 2.0**20 * min(self.tree_spares):
             # sums of few binary digits do not round

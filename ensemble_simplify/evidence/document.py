@@ -115,7 +115,7 @@ def _write(document, path):
         lines.append(f"{json.dumps(key)}: {json.dumps(entry)}")
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     # without the time of writing: the same evidence is the same file
-    content = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
+    content = gzip.compress(text.encode(), 6, mtime=0) if path.suffix == ".gz" else text.encode()
     # it comes to its place when the checker has found that it holds
     with replacing(path) as unchecked:
         unchecked.write_bytes(content)

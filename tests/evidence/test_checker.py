@@ -287,7 +287,7 @@ def _points(document):
                 inside = inside and all(x is None or e is None or s * x <= s * e for e, s in limits)
                 inside = inside and not (x is not None and region["integer"][j] and x % 1)
                 alone = [math.nan if x is None else float(x)] if inside else []
-                own.append(every[j] if j in free else alone)
+                own.append([*every[j], *alone] if j in free else alone)
             spaces.append(own)
     for space in spaces:
         for point in product(*space):

@@ -6,3 +6,8 @@ from evidence import forging
 def test_forged_files_are_refused_or_true():
     counts = forging.run(10)
     assert min(counts.values()) > 20, counts
+
+
+def test_what_is_true_is_proven_and_nothing_else():
+    counts = forging.judged(5)
+    assert min(counts.values()) > 40, counts
