@@ -27,9 +27,9 @@ def compiled(text, folder):
     return ctypes.CDLL(str(library))
 
 
-def by_c(text, rows, folder, *, n_proba=0, real=False, n_texts=0):
+def by_c(text, rows, folder, *, n_proba=0, real=False, n_texts=0, library=None):
     """What the C function `predict` answers to rows of doubles."""
-    library = compiled(text, folder)
+    library = library or compiled(text, folder)
     pointer = ctypes.POINTER(ctypes.c_double)
     rows = np.ascontiguousarray(rows)
     address = [row.ctypes.data_as(pointer) for row in rows]

@@ -7,8 +7,7 @@ nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts 
 over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
 `_boxes` bounds what trees can add inside a box, `_joint` searches boxes for points of large sums or
 covers a space with boxes that have none, `_sweep` searches a sorted column for the best split, and
-`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time and
-memory.
+`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -29,7 +28,6 @@ from ensemble_simplify.grid._limits import (
     is_late,
     limited,
     limits,
-    memory_limit,
     time_left,
     uncounted,
     unlimited,

@@ -1,4 +1,4 @@
-"""Limits of time and memory as a context, so that no function hands them on.
+"""Limits of time as a context, so that no function hands them on.
 
 A public call enters `limits`, most of them by the decorator `limited`; loops ask `check_time`,
 `is_late` or `time_left`, kernels `should_stop`. Limits inside of others can only be tighter. Each
@@ -20,12 +20,10 @@ from libc.math cimport INFINITY
 
 cdef extern from *:
     """
-    /* When the limit of time of this thread ends; and its limit of memory in bytes. */
+    /* When the limit of time of this thread ends. */
     static thread_local double es_deadline = HUGE_VAL;
-    static thread_local double es_memory = HUGE_VAL;
     """
     double es_deadline
-    double es_memory
 
 
 class Stopped(Exception):
@@ -39,41 +37,30 @@ cdef int should_stop() except -1 nogil:
 
 
 @contextmanager
-def limits(time_limit=None, max_memory=None):
-    """Hold what runs inside to some seconds from now, and some bytes; None: as it was."""
-    global es_deadline, es_memory
-    before = es_deadline, es_memory
+def limits(time_limit=None):
+    """Hold what runs inside to some seconds from now; None: as it was."""
+    global es_deadline
+    before = es_deadline
     if time_limit is not None:
         es_deadline = min(es_deadline, now() + time_limit)
-    if max_memory is not None:
-        es_memory = min(es_memory, max_memory)
     try:
         yield
     finally:
-        es_deadline, es_memory = before
+        es_deadline = before
 
 
 def limited(function):
-    """Decorate a public call: its ``time_limit`` and ``max_memory`` hold for all that runs inside.
+    """Decorate a public call: its ``time_limit`` holds for all that runs inside.
 
-    They are keywords of a function, or parameters of the estimator whose method it is. What is no
+    It is a keyword of a function, or a parameter of the estimator whose method it is. What is no
     positive number is left to the function, which says what it takes.
     """
-    names = [
-        name for name in ("time_limit", "max_memory")
-        if name in inspect.signature(function).parameters
-    ]
+    is_keyword = "time_limit" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if names:
-            given = {name: kwargs.get(name) for name in names}
-        else:
-            given = {
-                name: getattr(args[0], name, None) for name in ("time_limit", "max_memory")
-            }
-        given = {name: own for name, own in given.items() if isinstance(own, Real) and own > 0}
-        with limits(**given):
+        own = kwargs.get("time_limit") if is_keyword else getattr(args[0], "time_limit", None)
+        with limits(own if isinstance(own, Real) and own > 0 else None):
             return function(*args, **kwargs)
 
     return wrapper
@@ -148,11 +135,6 @@ def check_time():
         raise Stopped
 
 
-def memory_limit():
-    """The limit of memory in bytes; inf where there is none."""
-    return es_memory
-
-
 class carried:
     """A function that keeps, in another thread or process, the limits in force where this is made.
 
@@ -161,16 +143,16 @@ class carried:
 
     def __init__(self, function):
         self.function = function
-        self._deadline, self._memory = es_deadline, es_memory
+        self._deadline = es_deadline
 
     def __getstate__(self):
         seconds = self._deadline - now() if self._deadline != INFINITY else math.inf
-        return self.function, seconds, self._memory
+        return self.function, seconds
 
     def __setstate__(self, state):
-        self.function, seconds, self._memory = state
+        self.function, seconds = state
         self._deadline = now() + seconds
 
     def __call__(self, *args, **kwargs):
-        with limits(self._deadline - now(), self._memory):
+        with limits(self._deadline - now()):
             return self.function(*args, **kwargs)

@@ -13,6 +13,7 @@ asks the trees of a forest about the training rows that they did not see, and wh
 learned from some rows at all.
 """
 
+from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading.columns import UNKNOWN, Column, Hashed, Levels, plain
 from ensemble_simplify.reading.decision import (
     has_probabilities,
@@ -61,23 +62,16 @@ from ensemble_simplify.reading.program import (
     Above,
     Cut,
     Largest,
-    Lead,
     Link,
-    MemberAverage,
-    MemberCount,
-    MemberMean,
-    MemberVotes,
     OfTrees,
     Program,
     Temperature,
     TreeCount,
-    TreeMean,
     TreeSum,
     TreeVotes,
     are_equal,
     boosted,
     link_margin,
-    unknown_step,
 )
 from ensemble_simplify.reading.sample import has_own_methods
 from ensemble_simplify.reading.sums import Sums, tree_shares

@@ -106,7 +106,7 @@ class Column:
 
     def knows_kind_of(self, other: Column) -> bool:
         """Whether there are levels here, too, if another table's column has text."""
-        return not isinstance(other, Levels) or other.has_numbers
+        return not isinstance(other, Levels) or are_numbers(other.levels)
 
     def codes_of(self, other: Column) -> tuple | None:
         """What another table's column is to this one; see `Table.codes_of`."""
@@ -160,11 +160,6 @@ class Levels(Column):
     def is_unnamed(self) -> bool:
         """Whether the names of some levels are not known."""
         return False
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether the levels are numbers."""
-        return all(isinstance(level, Real | np.bool_) for level in self.levels.tolist())
 
     def key(self, entry) -> Hashable:
         """What an entry is looked up by."""
@@ -230,10 +225,6 @@ class Levels(Column):
         if len(levels) < len(self.levels):
             levels = list(dict.fromkeys([*levels.tolist(), *self.levels.tolist()]))
         return pandas.CategoricalDtype(levels, getattr(self.dtype, "ordered", False))
-
-    def shown(self, code) -> str:
-        """The level of a code, as text."""
-        return str(self.levels[code]) if code < len(self.levels) else UNKNOWN
 
     # ------------------------------------------------------------------ as it comes in other rows
 
@@ -380,7 +371,7 @@ def common_levels(columns: list[Column], name, any_levels: bool) -> np.ndarray |
     first = with_levels[0]
     if len(with_levels) < len(columns):
         # to the model of numbers, each level has to be one of these
-        are_single = first.has_numbers and are_float32(first.levels.tolist())
+        are_single = are_numbers(first.levels) and are_float32(first.levels.tolist())
         if are_single and first.unknown != "refused":
             return None
         if not are_single and not any_levels:
@@ -527,7 +518,7 @@ def objects_of_time(levels) -> np.ndarray:
 
 
 def are_numbers(levels: np.ndarray) -> bool:
-    return all(isinstance(level, Real) for level in levels.tolist())
+    return all(isinstance(level, Real | np.bool_) for level in levels.tolist())
 
 
 def are_texts(levels: np.ndarray) -> bool:

@@ -14,26 +14,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.extmath import softmax
 
+from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading._routes import exponentials
-from ensemble_simplify.reading.program import (
-    NUMBERS,
-    Above,
-    Cut,
-    Largest,
-    Lead,
-    MemberAverage,
-    MemberCount,
-    MemberMean,
-    MemberVotes,
-    Program,
-    Temperature,
-    TreeCount,
-    TreeMean,
-    TreeSum,
-    TreeVotes,
-    link_margin,
-    unknown_step,
-)
 
 _VISITOR = "Evaluating a model"
 
@@ -44,7 +26,7 @@ _VISITOR = "Evaluating a model"
 class Share(NamedTuple):
     """A program of trees inside of another one, its columns there, and its factor."""
 
-    program: Program
+    program: steps.Program
     columns: np.ndarray
     factor: float
 
@@ -56,8 +38,8 @@ def shares_of(program, columns, factor=1.0, *, through_labels=False) -> list[Sha
     by there. None where a member is asked for its label, unless such members count
     (`through_labels`), or is calibrated.
     """
-    if type(program.numbers) not in NUMBERS:
-        raise unknown_step(program.numbers, "The linear form of a model")
+    if type(program.numbers) not in steps.NUMBERS:
+        raise steps.unknown_step(program.numbers, "The linear form of a model")
     if program.calibrated is not None:
         return None
     if not program.members:
@@ -65,7 +47,7 @@ def shares_of(program, columns, factor=1.0, *, through_labels=False) -> list[Sha
     if program.is_of_votes or (program.counts_labels and not through_labels):
         return None
     weights = program.member_weights
-    total = program.divisor if isinstance(program.numbers, MemberMean) else weights.sum()
+    total = program.divisor if isinstance(program.numbers, steps.MemberMean) else weights.sum()
     shares = []
     for member, weight in zip(program.members, weights, strict=True):
         places = columns if member.columns is None else columns[member.columns]
@@ -86,17 +68,17 @@ def scores_of(program, sums) -> np.ndarray:
 
 @singledispatch
 def _scores(numbers, sums):
-    raise unknown_step(numbers, _VISITOR)
+    raise steps.unknown_step(numbers, _VISITOR)
 
 
 @_scores.register
-def _(numbers: TreeMean | TreeCount | TreeVotes, sums):
+def _(numbers: steps.TreeMean | steps.TreeCount | steps.TreeVotes, sums):
     total = sums(numbers.start, numbers.stop, None)[:, : numbers.n_scores]
     return total / numbers.divisor
 
 
 @_scores.register
-def _(numbers: TreeSum, sums):
+def _(numbers: steps.TreeSum, sums):
     n_scores = numbers.n_scores
     if numbers.dtype == "float32":
         total = numbers.init[:n_scores].astype(np.float32)
@@ -112,13 +94,13 @@ def _(numbers: TreeSum, sums):
 
 
 @_scores.register
-def _(numbers: MemberAverage, sums):
+def _(numbers: steps.MemberAverage, sums):
     probabilities = [_member_scores(member, numbers.n_scores, sums) for member in numbers.members]
     return np.average(np.asarray(probabilities), axis=0, weights=numbers.weights)
 
 
 @_scores.register
-def _(numbers: MemberMean, sums):
+def _(numbers: steps.MemberMean, sums):
     total = 0.0
     for member in numbers.members:
         total = total + _member_scores(member, numbers.n_scores, sums)
@@ -126,7 +108,7 @@ def _(numbers: MemberMean, sums):
 
 
 @_scores.register
-def _(numbers: MemberVotes, sums):
+def _(numbers: steps.MemberVotes, sums):
     scores = 0.0
     for member, weight in zip(numbers.members, numbers.weights, strict=True):
         label = member.columns[labels_of(member, sums)]
@@ -135,7 +117,7 @@ def _(numbers: MemberVotes, sums):
 
 
 @_scores.register
-def _(numbers: MemberCount, sums):
+def _(numbers: steps.MemberCount, sums):
     members, n_scores = numbers.members, numbers.n_scores
     weights = np.ones(len(members)) if numbers.weights is None else np.asarray(numbers.weights)
     labels = np.stack([m.columns[labels_of(m, sums)] for m in members], axis=1)
@@ -179,27 +161,27 @@ def labels_of_scores(program, scores) -> np.ndarray:
 
 @singledispatch
 def _labels(choice, program, scores):
-    raise unknown_step(choice, _VISITOR)
+    raise steps.unknown_step(choice, _VISITOR)
 
 
 @_labels.register
-def _(choice: Largest, program, scores):
+def _(choice: steps.Largest, program, scores):
     if choice.by_link:
-        return _labels_by(scores, link_margin(program), lambda s: _softmax(s).argmax(axis=1))
+        return _labels_by(scores, steps.link_margin(program), lambda s: _softmax(s).argmax(axis=1))
     return _largest(scores, choice.last)
 
 
 @_labels.register
-def _(choice: Lead, program, scores):
+def _(choice: steps.Lead, program, scores):
     return (decision_of(program, scores) > 0).astype(np.intp)
 
 
 @_labels.register
-def _(choice: Above, program, scores):
+def _(choice: steps.Above, program, scores):
     scores = scores[:, 0]
     label = (scores >= choice.at if choice.inclusive else scores > choice.at).astype(np.intp)
     if choice.by_link:
-        close = np.abs(scores) < link_margin(program)
+        close = np.abs(scores) < steps.link_margin(program)
         upper = _sigmoid(scores[close], program.slope)
         # LightGBM's test; XGBoost's, above one half, is the same.
         label[close] = upper > 1 - upper
@@ -207,7 +189,7 @@ def _(choice: Above, program, scores):
 
 
 @_labels.register
-def _(choice: Cut, program, scores):
+def _(choice: steps.Cut, program, scores):
     if program.is_of_votes:
         number = decision_of(program, scores)
     else:
@@ -219,7 +201,7 @@ def _(choice: Cut, program, scores):
 
 
 @_labels.register
-def _(choice: Temperature, program, scores):
+def _(choice: steps.Temperature, program, scores):
     def labels(scores):
         """The roundings of scikit-learn's temperature scaling."""
         if choice.logits != "scores":
@@ -263,7 +245,7 @@ def values_of(program, scores) -> np.ndarray:
     if link.kind == "function":
         return link.function(values)
     if link.kind not in _VALUES:
-        raise unknown_step(link, _VISITOR)
+        raise steps.unknown_step(link, _VISITOR)
     return _VALUES[link.kind](values, _exp if link.by_library else np.exp)
 
 

@@ -21,14 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.program import Program, count_of_trees
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import (
-    Reading,
-    Tree,
-    Trees,
-    constant_tree,
-    name_of,
-    spread,
-)
+from ensemble_simplify.reading.trees import Reading, Tree, Trees, constant_tree, name_of, spread
 
 # Trees that are asked how many rows they were grown on.
 N_ASKED = 10

@@ -15,7 +15,7 @@ from scipy.special import expit, softmax
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.grid import FLOAT32_MAX
-from ensemble_simplify.reading.decision import link_margin, scores_of
+from ensemble_simplify.reading.decision import scores_of
 from ensemble_simplify.reading.families.forests import is_untested
 from ensemble_simplify.reading.family import (
     PACKAGE,
@@ -27,6 +27,7 @@ from ensemble_simplify.reading.family import (
     says_it_takes_gaps,
     unwrap,
 )
+from ensemble_simplify.reading.program import link_margin
 
 # The methods of a model that readers know the arithmetic of.
 _ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))

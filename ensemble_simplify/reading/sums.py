@@ -15,19 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading.decision import one_hot, shares_of
-from ensemble_simplify.reading.program import (
-    Above,
-    Largest,
-    Lead,
-    Temperature,
-    TreeCount,
-    TreeMean,
-    TreeSum,
-    TreeVotes,
-    link_margin,
-    unknown_step,
-)
 
 # A cut-off that is this near to a fraction of a denominator of at most that is told by the
 # fraction, so that sums of whole numbers stay whole.
@@ -104,8 +93,8 @@ def class_sums(forest, vote=None):
     vote = forest.vote if vote is None else vote
     if vote.cut is not None:
         return _cut_sums(forest, vote)
-    if not isinstance(vote.choice, Largest | Lead | Above | Temperature):
-        raise unknown_step(vote.choice, "The linear form of a model")
+    if not isinstance(vote.choice, steps.Largest | steps.Lead | steps.Above | steps.Temperature):
+        raise steps.unknown_step(vote.choice, "The linear form of a model")
     columns = np.arange(vote.n_classes)
     value, start = np.zeros((forest.n_nodes, vote.n_classes)), np.zeros(vote.n_classes)
     if vote.counts_labels:
@@ -126,7 +115,7 @@ def class_sums(forest, vote=None):
             value[nodes, places] = forest.value[nodes, : own.n_scores] * share
             start[places] += own.moved_by - own.divisor * own.above
     leaves, magnitude = _leaves(forest, vote, value)
-    plain = vote.counts_labels or isinstance(vote.numbers, TreeMean | TreeCount)
+    plain = vote.counts_labels or isinstance(vote.numbers, steps.TreeMean | steps.TreeCount)
     magnitude += 3.0 * (vote.largest_start + vote.divisor * abs(vote.above))
     # points of a scorecard
     is_whole = vote.is_boosted_sum and vote.dtype == "float64" and vote.divisor == 1
@@ -134,7 +123,7 @@ def class_sums(forest, vote=None):
     is_exact = (plain or is_whole) and _cannot_round(np.vstack([leaves, start]), magnitude)
     rounding = 8.0 * (vote.n_trees + 16) * vote.coarsest * magnitude
     if vote.by_probability:
-        rounding += link_margin(vote) * vote.divisor
+        rounding += steps.link_margin(vote) * vote.divisor
     if vote.temperature is not None:
         rounding += vote.temperature.margin(magnitude) * vote.divisor
     bound = 0.0 if is_exact or (plain and vote.n_trees == 1) else rounding
@@ -252,7 +241,7 @@ def number_sums(forest):
     terms = np.zeros_like(value)
     largest_start, one = 0.0, 0.0
     for own, columns, factor in shares:
-        if own.link is not None or isinstance(own.numbers, TreeVotes | TreeCount):
+        if own.link is not None or isinstance(own.numbers, steps.TreeVotes | steps.TreeCount):
             return None
         nodes, share = forest.nodes_of(own), factor / own.divisor
         held = forest.value[nodes, : own.n_scores]
@@ -344,7 +333,7 @@ def lead_sums(forest, column):
     if forest.n_classes == 2:
         odds = odds_sums(forest)
         return odds if odds is None or column == 1 else odds.times(-1.0)
-    if vote.link_kind != "softmax" or not isinstance(vote.numbers, TreeSum | TreeVotes):
+    if vote.link_kind != "softmax" or not isinstance(vote.numbers, steps.TreeSum | steps.TreeVotes):
         return None
     shared = vote.divisor * (1 if vote.is_boosted_sum else vote.n_scores - 1) / vote.slope
     others = np.delete(np.arange(vote.n_scores), column)

@@ -299,10 +299,6 @@ class Table:
         """Whether the names of some levels of column j are not known."""
         return j in self.hashed and self.columns[j].is_unnamed
 
-    def level(self, j, code) -> str:
-        """The level of a code of column j, as text."""
-        return self.columns[j].shown(code)
-
     def scale(self, j) -> list | None:
         """The levels of a column in the order that the user gave them; None: no order was given."""
         column = self.columns[j]

@@ -35,7 +35,7 @@ from ensemble_simplify.writing.languages import (
     import_model,
     import_tree,
 )
-from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span, checked_names
+from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
 from ensemble_simplify.writing.named_tree import (
     CHANCE,
     CHANCE_BY_MODEL,

@@ -15,25 +15,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_simplify.grid import last_number
-from ensemble_simplify.reading import (
-    Above,
-    Cut,
-    Largest,
-    Lead,
-    MemberAverage,
-    MemberCount,
-    MemberMean,
-    MemberVotes,
-    Temperature,
-    TreeCount,
-    TreeMean,
-    TreeSum,
-    TreeVotes,
-    has_probabilities,
-    labels_of_scores,
-    name_of,
-    unknown_step,
-)
+from ensemble_simplify.reading import has_probabilities, labels_of_scores, name_of, steps
 
 _VISITOR = "Writing a model in a language"
 # Changes of the class that a cut-off may have in written code.
@@ -307,21 +289,21 @@ class _Lowering:
 
 @singledispatch
 def _scores(numbers, writer):
-    raise unknown_step(numbers, _VISITOR)
+    raise steps.unknown_step(numbers, _VISITOR)
 
 
 @_scores.register
-def _(numbers: TreeMean | TreeVotes, writer):
+def _(numbers: steps.TreeMean | steps.TreeVotes, writer):
     return [_over(_tree_sum(numbers, k), numbers.divisor) for k in range(numbers.n_scores)]
 
 
 @_scores.register
-def _(numbers: TreeCount, writer):
+def _(numbers: steps.TreeCount, writer):
     return [_tree_sum(numbers, k) for k in range(numbers.n_scores)]
 
 
 @_scores.register
-def _(numbers: TreeSum, writer):
+def _(numbers: steps.TreeSum, writer):
     single, scores = numbers.dtype == "float32", []
     for k in range(numbers.n_scores):
         init = 0.0 if numbers.init is None else float(numbers.init[k])
@@ -344,7 +326,7 @@ def _over(number, divisor, single=False) -> Operation:
 
 
 @_scores.register
-def _(numbers: MemberMean, writer):
+def _(numbers: steps.MemberMean, writer):
     n_scores = numbers.n_scores
     columns = writer.members(
         numbers, lambda member: writer.probabilities_of_member(member, n_scores)
@@ -353,7 +335,7 @@ def _(numbers: MemberMean, writer):
 
 
 @_scores.register
-def _(numbers: MemberAverage, writer):
+def _(numbers: steps.MemberAverage, writer):
     n_scores, weights = numbers.n_scores, numbers.weights
     columns = writer.members(
         numbers, lambda member: writer.probabilities_of_member(member, n_scores)
@@ -372,7 +354,7 @@ def _(numbers: MemberAverage, writer):
 
 
 @_scores.register
-def _(numbers: MemberVotes, writer):
+def _(numbers: steps.MemberVotes, writer):
     n, weights = numbers.n_scores, iter(numbers.weights)
 
     def votes(member):
@@ -384,7 +366,7 @@ def _(numbers: MemberVotes, writer):
 
 
 @_scores.register
-def _(numbers: MemberCount, writer):
+def _(numbers: steps.MemberCount, writer):
     weights = [1.0] * len(numbers.members)
     weights = weights if numbers.weights is None else np.asarray(numbers.weights, float).tolist()
     if min(weights) < 0 or not max(weights) > 0:
@@ -401,16 +383,16 @@ def _(numbers: MemberCount, writer):
 
 @singledispatch
 def _label(choice, vote, scores, writer):
-    raise unknown_step(choice, _VISITOR)
+    raise steps.unknown_step(choice, _VISITOR)
 
 
 @_label.register
-def _(choice: Largest, vote, scores, writer):
+def _(choice: steps.Largest, vote, scores, writer):
     return Best(tuple(scores), choice.last, vote.dtype if choice.by_link else None)
 
 
 @_label.register
-def _(choice: Temperature, vote, scores, writer):
+def _(choice: steps.Temperature, vote, scores, writer):
     # scores of at most this size; others have a larger margin, and are as rarely close
     sums = writer.forest.sums
     margin = choice.margin(1.0 if sums is None else float(sums.magnitude))
@@ -419,12 +401,12 @@ def _(choice: Temperature, vote, scores, writer):
 
 
 @_label.register
-def _(choice: Lead, vote, scores, writer):
+def _(choice: steps.Lead, vote, scores, writer):
     return Beyond(_lead(scores), (0.0,), 0, False)
 
 
 @_label.register
-def _(choice: Above, vote, scores, writer):
+def _(choice: steps.Above, vote, scores, writer):
     if not choice.by_link:
         return Beyond(scores[0], (float(choice.at),), 0, choice.inclusive)
 
@@ -437,7 +419,7 @@ def _(choice: Above, vote, scores, writer):
 
 
 @_label.register
-def _(choice: Cut, vote, scores, writer):
+def _(choice: steps.Cut, vote, scores, writer):
     if len(choice.at) > _MOST_CHANGES:
         writer.refuse(
             f"changes its class {len(choice.at)} times while its score rises",

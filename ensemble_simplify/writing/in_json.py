@@ -10,31 +10,16 @@ import numpy as np
 
 from ensemble_simplify.grid import preorder
 from ensemble_simplify.reading import (
-    Above,
     Column,
-    Cut,
     Hashed,
-    Largest,
-    Lead,
     Levels,
-    Link,
-    MemberAverage,
-    MemberCount,
-    MemberMean,
-    MemberVotes,
     Model,
-    Program,
     Reading,
     Table,
-    Temperature,
     Tree,
-    TreeCount,
-    TreeMean,
-    TreeSum,
-    TreeVotes,
     imported,
     set_of,
-    unknown_step,
+    steps,
 )
 from ensemble_simplify.writing.sklearn_tree import write_tree
 from ensemble_simplify.writing.words import as_json, literal_kind
@@ -234,17 +219,17 @@ def _column(written) -> Column:
 _VISITOR = "JSON"
 # How each kind of numbers is called in a file.
 _RULES = {
-    TreeMean: "mean",
-    MemberMean: "mean",
-    TreeCount: "majority",
-    TreeVotes: "samme",
-    MemberVotes: "samme",
-    TreeSum: "additive",
-    MemberAverage: "soft",
-    MemberCount: "hard",
+    steps.TreeMean: "mean",
+    steps.MemberMean: "mean",
+    steps.TreeCount: "majority",
+    steps.TreeVotes: "samme",
+    steps.MemberVotes: "samme",
+    steps.TreeSum: "additive",
+    steps.MemberAverage: "soft",
+    steps.MemberCount: "hard",
 }
-_OF_TREES = {_RULES[kind]: kind for kind in (TreeMean, TreeCount, TreeVotes, TreeSum)}
-_OF_MEMBERS = {_RULES[kind]: kind for kind in (MemberMean, MemberVotes, MemberAverage, MemberCount)}
+_OF_TREES = {rule: kind for kind, rule in _RULES.items() if issubclass(kind, steps.OfTrees)}
+_OF_MEMBERS = {rule: kind for kind, rule in _RULES.items() if issubclass(kind, steps.OfMembers)}
 
 
 def ensemble_in_json(ensemble):
@@ -290,9 +275,9 @@ def _vote_in_json(vote):
     """The three steps of a program in one object: keys that say nothing are left out."""
     rule = _RULES.get(type(vote.numbers))
     if rule is None or vote.calibrated is not None:
-        raise unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
+        raise steps.unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
     divisor = "divisor_of_boosting" if rule == "additive" else "divisor"
-    link = vote.link or Link(None)
+    link = vote.link or steps.Link(None)
     if link.function is not None:
         raise TypeError(
             f"{_VISITOR} does not know a function of the user's, such as the inverse in a "
@@ -325,21 +310,21 @@ def _vote_in_json(vote):
 
 @singledispatch
 def _choice_in_json(choice):
-    raise unknown_step(choice, _VISITOR)
+    raise steps.unknown_step(choice, _VISITOR)
 
 
 @_choice_in_json.register
-def _(choice: Largest | Lead):
+def _(choice: steps.Largest | steps.Lead):
     return {"last_wins_ties": getattr(choice, "last", False) or None}
 
 
 @_choice_in_json.register
-def _(choice: Above):
+def _(choice: steps.Above):
     return {"last_wins_ties": choice.inclusive or None, "above": choice.at or None}
 
 
 @_choice_in_json.register
-def _(choice: Cut):
+def _(choice: steps.Cut):
     if choice.ranges:
         raise TypeError(f"{_VISITOR} does not know a Cut into ranges.")
     return {
@@ -348,7 +333,7 @@ def _(choice: Cut):
 
 
 @_choice_in_json.register
-def _(choice: Temperature):
+def _(choice: steps.Temperature):
     kind = str(np.asarray(choice.beta).dtype)
     return {"temperature": {"beta": float(choice.beta), "type": kind, "logits": choice.logits}}
 
@@ -362,28 +347,28 @@ def _read_vote(data):
         numbers = _OF_MEMBERS[rule](members, n_scores, _array(data, "weights"), divisor)
     else:
         kind, more = _OF_TREES[rule], {}
-        if kind is TreeSum:
+        if kind is steps.TreeSum:
             more = {"dtype": data.get("type", "float64")}
             more |= {key: _array(data, key) for key in ("init", "offset")}
         numbers = kind(data["first_tree"], data["end_tree"], n_scores, divisor, **more)
     link, by_link = data.get("link"), data.get("by_probability", False)
     if link is not None:
-        link = Link(link, data.get("slope", 1.0), data.get("shift", 0.0), by_link)
+        link = steps.Link(link, data.get("slope", 1.0), data.get("shift", 0.0), by_link)
     last = data.get("last_wins_ties", False)
     if "cut" in data:
         cut = data["cut"]
-        choice = Cut(tuple(map(float, cut["at"])), int(cut["first"]), int(cut["column"]))
+        choice = steps.Cut(tuple(map(float, cut["at"])), int(cut["first"]), int(cut["column"]))
     elif "temperature" in data:
         scaling = data["temperature"]
         beta = np.dtype(scaling["type"]).type(scaling["beta"])
-        choice = Temperature(beta, scaling["logits"])
+        choice = steps.Temperature(beta, scaling["logits"])
     elif rule == "samme" and n_scores == 2:
-        choice = Lead()
+        choice = steps.Lead()
     elif rule == "additive" and n_scores == 1:
-        choice = Above(data.get("above", 0.0), last, by_link)
+        choice = steps.Above(data.get("above", 0.0), last, by_link)
     else:
-        choice = Largest(last, by_link)
-    return Program(numbers, choice, link, _array(data, "columns", np.intp))
+        choice = steps.Largest(last, by_link)
+    return steps.Program(numbers, choice, link, _array(data, "columns", np.intp))
 
 
 def _array(data, key, dtype=np.float64):

@@ -7,12 +7,7 @@ import numpy as np
 from ensemble_simplify.writing.code import Text
 from ensemble_simplify.writing.in_braces import Braces, BracesFile
 from ensemble_simplify.writing.named_columns import ALL
-from ensemble_simplify.writing.words import (
-    blocks,
-    literal_kind,
-    one_line,
-    used_features,
-)
+from ensemble_simplify.writing.words import blocks, literal_kind, one_line, used_features
 
 
 def python_value(value, what) -> str:

@@ -448,15 +448,6 @@ def export_model(
         told = caveats(ensemble, written_for if language == "sql" else None, X)
     if language == "json":
         return ensemble_in_json(ensemble)
-    if language == "c":
-        return ensemble_in_c(
-            ensemble,
-            probabilities,
-            checked_function(name, language),
-            nested=form == "nested",
-            int16=int16,
-            told=told,
-        )
     if language == "sql":
         column = "prediction" if name is None else name
         n_nodes = ensemble.forest.n_nodes
@@ -468,18 +459,12 @@ def export_model(
                 UserWarning,
                 stacklevel=2,
             )
-        return ensemble_in_sql(
-            ensemble,
-            probabilities,
-            column,
-            table,
-            list(keys),
-            dialect=written_for,
-            nested=form != "tables",
-            nodes=nodes,
-            told=told,
-        )
+        more = {"nested": form != "tables", "nodes": nodes, "dialect": written_for, "told": told}
+        return ensemble_in_sql(ensemble, probabilities, column, table, list(keys), **more)
     function = checked_function(name, language)
+    if language == "c":
+        more = {"nested": form == "nested", "int16": int16, "told": told}
+        return ensemble_in_c(ensemble, probabilities, function, **more)
     if language in BRACES:
         return ensemble_in_braces(ensemble, language, probabilities, function, told)
     return ensemble_in_python(ensemble, probabilities, function, told=told)

@@ -27,13 +27,7 @@ from ensemble_simplify.grid import (
     refuse_any,
     walk,
 )
-from ensemble_simplify.reading import (
-    LEAF,
-    OF_THRESHOLD,
-    TREE_FIELDS,
-    not_known,
-    unknown_fields,
-)
+from ensemble_simplify.reading import LEAF, OF_THRESHOLD, TREE_FIELDS, not_known, unknown_fields
 
 _NO_SPLIT = -2
 

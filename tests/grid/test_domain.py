@@ -538,7 +538,7 @@ def test_trees_that_the_limit_leaves_out_keep_their_thresholds():
 
 def test_what_an_estimate_leaves_out_where_the_time_is_up():
     X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(30, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, y)
     axes = Axes.of(read_forest(forest))
     with limits(0.0), pytest.raises(Stopped):
         axes.encode_rows(X.astype(np.float32))

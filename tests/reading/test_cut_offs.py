@@ -159,7 +159,7 @@ def test_tuned_nested_searched_and_unfitted():
     forest = RandomForestClassifier(5, max_depth=2, random_state=0, n_jobs=2).fit(X, Y)
     target = (Y == "bee").astype(int)
     tuned = TunedThresholdClassifierCV(
-        RandomForestClassifier(5, max_depth=2, random_state=0, n_jobs=2), cv=3
+        RandomForestClassifier(5, max_depth=2, random_state=0), cv=2, thresholds=9
     ).fit(X, target)
     search = GridSearchCV(tuned, {"estimator__max_depth": [1, 2]}, cv=2).fit(X, target)
     once = FixedThresholdClassifier(RandomForestClassifier(3, max_depth=2), threshold=0.2)

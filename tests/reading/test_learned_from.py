@@ -57,19 +57,21 @@ def table(n=400, seed=0, n_classes=2):
 
 
 MODELS = {
-    "forest": RandomForestClassifier(20, random_state=0),
-    "extra trees": ExtraTreesClassifier(20, random_state=0),
-    "gradient": GradientBoostingClassifier(n_estimators=20, random_state=0),
-    "histogram": HistGradientBoostingClassifier(random_state=0),
+    "forest": RandomForestClassifier(10, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, random_state=0),
+    "gradient": GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "histogram": HistGradientBoostingClassifier(max_iter=10, random_state=0),
     "bagging of forests": BaggingClassifier(RandomForestClassifier(5), 4, random_state=0),
-    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1),
-    "xgboost": xgboost.XGBClassifier(n_estimators=20),
-    "catboost": catboost.CatBoostClassifier(iterations=20, verbose=0),
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=10, n_jobs=1, verbose=-1),
+    "xgboost": xgboost.XGBClassifier(n_estimators=10, n_jobs=1),
+    "catboost": catboost.CatBoostClassifier(iterations=10, thread_count=1, verbose=0),
     "catboost by depth": catboost.CatBoostClassifier(
-        iterations=20, grow_policy="Depthwise", verbose=0
+        iterations=10, grow_policy="Depthwise", thread_count=1, verbose=0
     ),
     "search": GridSearchCV(RandomForestClassifier(5, random_state=0), {"max_depth": [3, 9]}, cv=2),
-    "tuned threshold": TunedThresholdClassifierCV(RandomForestClassifier(20, random_state=0)),
+    "tuned threshold": TunedThresholdClassifierCV(
+        RandomForestClassifier(10, random_state=0), cv=2, thresholds=9
+    ),
 }
 
 
@@ -115,7 +117,7 @@ def test_a_part_of_them_is_told_where_leaves_are_small(name):
 def test_rows_kept_aside_to_stop_early():
     X, y = table(12_000)
     for kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
-        model = kind(random_state=0).fit(X[:11_000], y[:11_000])
+        model = kind(max_iter=10, random_state=0).fit(X[:11_000], y[:11_000])
         assert learned_from(model, X[:11_000]) == "more"
         assert learned_from(model, X[1_000:]) == "no"
 
@@ -131,9 +133,9 @@ def test_weights():
         model = clone(MODELS[name]).fit(X, y, sample_weight=weights)
         assert learned_from(model, X) == "unknown"
     for model in (
-        RandomForestClassifier(20, class_weight="balanced_subsample"),
-        lightgbm.LGBMClassifier(class_weight="balanced", verbose=-1),
-        RandomForestClassifier(20, max_samples=0.5),
+        RandomForestClassifier(10, class_weight="balanced_subsample"),
+        lightgbm.LGBMClassifier(n_estimators=10, n_jobs=1, class_weight="balanced", verbose=-1),
+        RandomForestClassifier(10, max_samples=0.5),
     ):
         assert learned_from(model.fit(X, y), X) == "all"
 
@@ -141,13 +143,17 @@ def test_weights():
 def test_samples_for_each_tree():
     X, y = table()
     for model in (
-        GradientBoostingClassifier(subsample=0.5, random_state=0),
-        lightgbm.LGBMClassifier(subsample=0.5, subsample_freq=1, verbose=-1),
-        xgboost.XGBClassifier(subsample=0.5),
+        GradientBoostingClassifier(n_estimators=10, subsample=0.5, random_state=0),
+        lightgbm.LGBMClassifier(
+            n_estimators=10, n_jobs=1, subsample=0.5, subsample_freq=1, verbose=-1
+        ),
+        xgboost.XGBClassifier(n_estimators=10, n_jobs=1, subsample=0.5),
     ):
         assert learned_from(model.fit(X, y), X) in ("more", "unknown")
     # the first rounds of these see all rows
-    model = lightgbm.LGBMClassifier(data_sample_strategy="goss", verbose=-1).fit(X, y)
+    model = lightgbm.LGBMClassifier(
+        n_estimators=20, n_jobs=1, data_sample_strategy="goss", verbose=-1
+    ).fit(X, y)
     assert learned_from(model, X) == "all"
 
 
@@ -158,9 +164,9 @@ def test_tables_and_pipelines():
     frame.loc[::7, "c1"] = np.nan
     coded = frame.assign(kind=frame["kind"].cat.codes)
     for model, rows in (
-        (lightgbm.LGBMClassifier(verbose=-1), frame),
-        (xgboost.XGBClassifier(enable_categorical=True), frame),
-        (HistGradientBoostingClassifier(categorical_features="from_dtype"), frame),
+        (lightgbm.LGBMClassifier(n_estimators=10, n_jobs=1, verbose=-1), frame),
+        (xgboost.XGBClassifier(n_estimators=10, n_jobs=1, enable_categorical=True), frame),
+        (HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype"), frame),
         (
             catboost.CatBoostClassifier(
                 iterations=20, cat_features=["kind"], one_hot_max_size=5, verbose=0
@@ -180,10 +186,10 @@ def test_regressors():
     X, y = make_regression(900, 6, noise=20.0, random_state=0)
     for model in (
         RandomForestRegressor(20),
-        lightgbm.LGBMRegressor(verbose=-1),
-        xgboost.XGBRegressor(n_estimators=20),
-        catboost.CatBoostRegressor(iterations=20, verbose=0),
-        HistGradientBoostingRegressor(),
+        lightgbm.LGBMRegressor(n_estimators=10, n_jobs=1, verbose=-1),
+        xgboost.XGBRegressor(n_estimators=10, n_jobs=1),
+        catboost.CatBoostRegressor(iterations=10, thread_count=1, verbose=0),
+        HistGradientBoostingRegressor(max_iter=10),
     ):
         model.fit(X[:400], y[:400])
         assert learned_from(model, X[:400]) == "all", model

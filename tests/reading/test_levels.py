@@ -260,7 +260,7 @@ def test_categories_of_booleans_are_levels(family):
         model = HistGradientBoostingClassifier(max_iter=9, categorical_features="from_dtype")
     model.fit(X, y)
     assert verify(model, model).equal
-    tree = RepresenterTree(FrozenEstimator(model), random_state=0).fit(X)
+    tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=6, random_state=0).fit(X)
     assert (tree.predict(X) == model.predict(X)).mean() > 0.95
     flip = nearest_flip(model, X.iloc[[0]], max_changes=2)
     assert flip.predictions[0] == model.predict(X.iloc[[0]])[0] != flip.predictions[1]

@@ -158,9 +158,9 @@ def test_other_rows_have_no_out_of_bag_answers(kind, wine):
 
 def test_two_rows_that_changed_places_are_found(wine):
     X, y = wine
-    model = RandomForestClassifier(100, random_state=0).fit(X, y)
+    model = RandomForestClassifier(50, random_state=0).fit(X, y)
     rng = np.random.default_rng(2)
-    for _ in range(20):
+    for _ in range(10):
         i, j = rng.choice(len(X), 2, replace=False)
         moved = X.copy()
         moved[[i, j]] = X[[j, i]]

@@ -202,7 +202,12 @@ COLUMNS = {
 
 def _lightgbm():
     return pytest.importorskip("lightgbm").LGBMClassifier(
-        n_estimators=2, num_leaves=4, min_child_samples=3, min_data_per_group=1, verbose=-1
+        n_estimators=2,
+        num_leaves=4,
+        min_child_samples=3,
+        min_data_per_group=1,
+        n_jobs=1,
+        verbose=-1,
     )
 
 

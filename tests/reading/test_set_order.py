@@ -171,16 +171,16 @@ def test_fewer_nodes_and_the_same_labels(kind):
 @pytest.mark.parametrize("drop", [None, "first"])
 def test_a_pipeline_has_its_own_nodes_alone(drop):
     """Thresholds on codes would be too many for any limit."""
-    X, y = table(n_rows=1500, n_levels=(10,) * 4, gaps=0.02)
+    X, y = table(n_rows=900, n_levels=(10,) * 4, gaps=0.02)
     X["size"] = X["size"].fillna(0.0)
     handle = "infrequent_if_exist" if drop else "ignore"
-    encoder = OneHotEncoder(handle_unknown=handle, drop=drop, min_frequency=40)
+    encoder = OneHotEncoder(handle_unknown=handle, drop=drop, min_frequency=24)
     prepare = make_column_transformer((encoder, list(X.columns[1:])), remainder="passthrough")
-    model = make_pipeline(prepare, RandomForestClassifier(20, random_state=0)).fit(X, y)
+    model = make_pipeline(prepare, RandomForestClassifier(8, random_state=0)).fit(X, y)
     read = Model.of(model)
     own = [member.tree_.node_count for member in model[-1].estimators_]
     assert np.diff(read.forest.offsets).tolist() == own
-    rows = odd_rows("one_hot", X, 3000)
+    rows = odd_rows("one_hot", X, 1000)
     rows = rows.astype(object).where(rows.notna(), None).astype({"size": float})
     np.testing.assert_array_equal(codes_labels(read, rows), model.predict(rows))
     np.testing.assert_array_equal(

@@ -114,12 +114,12 @@ def test_born_again_in_the_users_columns(name):
 
 @pytest.mark.parametrize("kind", [BornAgainClassifier, FaithfulPruner])
 def test_near_the_rows(kind):
-    table, y = passengers(2, n=80)
-    model = pipeline_of("filled", RandomForestClassifier(9, random_state=0)).fit(table, y)
-    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=3)
+    table, y = passengers(2, n=40)
+    model = pipeline_of("filled", RandomForestClassifier(5, random_state=0)).fit(table, y)
+    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=1)
     simple.fit(table, y)
     forest = read_forest(model)
-    rows = rows_of(forest, 3000)
+    rows = rows_of(forest, 1000)
     codes = np.asarray(forest.table.encode(table), dtype=float)
     # one column of a row changed
     rng = np.random.RandomState(0)

@@ -208,7 +208,7 @@ def test_probabilities_of_calibrations(name, method):
 # ------------------------------------------------------------------- text, gaps, unknown levels
 
 
-@pytest.mark.parametrize(("form", "n"), [("nested", 20_000), ("tables", 300)])
+@pytest.mark.parametrize(("form", "n"), [("nested", 4_000), ("tables", 300)])
 @each_kind
 def test_labels_of_a_table_in_sql(kind, form, n):
     model, X = fitted(kind)
@@ -233,7 +233,7 @@ def test_labels_of_a_table_in_python(kind):
 def test_labels_of_a_table_in_c(kind, tmp_path):
     model, X = fitted(kind)
     read = Model.of(model, rows=X)
-    rows = many(kind, X, read.forest, 20_000)
+    rows = many(kind, X, read.forest, 4_000)
     text = export_model(model, "c", X=X)
     library = compiled(text, tmp_path)
     codes = np.empty(rows.shape)
@@ -246,7 +246,7 @@ def test_labels_of_a_table_in_c(kind, tmp_path):
         known = {level: function(str(level).encode()) for level in rows[name].dropna().unique()}
         column = rows[name].astype(object)
         codes[:, j] = [function(None) if pd.isna(v) else known[v] for v in column]
-    found = read.forest.classes[by_c(text, codes, tmp_path)]
+    found = read.forest.classes[by_c(text, codes, tmp_path, library=library)]
     np.testing.assert_array_equal(found, labels_of(kind, model, rows))
 
 

@@ -138,14 +138,14 @@ def table(seed, n_rows=500):
     return X, np.where(score > np.median(score), "yes", "no")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_reader_of_the_text_answers_as_the_tree(seed):
     X, y = table(seed)
     texts = ["chest pain", "is it", "size"]
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     model = make_pipeline(
         make_column_transformer((codes, texts), remainder="passthrough"),
-        RandomForestClassifier(30, random_state=0),
+        RandomForestClassifier(10, random_state=0),
     ).fit(X, y)
     tree = RepresenterTree(
         FrozenEstimator(model), max_leaf_nodes=12, n_samples=4000, random_state=seed

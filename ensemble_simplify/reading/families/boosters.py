@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_simplify.reading.families.held import ComesFitted
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.trees import Reading, column_of
 
 
 def _knows_odds(self):
@@ -92,6 +93,18 @@ class StandIn(ComesFitted):
         """
         found = self._probabilities(X)
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
+
+
+class OfSeveral(Family):
+    """Boosting whose leaves can hold several outputs, each of which is a sum by itself."""
+
+    # whether they are read, for `outputs`
+    _takes_several = False
+
+    def outputs(self, output: int, rows: Any = None) -> Reading | None:
+        self._takes_several = True
+        reading = self.trees(rows)
+        return None if reading.classes is not None else column_of(reading, output)
 
 
 class Boosted(Family):

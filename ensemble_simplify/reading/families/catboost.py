@@ -18,19 +18,12 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify.reading.columns import Column, Hashed
-from ensemble_simplify.reading.family import N_ASKED, Family
+from ensemble_simplify.reading.families.boosters import OfSeveral
+from ensemble_simplify.reading.family import N_ASKED
 from ensemble_simplify.reading.level_hash import stand_in
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import (
-    Reading,
-    Tree,
-    Trees,
-    classes_of,
-    column_of,
-    name_of,
-    set_of,
-)
+from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
 
 # Losses whose predictions are sums of leaves.
 _IDENTITY = (
@@ -55,7 +48,7 @@ _OF_SEVERAL = ("MultiRMSE", "MultiRMSEWithMissingValues", "MultiQuantile")
 _OF_CLASSES = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneVsAll")
 
 
-class CatBoost(Family):
+class CatBoost(OfSeveral):
     """CatBoost: raw sums in float64, a tie goes to the first class."""
 
     kinds = tuple(f"catboost.CatBoost{end}" for end in ("Classifier", "Regressor", "Ranker", ""))
@@ -74,14 +67,6 @@ class CatBoost(Family):
         # which of its columns are none of numbers is told before it is fitted
         given = self.estimator.get_params()
         return all(given.get(f"{kind}_features") is None for kind in ("cat", "text", "embedding"))
-
-    # whether several outputs are read, for `outputs`
-    _takes_several = False
-
-    def outputs(self, output: int, rows: Any = None) -> Reading | None:
-        self._takes_several = True
-        reading = self.trees(rows)
-        return None if reading.classes is not None else column_of(reading, output)
 
     def check_fitted(self) -> None:
         """It says itself whether it is, when it is saved."""

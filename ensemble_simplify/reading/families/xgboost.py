@@ -12,17 +12,16 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.families.boosters import Boosted, StandIn, goes_with, stages_of
+from ensemble_simplify.reading.families.boosters import (
+    Boosted,
+    OfSeveral,
+    StandIn,
+    goes_with,
+    stages_of,
+)
 from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
-from ensemble_simplify.reading.trees import (
-    Reading,
-    Tree,
-    column_of,
-    constant_tree,
-    set_of,
-    side_of_codes,
-)
+from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of, side_of_codes
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
 _LINKS = {
@@ -122,7 +121,7 @@ class XGBoostBooster(StandIn):
         return self._answer(X)
 
 
-class XGBoost(Boosted):
+class XGBoost(OfSeveral, Boosted):
     """XGBoost: float32 sums of trees from the base score, then sigmoid or softmax.
 
     Codes in the set of a split go right; others, also unknown ones, left.
@@ -137,14 +136,6 @@ class XGBoost(Boosted):
     stand_ins = (("xgboost.Booster", XGBoostBooster),)
     title = "XGB* classifiers, regressors and rankers, xgboost.Booster"
     library = "xgboost"
-
-    # whether several outputs are read, for `outputs`
-    _takes_several = False
-
-    def outputs(self, output: int, rows: Any = None) -> Reading | None:
-        self._takes_several = True
-        reading = self.trees(rows)
-        return None if reading.classes is not None else column_of(reading, output)
 
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
