@@ -172,15 +172,8 @@ def scorecard(
         rounding = sum(_sums(forest).rounding for forest in (read.finest, found._forest))
         rounding += _ROUNDED * largest
         tolerance["rtol" if card.link == "log" else "atol"] = rounding
-    outcome = verify(
-        read.estimator,
-        found,
-        domain=_with_gaps(read),
-        **tolerance,
-        time_limit=time_limit,
-        max_boxes=max_boxes,
-    )
-    found.verification_ = outcome
+    limits = {"time_limit": time_limit, "max_boxes": max_boxes, **tolerance}
+    found.verification_ = outcome = verify(read.estimator, found, domain=_with_gaps(read), **limits)
     if outcome.equal is None:
         warn(
             f"The card adds up what {read.name} does, in another order. Whether that turns a label "

@@ -686,11 +686,8 @@ class _Search:
         places = [
             [0, 1, 0 if self.has_gap[j] else place] for j, place in zip(columns, most, strict=True)
         ]
-        centre = (mass[:, :, None] * points).sum(axis=(0, 1)) / mass.sum()
-        points -= centre
-        if self.link == "softmax":
-            points -= points.mean(axis=2, keepdims=True)
-        points = points[np.ix_(*places)] * self.scale
+        points, centre = self._centred(points, mass)
+        points = points[np.ix_(*places)]
         edges = [
             self.edges[j][[cut - self.start[j] - 1]] for j, cut in zip(columns, pair, strict=True)
         ]
@@ -704,20 +701,26 @@ class _Search:
         steps = np.array([fitted.points[k] for _, k in own]).reshape(len(own), self.n_scores)
         points = np.zeros((len(own) + 2, fitted.points.shape[1]))
         points[1:-1] = np.cumsum(steps, axis=0)
-        # points are zero on average, so that a part that tells nothing apart shows it
         mass = np.add.reduceat(self.mass[begin:gap], [0, *(cut - begin for cut in cuts)])
         if gap in fitted.cuts:
             points[-1] = fitted.points[fitted.cuts.index(gap) + 1]
         else:
             # gaps that no row had, or alike: as most rows
             points[-1] = points[mass.argmax()]
-        mass = np.r_[mass, self.mass[gap]]
-        centre = mass @ points / mass.sum()
-        points -= centre
-        if self.link == "softmax":
-            points -= points.mean(axis=1, keepdims=True)
+        points, centre = self._centred(points, np.r_[mass, self.mass[gap]])
         edges = self.edges[j][[cut - begin - 1 for cut in cuts]]
-        return Term((j,), (edges,), points * self.scale), centre
+        return Term((j,), (edges,), points), centre
+
+    def _centred(self, points, mass):
+        """Points that are zero on average, and what was taken from them.
+
+        So a part that tells nothing apart shows it.
+        """
+        centre = np.average(points.reshape(-1, self.n_scores), axis=0, weights=mass.ravel())
+        points = points - centre
+        if self.link == "softmax":
+            points -= points.mean(axis=-1, keepdims=True)
+        return points * self.scale, centre
 
 
 def _apart(X, specials):

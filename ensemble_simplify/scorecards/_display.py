@@ -205,28 +205,17 @@ class ScorecardDisplay(Display):
     def _grid(self, part, ax, ends):
         from matplotlib.colors import LinearSegmentedColormap
 
-        shown = [[k for k, side in enumerate(sides) if side.is_told] for sides in part.sides]
-        line_of = {line.sides: line for line in part.lines}
-        values = np.array([[line_of[a, b].points[0] for b in shown[1]] for a in shown[0]])
+        *sides, lines = part.grid
+        values = np.array([[line.points[0] for line in own] for own in lines])
         most = max(abs(end) for end in ends)
         colors = LinearSegmentedColormap.from_list("points", [_LESS, "white", _MORE])
         ax.imshow(values, cmap=colors, vmin=-1.6 * most, vmax=1.6 * most, aspect="auto")
         for (a, b), value in np.ndenumerate(values):
-            ax.text(
-                b,
-                a,
-                self.card.in_points(value),
-                ha="center",
-                va="center",
-                fontsize=9,
-                color="black",
-            )
-        briefs = [
-            [wrapped(sides[k].brief).replace(", up", ",\nup") for k in keep]
-            for sides, keep in zip(part.sides, shown, strict=True)
-        ]
-        ax.set_yticks(range(len(shown[0])), briefs[0], fontsize=8)
-        ax.set_xticks(range(len(shown[1])), briefs[1], fontsize=8)
+            text = self.card.in_points(value)
+            ax.text(b, a, text, ha="center", va="center", fontsize=9, color="black")
+        rows, columns = ([wrapped(s.brief).replace(", up", ",\nup") for s in own] for own in sides)
+        ax.set_yticks(range(len(rows)), rows, fontsize=8)
+        ax.set_xticks(range(len(columns)), columns, fontsize=8)
         names = [in_drawing(self.card.shown(j)) for j in part.term.columns]
         ax.set_ylabel(names[0], fontsize=9)
         ax.set_xlabel(names[1], fontsize=9)

@@ -143,8 +143,8 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
         self._refuse_directions(found.columns)
-        names = getattr(self, "feature_names_in_", None)
-        self._codes = read_codes(self.special_codes, found.training.X, self._is_number, names)
+        codes, X = self.special_codes, found.training.X
+        self._codes = read_codes(codes, X, self._is_number, self._names)
         self._steps = self._learn(sample.rows())
         if not sample.is_complete or is_late():
             warn_out_of_time(
@@ -152,9 +152,9 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 "less: a smaller max_bins or n_samples."
             )
         # 45 in place of 44.73: on the training rows nothing changes, and the card can be read
-        rows, is_number = found.training.X, self._is_number
         self._steps = [
-            replace(step, card=with_short_edges(step.card, rows, is_number)) for step in self._steps
+            replace(step, card=with_short_edges(step.card, X, self._is_number))
+            for step in self._steps
         ]
         self._known = self._gather(found)
         self._steps = [replace(step, card=self._told(step.card)) for step in self._steps]
@@ -175,22 +175,27 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     def _check_rows(self, X, y, target):
         checked = super()._check_rows(X, y, target)
-        names = getattr(self, "feature_names_in_", None)
-        self._directions = _directions(self.monotone, self.n_features_in_, names)
+        self._directions = _directions(self.monotone, self.n_features_in_, self._names)
         return checked
 
     @property
     def _is_number(self):
         return ~self._table.categorical
 
+    @property
+    def _names(self):
+        return getattr(self, "feature_names_in_", None)
+
+    def _name(self, j):
+        return j if self._names is None else str(self._names[j])
+
     def _refuse_directions(self, columns):
         """Raise an error where points are to rise or fall along a column without an order."""
         if (wrong := np.flatnonzero((self._directions != 0) & columns.unordered)).size:
-            names = getattr(self, "feature_names_in_", None)
-            name = int(wrong[0]) if names is None else str(names[wrong[0]])
             raise ValueError(
-                f"monotone says how points change along the column {name!r}, but its levels have "
-                "no order. Leave it out, or make it an ordered categorical column."
+                f"monotone says how points change along the column {self._name(int(wrong[0]))!r}, "
+                "but its levels have no order. Leave it out, or make it an ordered categorical "
+                "column."
             )
 
     def _warn_of_directions(self):
@@ -209,13 +214,11 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             if found is None:
                 continue
             low, high = found
-            names = getattr(self, "feature_names_in_", None)
-            name = j if names is None else str(names[j])
             rises, does = ("rise", "falls") if self._directions[j] > 0 else ("fall", "rises")
             other = "" if rates is None else ", or name the other class in positive"
             warn(
-                f"monotone[{name!r}]={self._directions[j]} lets points only {rises} with the "
-                f"column, but {what} {does} from {low:.3g} in its lowest fifth of the training "
+                f"monotone[{self._name(j)!r}]={self._directions[j]} lets points only {rises} with "
+                f"the column, but {what} {does} from {low:.3g} in its lowest fifth of the training "
                 f"rows to {high:.3g} in its highest. If that is no mistake of the data, give "
                 f"{-self._directions[j]}{other}."
             )
@@ -392,29 +395,19 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             If a bin holds fewer training rows than `min_samples_bin`.
         """
         check_is_fitted(self)
-        training, names = self._known.training, getattr(self, "feature_names_in_", None)
-        card = edited(
-            self._steps[0].card,
-            bins,
-            training.X,
-            self._table,
-            names,
-            self._codes,
-            self.min_samples_bin,
-        )
-        other = copy(self)
-        card = other._refitted(card)
+        X, table, least = self._known.training.X, self._table, self.min_samples_bin
+        card = edited(self._steps[0].card, bins, X, table, self._names, self._codes, least)
+        other, card = copy(self), self._refitted(card)
         step = Step(card, card.n_bins, card.features, np.nan)
         other._steps, other.path_ = [step], [self._measured(step)]
         other._set_card(step)
         return other
 
-    def _refitted(self, card, wanted=None):
+    def _refitted(self, card):
         """A card with the points that suit the training rows best."""
-        training = self._known.training
-        wanted = self._aims(training) if wanted is None else wanted
-        shapes, is_number = self._directions, self._is_number
-        return refitted(card, training.X, training.weight, wanted, shapes, is_number)
+        training, shapes = self._known.training, self._directions
+        wanted = self._aims(training)
+        return refitted(card, training.X, training.weight, wanted, shapes, self._is_number)
 
     def psi(self, X_old: ArrayLike, X_new: ArrayLike) -> Bunch:
         """How far rows have moved between bins, and between totals (population stability).
@@ -427,10 +420,10 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         Returns
         -------
         table : Bunch
-            ``bins`` is a data frame with ``feature``, ``bin``, the ``share_old`` and ``share_new``
-            of the rows in it, and its part of the index ``psi``: the difference of the shares
-            times that of their logarithms. ``features`` has the index of each feature. ``total``
-            is that of the totals, or values, in ten bands with as many old rows in each.
+            ``bins`` is a data frame with ``feature``, ``bin``, points, the ``share_old`` and
+            ``share_new`` of the rows in it, and its part of the index ``psi``: the difference of
+            the shares times that of their logarithms. ``features`` has the index of each feature.
+            ``total`` is that of the totals, or values, in ten bands with as many old rows in each.
             Lenders mostly look closer from 0.1 on, and refit from 0.25 on. Half a row is added
             to both sides of a bin that lacks one.
         """
@@ -733,8 +726,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
             aims = (aims + training.chances) / 2.0
         return self._wanted(aims)
 
-    def _refitted(self, card, wanted=None):
-        card, training = super()._refitted(card, wanted), self._known.training
+    def _refitted(self, card):
+        card, training = super()._refitted(card), self._known.training
         if card.link != "logistic":
             return card
         is_event = training.decisions == self.event_
@@ -1071,8 +1064,8 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
             return card
         return self._refitted(replace(card, link="log"))
 
-    def _refitted(self, card, wanted=None):
-        card, training = super()._refitted(card, wanted), self._known.training
+    def _refitted(self, card):
+        card, training = super()._refitted(card), self._known.training
         if card.link == "identity":
             return card
         return based(card, training.X, training.weight)

@@ -110,14 +110,13 @@ class _CardTable:
 
     def grid(self, part):
         """The points of a pair of columns as a table of its own."""
-        line_of = {line.sides: line for line in part.lines}
-        first, second = ([k for k, s in enumerate(each) if s.is_told] for each in part.sides)
+        first, second, lines = part.grid
         names = [self.named.shown(j) for j in part.term.columns]
-        tops = [element("th", part.sides[1][b].brief, scope="col") for b in second]
+        tops = [element("th", side.brief, scope="col") for side in second]
         rows = [element("tr", element("th", f"{names[0]}, by {names[1]}"), tops)]
-        for a in first:
-            cells = [self.tinted(line_of[a, b].points[0]) for b in second]
-            rows.append(element("tr", element("th", part.sides[0][a].brief, scope="row"), cells))
+        for side, own in zip(first, lines, strict=True):
+            cells = [self.tinted(line.points[0]) for line in own]
+            rows.append(element("tr", element("th", side.brief, scope="row"), cells))
         return element("table", element("tbody", rows), class_="grid")
 
 

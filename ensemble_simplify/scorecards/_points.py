@@ -9,10 +9,11 @@ points never has fewer afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from itertools import product
 
 import numpy as np
 
+from ensemble_simplify.grid import shortest_decimal
 from ensemble_simplify.scorecards._card import Card, Term, singles
 from ensemble_simplify.scorecards._chances import with_chances
 
@@ -26,8 +27,6 @@ LISTED = 1 << 16
 # Rows of independent columns may change so many times as often as the rows may: then no more of new
 # rows change than promised; without this, twice as many, and on few rows more.
 _SPARE = 2.0
-# Digits that tell all doubles apart.
-_ALL = 17
 # Numbers are rounded to 1, 2 or 5 times a power of ten.
 _NICE = (5.0, 2.0, 1.0)
 
@@ -226,40 +225,36 @@ class _Search:
         """Move single points by one, as long as that changes fewer classes."""
         for _ in range(ROUNDS):
             before = self.changed
-            for t, own in enumerate(self.points):
-                for k in range(len(own)):
-                    self._mend(t, k, enough)
-            if self.sums.shape[1] > 1:
-                self._mend_base(enough)
-            if self.changed >= before or self.changed <= enough:
+            for move in self._moves():
+                if self.changed <= enough:
+                    return
+                self._try(*move)
+            if self.changed >= before:
                 return
 
-    def _mend(self, t, k, enough):
-        own, which = self.points[t][k], self.kinds.which[t, k]
-        for u in range(len(own)):
-            for step in (1, -1):
-                if self.changed <= enough:
-                    return
-                beside = u + step
-                if 0 <= beside < len(own) and own[beside] == own[u]:
-                    continue  # the order of the points stays
-                sums = self.sums.copy()
-                sums[which == u, k] += step
-                changed, base = self.judge(sums, self.base)
-                if changed < self.changed:
-                    self.changed, self.base, self.sums = changed, base, sums
-                    own[u] += step
+    def _moves(self):
+        """Steps by one: of a point of a term (None: of the base) in a score, and which way."""
+        for t, own in enumerate(self.points):
+            for k, values in enumerate(own):
+                for u, step in product(range(len(values)), (1, -1)):
+                    beside = u + step
+                    # the order of the points stays
+                    if not (0 <= beside < len(values) and values[beside] == values[u]):
+                        yield t, k, u, step
+        if self.sums.shape[1] > 1:
+            yield from ((None, k, 0, step) for k in range(len(self.base)) for step in (1, -1))
 
-    def _mend_base(self, enough):
-        for k in range(len(self.base)):
-            for step in (1, -1):
-                if self.changed <= enough:
-                    return
-                base = self.base.copy()
-                base[k] += step
-                changed, _ = self.judge(self.sums, base)
-                if changed < self.changed:
-                    self.changed, self.base = changed, base
+    def _try(self, t, k, u, step):
+        sums, base = self.sums.copy(), self.base.copy()
+        if t is None:
+            base[k] += step
+        else:
+            sums[self.kinds.which[t, k] == u, k] += step
+        changed, base = self.judge(sums, base)
+        if changed < self.changed:
+            self.changed, self.base, self.sums = changed, base, sums
+            if t is not None:
+                self.points[t][k][u] += step
 
 
 def _at_scale(card, kinds, unit, enough):
@@ -506,10 +501,4 @@ def short_between(values, edge) -> float:
     if place in (0, len(values)):
         return edge
     low, after = float(values[place - 1]), float(values[place])
-    if low <= 0.0 < after:
-        return 0.0
-    exact = Decimal(low)
-    shorter = (
-        float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, _ALL + 1)
-    )
-    return next((short for short in shorter if low <= short < after), edge)
+    return shortest_decimal(low, after)

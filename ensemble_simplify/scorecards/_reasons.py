@@ -63,7 +63,6 @@ def reasons(named, scores, bins, n, against) -> list[list[Reason]]:
     """
     weights, texts = _answers(named, scores)
     parts = named.parts()
-    order = [next(i for i, t in enumerate(named.card.terms) if t is p.term) for p in parts]
     found = [[] for _ in scores]
     # rows with the same answer, beside the same second one, are told at once
     pairs, which = np.unique(weights, axis=0, return_inverse=True)
@@ -72,11 +71,12 @@ def reasons(named, scores, bins, n, against) -> list[list[Reason]]:
         rows = np.flatnonzero(which == k)
         # a row's points, by part
         own, beside, names = [], [], []
-        for part, i in zip(parts, order, strict=True):
-            lines, points = part.line_of()[bins[i]][rows], part.term.points @ weight
-            own.append((lines, points[tuple(each[rows] for each in bins[i])]))
+        for part in parts:
+            cells = tuple(each[rows] for each in bins[part.place])
+            points = part.term.points @ weight
+            own.append((part.line_of()[cells], points[cells]))
             if against == "mean":
-                share = named.rows[i]
+                share = named.rows[part.place]
                 beside.append(float((share * points).sum() / share.sum()))
                 names.append("")
             else:

@@ -101,16 +101,16 @@ class ShowsCard:
             replace(t, points=np.pad(t.points, [(0, 0)] * len(t.edges) + [(0, 3)]))
             for t in card.terms
         ]
-        order = [next(t for t, term in enumerate(card.terms) if term is p.term) for p in parts]
-        for t, part in zip(order, parts, strict=True):
+        for part in parts:
+            cells = terms[part.place].points
             points, told = part.term.points[..., 0], np.array([line.points for line in part.told])
             for k, sign in enumerate((1.0, -1.0), start=1):
-                terms[t].points[..., k] = sign * points - (sign * told).min()
-            terms[t].points[..., 3] = part.line_of()
+                cells[..., k] = sign * points - (sign * told).min()
+            cells[..., 3] = part.line_of()
         texts = tuple(tuple(line.text for line in part.lines) for part in parts)
         event = card.event if card.link == "logistic" else None
         read = card.reading(getattr(self, "classes_", None), self._table, terms)
-        return self._read(read), (event, order, texts)
+        return self._read(read), (event, [part.place for part in parts], texts)
 
     def to_frame(self) -> pandas.DataFrame:
         """The card as a data frame.
@@ -169,7 +169,7 @@ class ShowsCard:
         """
         import pandas as pd
 
-        frame, ending = self.to_frame(), Path(path).suffix
+        frame, named, ending = self.to_frame(), self._named_card(), Path(path).suffix
         if ending == ".csv":
             write_text(path, frame.to_csv(index=False))
             return
@@ -177,11 +177,12 @@ class ShowsCard:
             raise ValueError(f"path={str(path)!r}. End it in .csv or .xlsx.")
         with pd.ExcelWriter(path, engine="openpyxl") as book:
             frame.to_excel(book, sheet_name="all", index=False)
-            for k, part in enumerate(self._named_card().parts(), start=1):
+            for k, part in enumerate(named.parts(), start=1):
                 own = frame[frame["feature"] == part.name].drop(columns="feature")
                 if len(part.sides) == 2 and self.card_.n_scores == 1:
-                    texts = [[side.text for side in sides] for sides in part.sides]
-                    cells = own.iloc[:, 1].to_numpy().reshape(*map(len, texts))
+                    rows, columns, lines = part.grid
+                    cells = [[named.shown_as(line.points[0]) for line in row] for row in lines]
+                    texts = ([side.text for side in sides] for sides in (rows, columns))
                     own = pd.DataFrame(cells, *texts).rename_axis(part.name).reset_index()
                 # names of sheets are short, and some characters are not theirs
                 name = "".join("_" if c in "[]:*?/\\" else c for c in part.name)

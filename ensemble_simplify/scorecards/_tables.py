@@ -18,10 +18,26 @@ _EMPTY = 0.5
 _BANDS = 10
 
 
-def _by_line(named, X):
-    """For each part of a card the part, and the number of the line of each row."""
+def _by_line(named, X, heads, tell):
+    """A data frame of the bins of a card that are told or hold rows.
+
+    For each part, `tell` is given a function that counts rows, or adds up weights, in its lines,
+    and says what stands in some further columns.
+    """
+    import pandas as pd
+
+    lines, is_one = [], named.card.n_scores == 1
     for part in named.parts():
-        yield part, part.line_of()[part.term.bins(X)]
+        which, count = part.line_of()[part.term.bins(X)], len(part.lines)
+
+        def per_line(weight=None, which=which, count=count):
+            return np.bincount(which, weight, count)
+
+        for line, n, *own in zip(part.lines, per_line(), *tell(per_line), strict=True):
+            if n or line.is_told:
+                points = map(named.shown_as, line.points[: int(is_one)])
+                lines.append((part.name, line.text, *points, *own))
+    return pd.DataFrame(lines, columns=["feature", "bin", *named.heads[: int(is_one)], *heads])
 
 
 def _evidence(counts):
@@ -46,27 +62,21 @@ def binning_table(named, X, is_event) -> Bunch:
     is_event : bool array of shape (n_rows,)
         Both kinds of rows are there.
     """
-    import pandas as pd
 
-    lines, features = [], []
-    for part, which in _by_line(named, X):
-        counts = [
-            np.bincount(which[own], minlength=len(part.lines)) for own in (is_event, ~is_event)
-        ]
-        (events, _), rows = counts, np.sum(counts, axis=0)
-        evidence, value = _evidence(counts)
-        features.append((part.name, float(value.sum()), part.span))
-        for k, line in enumerate(part.lines):
-            if rows[k] or line.is_told:
-                rate = events[k] / rows[k] if rows[k] else np.nan
-                own = (rows[k], rows[k] / len(X), events[k], rate, evidence[k], value[k])
-                lines.append((part.name, line.text, float(line.points[0]), *own))
-    heads = ["feature", "bin", "points", "rows", "share", "events", "rate", "woe", "iv"]
+    def tell(per_line):
+        rows, events = per_line(), per_line(is_event).astype(np.intp)
+        with np.errstate(invalid="ignore"):
+            rate = events / rows
+        return (rows, rows / len(X), events, rate, *_evidence([events, rows - events]))
+
+    bins = _by_line(named, X, ["rows", "share", "events", "rate", "woe", "iv"], tell)
+    features = bins.groupby("feature", sort=False)[["iv"]].sum().reset_index()
+    features["span"] = [part.span for part in named.parts()]
     totals = named.card.scores(X)[:, 0]
     false, true, _ = roc_curve(is_event, totals)
     return Bunch(
-        bins=pd.DataFrame(lines, columns=heads),
-        features=pd.DataFrame(features, columns=["feature", "iv", "span"]),
+        bins=bins,
+        features=features,
         ks=float(np.max(true - false)),
         gini=float(2.0 * roc_auc_score(is_event, totals) - 1.0),
     )
@@ -86,20 +96,16 @@ def rating_table(named, X, y, units, model, power) -> Bunch:
     power : float
         Of the variance, in the deviance.
     """
-    import pandas as pd
+    card = named.card.index_of(named.card.scores(X))
 
-    card, lines = named.card.index_of(named.card.scores(X)), []
-    for part, which in _by_line(named, X):
-        n = len(part.lines)
-        rows, share = np.bincount(which, minlength=n), np.bincount(which, units, n)
+    def tell(per_line):
+        share = per_line(units)
         with np.errstate(invalid="ignore"):
-            means = [np.bincount(which, units * own, n) / share for own in (y, card, model)]
-        for k, line in enumerate(part.lines):
-            if rows[k] or line.is_told:
-                own = (rows[k], share[k], share[k] / units.sum(), *(mean[k] for mean in means))
-                lines.append((part.name, line.text, named.shown_as(line.points[0]), *own))
-    heads = ["feature", "bin", *named.heads, "rows", "exposure", "share"]
-    found = Bunch(bins=pd.DataFrame(lines, columns=[*heads, "observed", "card", "model"]))
+            means = [per_line(units * own) / share for own in (y, card, model)]
+        return (per_line(), share, share / units.sum(), *means)
+
+    heads = ["rows", "exposure", "share", "observed", "card", "model"]
+    found = Bunch(bins=_by_line(named, X, heads, tell))
     for name, answers in (("", card), ("model_", model)):
         found[f"{name}deviance"] = float(
             mean_tweedie_deviance(y, answers, sample_weight=units, power=power)
@@ -118,17 +124,13 @@ def _lorenz(amounts, answers, units):
 
 def stability(named, old, new) -> Bunch:
     """How far rows have moved between the bins of a card; see `ScorecardClassifier.psi`."""
-    import pandas as pd
+    is_new = np.r_[np.zeros(len(old)), np.ones(len(new))]
 
-    lines, features, sizes = [], [], [len(old), len(new)]
-    for (part, before), (_, now) in zip(_by_line(named, old), _by_line(named, new), strict=True):
-        counts = [np.bincount(own, minlength=len(part.lines)) for own in (before, now)]
-        value = _evidence(counts)[1]
-        features.append((part.name, float(value.sum())))
-        for k, line in enumerate(part.lines):
-            if line.is_told or counts[0][k] or counts[1][k]:
-                shares = [own[k] / size for own, size in zip(counts, sizes, strict=True)]
-                lines.append((part.name, line.text, *shares, value[k]))
+    def tell(per_line):
+        before, now = per_line(1.0 - is_new), per_line(is_new)
+        return before / len(old), now / len(new), _evidence([before, now])[1]
+
+    bins = _by_line(named, np.vstack([old, new]), ["share_old", "share_new", "psi"], tell)
     totals = [named.card.scores(rows) for rows in (old, new)]
     ends = np.quantile(totals[0], np.arange(1, _BANDS) / _BANDS, axis=0)
     total = 0.0
@@ -137,12 +139,8 @@ def stability(named, old, new) -> Bunch:
         bands = [np.searchsorted(own, rows[:, k]) for rows in totals]
         counts = [np.bincount(band, minlength=len(own) + 1) for band in bands]
         total = max(total, float(_evidence(counts)[1].sum()))
-    heads = ["feature", "bin", "share_old", "share_new", "psi"]
-    return Bunch(
-        bins=pd.DataFrame(lines, columns=heads),
-        features=pd.DataFrame(features, columns=["feature", "psi"]),
-        total=total,
-    )
+    features = bins.groupby("feature", sort=False)[["psi"]].sum().reset_index()
+    return Bunch(bins=bins, features=features, total=total)
 
 
 def dislocation(

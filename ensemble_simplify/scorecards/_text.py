@@ -75,6 +75,8 @@ class Part:
     name : str
         "age", or "age and job".
     term : Term
+    place : int
+        Of the term in the card.
     sides : tuple of list of Side
         Of each column.
     lines : list of Line
@@ -83,6 +85,7 @@ class Part:
 
     name: str
     term: Term
+    place: int
     sides: tuple
     lines: list
 
@@ -101,6 +104,14 @@ class Part:
         """How far apart two rows can be by this part, at most."""
         points = np.array([line.points for line in self.told])
         return float(np.ptp(points, axis=0).max())
+
+    @property
+    def grid(self) -> tuple:
+        """Of a pair, the sides of both columns that are told, and rows of lines between them."""
+        line_of = {line.sides: line for line in self.lines}
+        shown = [[k for k, side in enumerate(own) if side.is_told] for own in self.sides]
+        sides = [[own[k] for k in keep] for own, keep in zip(self.sides, shown, strict=True)]
+        return (*sides, [[line_of[a, b] for b in shown[1]] for a in shown[0]])
 
     def line_of(self) -> np.ndarray:
         """The number of the line of every bin, in the shape of the points without scores."""
@@ -152,7 +163,8 @@ class NamedCard(NamedColumns):
     @cached_property
     def _all_parts(self):
         rows = self.rows or [None] * len(self.card.terms)
-        return [self._part(*pair) for pair in zip(self.card.terms, rows, strict=True)]
+        terms = enumerate(zip(self.card.terms, rows, strict=True))
+        return [self._part(place, *pair) for place, pair in terms]
 
     @property
     def start(self) -> np.ndarray:
@@ -160,7 +172,7 @@ class NamedCard(NamedColumns):
         constant = [part.lines[0].points for part in self._all_parts if part.is_constant]
         return self.card.base + sum(constant, np.zeros(len(self.card.base)))
 
-    def _part(self, term, rows):
+    def _part(self, place, term, rows):
         sides = tuple(
             self._sides(j, edges, np.moveaxis(term.points, axis, 0))
             for axis, (j, edges) in enumerate(zip(term.columns, term.edges, strict=True))
@@ -182,7 +194,7 @@ class NamedCard(NamedColumns):
                 )
             )
         name = " and ".join(self.shown(j) for j in term.columns)
-        return Part(name, term, sides, lines)
+        return Part(name, term, place, sides, lines)
 
     def _sides(self, j, edges, points):
         """Bins of column j in words, those with the same points together."""
