@@ -41,7 +41,7 @@ from ensemble_simplify.cultivated._growth import (
     shares_of_leaves,
 )
 from ensemble_simplify.cultivated._module_tree import ModuleTree, TreeText
-from ensemble_simplify.cultivated._route import Router
+from ensemble_simplify.cultivated._modules import Router
 from ensemble_simplify.grid import is_late, limited
 from ensemble_simplify.writing import one_line, plain
 

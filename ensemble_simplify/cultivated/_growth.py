@@ -22,8 +22,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.cultivated._grow import grow
 from ensemble_simplify.cultivated._module_tree import ModuleTree
+from ensemble_simplify.cultivated._modules import grow
 from ensemble_simplify.grid import carried, is_late
 
 MISSING_BIN = 65535

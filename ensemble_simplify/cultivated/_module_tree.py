@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from ensemble_simplify.cultivated._route import Router
+from ensemble_simplify.cultivated._modules import Router
 from ensemble_simplify.grid import sized_nodes
 from ensemble_simplify.writing import (
     level_in_words,

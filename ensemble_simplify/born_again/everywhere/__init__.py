@@ -1,6 +1,6 @@
 """The same class for every input: exact search over regions, heuristics, bounds.
 
-`_planner` chooses and stops the parts, `_search` runs the dynamic programming, `_heuristic` and
-`_refinement` grow and improve trees, `_bounds` and `_fooling` bound them from below, `_grid` holds
-the cells that all of them share, `_tolerance` says which numbers can share a leaf.
+`_planner` chooses and stops the parts, `_search` runs the dynamic programming, `_heuristic` grows
+and improves trees, `_bounds` and `_fooling` bound them from below, `_grid` holds the cells that all
+of them share, and says which numbers can share a leaf.
 """

@@ -27,7 +27,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     grid_bytes,
     n_cells,
 )
-from ensemble_simplify.born_again.everywhere._search import DL_PASSES, CellTree, n_regions, solve
+from ensemble_simplify.born_again.everywhere._search import PASSES, CellTree, n_regions, solve
 from ensemble_simplify.grid import (
     FREE,
     Stopped,
@@ -181,31 +181,19 @@ class Draft:
 
     def tree(self):
         """The tree of the draft as it stands."""
-        order, stack = [], [self.root]
-        while stack:
-            box = stack.pop()
-            order.append(box)
-            stack.extend(box.parts[::-1])
-        # a box is joined after both of its parts; two leaves of one class become one
-        trees = {}
-        for box in reversed(order):
-            tree = box.tree
-            if tree is None:
-                one, two = (trees[id(part)] for part in box.parts)
-                if one and two and one.n_leaves == two.n_leaves == 1:
-                    same = one.nodes[0, 1] == two.nodes[0, 1] != UNNAMED
-                    tree = one if same else None
-            trees[id(box)] = tree
         nodes, stack = [], [self.root]
         while stack:
             box = stack.pop()
-            tree = trees[id(box)]
-            if tree is None:
+            if box.tree is None:
                 nodes.append(np.array([[box.axis, box.cut, 0]], dtype=np.int32))
                 stack.extend(box.parts[::-1])
             else:
-                nodes.append(tree.nodes)
-        return CellTree(with_sizes(np.concatenate(nodes))).without_free()
+                nodes.append(box.tree.nodes)
+        tree = CellTree(with_sizes(np.concatenate(nodes)))
+        if self.is_optimal:
+            return tree.without_free()
+        # two leaves of one class become one
+        return tree.without(tree.is_leaf & (tree.nodes[:, 1] == FREE))
 
 
 def forecast_leaves(trees, rng, max_bytes):
@@ -329,8 +317,6 @@ VOTE_WORK = 0.5  # and this for each tree and score.
 PART_WORK = 5e5  # Forecast of the nanoseconds that a part takes besides.
 # The dynamic programme stores fewer regions than there are, hardly ever by more than this factor.
 MOST_SAVED = 64.0
-# Time of an exact search for each objective, as a multiple of one pass over the regions.
-PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
 LATE = 1.5  # An exact search of the whole grid may take so many times its forecast.
 LAYOUT_SHARE = 0.1  # Share of a pass that the choice of a layout may take.
 TRIALS = 10  # Choosing the upper splits: how many are tried in each part,

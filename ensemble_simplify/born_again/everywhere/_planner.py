@@ -26,7 +26,7 @@ from ensemble_simplify.born_again.everywhere._heuristic import (
     forecast_leaves,
 )
 from ensemble_simplify.born_again.everywhere._search import (
-    DL_PASSES,
+    PASSES,
     CellTree,
     forced_cuts,
     lay_out,
@@ -52,8 +52,8 @@ from ensemble_simplify.reading import Forest
 MAX_LEAVES = 1_000_000  # Largest tree that is written out.
 # ``method="auto"`` refuses at once where so many leaves are forecast.
 REFUSED_LEAVES = 100 * MAX_LEAVES
-# Passes of an exact search over its regions, and bytes for each region.
-PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
+# Bytes that an exact search takes for each region.
+REGION_BYTES = {"depth": 1, "leaves": 2, "depth_then_leaves": 6}
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class _TreeSearch:
         """Whether the exact search begins before there is a tree to return."""
         if self.method != "auto":
             return self.method == "exact"
-        passes, _ = PASSES[self.objective]
+        passes = PASSES[self.objective]
         most = min(
             EFFORT.direct_regions,
             EFFORT.direct_share * self.seconds / (EFFORT.region_seconds * passes),
@@ -435,7 +435,7 @@ class _TreeSearch:
     def solve_whole(self, refinement):
         """The exact search beside a tree at hand, unless it would not end in time."""
         seconds = EFFORT.exact_share * time_left()
-        passes, _ = PASSES[self.objective]
+        passes = PASSES[self.objective]
         most_regions = MOST_SAVED * 1e9 * seconds / passes
         shape = self.trees.shape
         quick = self.problem.label_seconds <= EFFORT.plan_share * EFFORT.label_share * seconds
@@ -609,15 +609,14 @@ def forecast(problem, objective, *, max_bytes, rng):
         with suppress(Stopped, TooLarge):
             layout = lay_out(labels, 1e9 * seconds / work)
             n_states, work = float(layout.n_states), layout.cost
-    passes, width = PASSES[objective]
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, rng)
     starts = _starts_anywhere(problem.trees, rng)
     bound = _bound_on(grid or problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
     return Forecast(
         shape,
         n_states,
-        problem.table_bytes + width * n_states,
-        problem.label_seconds + 1e-9 * passes * work,
+        problem.table_bytes + REGION_BYTES[objective] * n_states,
+        problem.label_seconds + 1e-9 * PASSES[objective] * work,
         float(np.fmax(n_leaves, bound)),
         bound,
     )

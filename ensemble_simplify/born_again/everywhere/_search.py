@@ -35,6 +35,8 @@ LAYER_BYTES = 6e8
 EVERYWHERE = 1 << 30  # More splits than can stand above any region: no region is left out.
 # Time of the search for depth and then leaves, as a multiple of one pass over the regions.
 DL_PASSES = 6.5
+# Time of an exact search for each objective, as a multiple of one pass over the regions.
+PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
 LEAVES_AT_ONCE = 1 << 16  # Regions that are told at a time whether they can be leaves.
 
 
@@ -237,9 +239,38 @@ def solve(
     """
     if grid.is_leaf:
         return SmallestTree(_only_leaf(grid))
-    solution = _solve(grid, objective, max_depth, max_bytes, max_work, begin, layout_share)
-    solution.tree = solution.tree.without_free()
-    return solution
+    labels = grid.labels
+    n_words = -(-sum(n - 1 for n in labels.shape) // 64)
+    _reserve(8 * n_words * labels.size, max_bytes)
+    layout = lay_out(labels, layout_share)
+    n_states = layout.n_states
+    if layout.cost > max_work:
+        raise TooLarge(n_states)
+    if objective == "depth":
+        # the codes above the largest class mark mixed and unsolved regions
+        dtypes = [_depth_type(grid)]
+    else:
+        dtypes = [np.int16, np.int32]
+    _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
+    if begin is not None:
+        begin(1e-9 * PASSES[objective] * layout.cost)
+    solver, held = _solver(layout, grid.kinds, max_bytes)
+    for dtype in dtypes:
+        if dtype == np.int16 and _largest_class(grid) >= INT16_SPLITS:
+            # the number type must tell classes from mixed regions, too
+            continue
+        _reserve(np.dtype(dtype).itemsize * n_states + held, max_bytes)
+        if objective == "depth_then_leaves":
+            if max_depth is None:
+                max_depth = _smallest_depth(solver, grid)
+            tree = _layered(solver, grid, dtype, max_depth, max_bytes - held)
+        else:
+            values = solver.solve(np.empty(n_states, dtype=dtype))
+            # None: too many splits for the number type
+            tree = _read_out(grid, [values], 1) if values.solved() else None
+        if tree is not None:
+            return SmallestTree(tree.without_free(), n_states, layout.cost)
+    raise TooLarge(8 * n_states)
 
 
 def _only_leaf(grid):
@@ -288,51 +319,6 @@ def _read_out(grid, layers, depth):
     if grid.kinds is not None:
         nodes[(nodes[:, 0] < 0) & (nodes[:, 1] != FREE), 1] = UNNAMED
     return CellTree(nodes)
-
-
-def _solve(
-    grid,
-    objective,
-    depth,
-    max_bytes,
-    max_work=np.inf,
-    begin=None,
-    layout_share=np.inf,
-):
-    """`solve` for more than one leaf; `depth` as `limit` in `_layered`."""
-    labels = grid.labels
-    n_words = -(-sum(n - 1 for n in labels.shape) // 64)
-    _reserve(8 * n_words * labels.size, max_bytes)
-    layout = lay_out(labels, layout_share)
-    n_states = layout.n_states
-    if layout.cost > max_work:
-        raise TooLarge(n_states)
-    if objective == "depth":
-        # the codes above the largest class mark mixed and unsolved regions
-        dtypes = [_depth_type(grid)]
-    else:
-        dtypes = [np.int16, np.int32]
-    _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
-    if begin is not None:
-        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
-        begin(1e-9 * passes * layout.cost)
-    solver, held = _solver(layout, grid.kinds, max_bytes)
-    for dtype in dtypes:
-        if dtype == np.int16 and _largest_class(grid) >= INT16_SPLITS:
-            # the number type must tell classes from mixed regions, too
-            continue
-        _reserve(np.dtype(dtype).itemsize * n_states + held, max_bytes)
-        if objective == "depth_then_leaves":
-            if depth is None:
-                depth = _smallest_depth(solver, grid)
-            tree = _layered(solver, grid, dtype, depth, max_bytes - held)
-        else:
-            values = solver.solve(np.empty(n_states, dtype=dtype))
-            # None: too many splits for the number type
-            tree = _read_out(grid, [values], 1) if values.solved() else None
-        if tree is not None:
-            return SmallestTree(tree, n_states, layout.cost)
-    raise TooLarge(8 * n_states)
 
 
 def _reserve(n_bytes, max_bytes):
@@ -422,9 +408,6 @@ def _layered(solver, grid, dtype, limit, max_bytes):
         if side.start is not None:
             numbers[axis] += side.start
         here = Grid(np.arange(part.ndim), numbers, part, grid.kinds).simplified()
-        if here.is_leaf:
-            parts.append(_only_leaf(here))
-            continue
-        tree = _solve(here, "depth_then_leaves", depth - 1, max_bytes).tree
-        parts.append(tree.on_grid(here))
+        options = {"max_bytes": max_bytes, "max_depth": depth - 1}
+        parts.append(solve(here, "depth_then_leaves", **options).tree.on_grid(here))
     return CellTree.joined(axis, cut, *parts)

@@ -1,5 +1,5 @@
 """Trees by other inducers: C4.5, GUIDE, QUEST, and the interpretable single model (ISM).
 
-`_inducers` grows the first three, with best cuts by the kernel `_statistics`. `_ism` grows a tree
-on an ensemble's votes, with the kernel `_ism_growth`.
+`_inducers` grows them: the first three with best cuts by the kernel `_statistics`, ISM, on an
+ensemble's votes, with the kernel `_ism_growth`.
 """

@@ -1,4 +1,4 @@
-"""Growing trees of ensemble modules on fractions of rows.
+"""Trees of ensemble modules, grown on fractions of rows, and rows routed through them.
 
 A **module** is an inner node. It pools **options** (one feature each), every option a set of
 **cuts** (thresholds) with weights that sum to one. The share of a row that goes left is the mean
@@ -14,33 +14,455 @@ the smaller child's is the larger child's.
 
 What becomes of a node depends on its own rows alone. Once there are enough open nodes, each one's
 **branch** is grown in a thread, and the branches are put in the places of their roots.
+
+A row goes both ways at a module, so it may end in many leaves. To route rows through a grown tree,
+they are taken in blocks; the rows of a block that reach a node stand in one segment of two arrays,
+row and fraction, and the segments that are still to be divided are a stack on top of them: the
+memory for a block is what one path from the root to a leaf needs.
 """
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from libc.math cimport fabs, sqrt
+from libc.string cimport memcpy
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint64_t
-from ensemble_simplify.cultivated._fractions cimport (
-    MISSING_BIN, filled, left_part, lower_bound, smallest_fraction, upper_bound,
-)
-from ensemble_simplify.cultivated._scan cimport (
-    Candidate, FIRST_OF_CODE, Grower, LOCAL_ROW, OpenNode, OpenNodePointer, Workspace, code_of,
-    gini_mass_of_node, scan_feature,
-)
 from ensemble_simplify.grid._limits cimport should_stop
-from ensemble_simplify.grid._sweep cimport TIE, same_value, sort_keys
+from ensemble_simplify.grid._sweep cimport TIE, gini, same_value, sort_keys
 
 from ensemble_simplify.grid import carried
 
+cdef extern from *:
+    """
+    // Impurity times mass of both sides of every cut, for two classes, with one division. Next to
+    // a great mass a tiny fraction on the right can round to nothing, or less. GCC vectorises
+    // the loop only if it may take it that no floating-point exception is trapped.
+    #if defined(__GNUC__) && !defined(__clang__)
+    __attribute__((optimize("no-trapping-math")))
+    #endif
+    static void es_rate_cuts_of_two(
+        const double *left, const double *left_one, double *impurity, Py_ssize_t n, double mass,
+        double mass_one
+    ) {
+        for (Py_ssize_t q = 0; q < n; ++q) {
+            const double l = left[q], l_one = left_one[q];
+            double r = mass - l, r_one = mass_one - l_one;
+            r = r > 1e-100 ? r : 1e-100;
+            r_one = r_one < r ? r_one : r;
+            r_one = r_one > 0.0 ? r_one : 0.0;
+            impurity[q] = 2.0 * (l_one * (l - l_one) * r + r_one * (r - r_one) * l) / (l * r);
+        }
+    }
+
+    // The least of n > 0 numbers; four at a time, which do not wait for each other.
+    static double es_least(const double *value, Py_ssize_t n) {
+        double least[4] = {value[0], value[0], value[0], value[0]};
+        Py_ssize_t q = 0;
+        for (; q + 4 <= n; q += 4)
+            for (int k = 0; k < 4; ++k)
+                least[k] = value[q + k] < least[k] ? value[q + k] : least[k];
+        for (; q < n; ++q) least[0] = value[q] < least[0] ? value[q] : least[0];
+        for (int k = 1; k < 4; ++k) least[0] = least[k] < least[0] ? least[k] : least[0];
+        return least[0];
+    }
+    """
+    void rate_cuts_of_two_classes "es_rate_cuts_of_two"(
+        const double*, const double*, double*, intp_t, double, double
+    ) noexcept nogil
+    double least_of "es_least"(const double*, intp_t) noexcept nogil
+
 cdef enum:
+    MISSING_BIN = 65535             # code of a missing value among bins
+    FIRST_OF_CODE = -2147483648     # sign bit of a list entry: a new code begins here
+    LOCAL_ROW = 0x7FFFFFFF          # the other bits: the row's number within the node
     BLOCK = 2048                    # rows whose shares are added up together
     MIN_SHARED = 30000              # minimum work for threads: rows times features
     BRANCHES = 8                    # of a thread: some are longer than others
     WORK_PER_CHECK = 4000000        # the same, between two looks at the clock
+    ROUTED = 512                    # rows routed together
+    BLOCKS_PER_CHECK = 64           # between two looks for Ctrl-C
+
+cdef extern from "<algorithm>" namespace "std" nogil:
+    # The first of sorted numbers that is at least (lower) or above (upper) a value.
+    Iterator lower_bound[Iterator, T](Iterator first, Iterator last, T value) noexcept
+    Iterator upper_bound[Iterator, T](Iterator first, Iterator last, T value) noexcept
+
+
+cdef inline double negligible() noexcept nogil:
+    # Fractions below this count as 0.
+    return 1e-12
+
+
+cdef inline double smallest_fraction(double min_fraction) noexcept nogil:
+    return max(min_fraction, 2.0 * negligible())
+
+
+cdef inline double left_part(double fraction, double share, double smallest) noexcept nogil:
+    # What of a row's fraction goes left; too small a part goes with the larger one. Equal parts
+    # are kept, however small: preferring a side would make the labels' order matter.
+    cdef double to_left = fraction * share
+    cdef double to_right = fraction - to_left
+    if to_left >= smallest - negligible() and to_right >= smallest - negligible():
+        return to_left
+    if fabs(to_left - to_right) <= 1e-9 * fraction:
+        return to_left
+    return 0.0 if to_left < to_right else fraction
+
+
+cdef inline object filled(object array, const void* data):
+    # A one-dimensional NumPy array, filled with as many bytes from `data`.
+    cdef uint8_t[::1] target = array.view("u1")
+    if target.shape[0]:
+        memcpy(&target[0], data, target.shape[0])
+    return array
+
+
+cdef cppclass OpenNode:
+    # A node that has not been split yet.
+    intp_t parent
+    intp_t side                     # 0: left child of its parent, 1: right, -1: root
+    intp_t depth, n_rows
+    bint is_leaf, has_histogram
+    double mass
+    vector[int32_t] rows            # (n_rows,) numbers in the training set, ascending
+    vector[double] fraction         # (n_rows,) share of each row, in (0, 1]
+    vector[double] class_mass       # (n_classes,)
+    vector[int32_t] lists           # (n_features, n_rows + 1), see above; the last is unused
+    vector[int32_t] list_length     # (n_features,) without missing values; 0: constant feature
+    vector[double] histogram        # (total number of bins, n_classes)
+
+ctypedef OpenNode* OpenNodePointer
+
+
+cdef cppclass Workspace:
+    # The distinct codes of a feature in a node, ascending.
+    intp_t n_codes
+    vector[double] below            # mass at or below each code
+    vector[double] below_class      # the same, for each class but the first
+    vector[int32_t] member          # a local row having the code; in histograms the code
+    vector[double] impurity         # of the cut at each code, times mass
+    vector[double] class_sum
+    vector[uint64_t] key, spare_key
+
+
+cdef struct Neighbourhood:
+    # Places, among the codes of a feature, of the cuts that are pooled.
+    intp_t low, best, high
+    double low_weight               # the outermost codes need not count with their whole mass
+    double high_weight
+
+
+cdef cppclass Candidate:
+    # What a feature has to offer in the current node.
+    bint useful
+    double impurity                 # mean over the cuts
+    double left_share               # of the mass that is known
+    int32_t center                  # the best cut
+    vector[double] contrast         # class shares on the right minus on the left
+    vector[int32_t] code            # the cuts, ascending
+    vector[double] suffix           # weight of this cut and all higher ones
+
+
+cdef cppclass Grower:
+    # The data
+    intp_t n_samples, n_features, n_classes
+    const int32_t* codes            # exact mode, (n_features, n_samples), -1: missing
+    const uint16_t* bins            # histogram mode, the same, 65535: missing
+    const intp_t* y
+    const double* weight
+    vector[intp_t] bin_start        # (n_features + 1,)
+    double negligible_mass          # of a bin, after subtractions
+    # The parameters
+    double option_threshold
+    bint option_modules
+    intp_t max_options
+    double align
+    bint robust, trivial
+    intp_t n_tabulated              # 0: the neighbourhood is the square root of the mass
+    const double* k_mass
+    const double* k_value
+    intp_t max_depth
+    double min_mass
+    double min_impurity             # times mass: nodes of no more are leaves
+    double smallest                 # fraction of a row
+    intp_t list_below               # nodes with fewer rows are held as lists
+    # The node that is being split, and its children
+    OpenNode* node
+    OpenNode* left
+    OpenNode* right
+    OpenNode* small                 # the child with fewer rows, where histograms are updated
+    OpenNode* large
+    vector[double] small_mass       # of its rows
+    vector[int32_t] small_label
+    vector[double] table            # of the options: share that goes left, see fill_tables
+    vector[intp_t] table_start      # (n_options,), -1: too long, cuts are searched
+    double k                        # mass of a neighbourhood, on either side
+    double impurity
+    vector[double] w                # (n_rows, 2) mass of each row of the node, and in class 1
+    vector[int32_t] label
+    vector[double] share            # (n_rows,) fraction of each whole row that goes left
+    vector[int32_t] to_left         # (n_rows,) local number in the child, -1: absent
+    vector[int32_t] to_right
+    vector[Candidate] candidates    # (n_features,)
+    vector[double] reference        # contrast of the best feature, the higher classes positive
+    vector[intp_t] option           # features that are pooled, the best first
+    vector[uint8_t] flip
+    Workspace workspace
+
+
+# ---------------------------------------------------------------------------------------------
+# Impurity
+# ---------------------------------------------------------------------------------------------
+
+cdef inline double gini_mass_of_node(
+    const double* others, intp_t n_others, double mass
+) noexcept nogil:
+    # Gini impurity times mass, from the masses of all classes but the first.
+    cdef double first = mass, squares = 0.0
+    cdef intp_t c
+    for c in range(n_others):
+        first -= others[c]
+        squares += others[c] * others[c]
+    return gini(squares + first * first, mass)
+
+
+cdef inline double gini_mass_of_sides(
+    const double* left, const double* total, intp_t n_others, double left_mass, double mass
+) noexcept nogil:
+    # The sum over both sides of a cut, from the masses of all classes but the first.
+    cdef double right_mass = mass - left_mass, first_left = left_mass, first_right = right_mass
+    cdef double squares_left = 0.0, squares_right = 0.0, right
+    cdef intp_t c
+    for c in range(n_others):
+        right = total[c] - left[c]
+        first_left -= left[c]
+        first_right -= right
+        squares_left += left[c] * left[c]
+        squares_right += right * right
+    return (
+        gini(squares_left + first_left * first_left, left_mass)
+        + gini(squares_right + first_right * first_right, right_mass)
+    )
+
+
+cdef inline void rate_cuts(Workspace* s, intp_t n_others) noexcept nogil:
+    # Impurity of the cut at every code.
+    cdef const double* below = s.below.data()
+    cdef const double* of_class = s.below_class.data()
+    cdef double* impurity = s.impurity.data()
+    cdef intp_t last = s.n_codes - 1
+    cdef const double* total = of_class + last * n_others
+    cdef double mass = below[last]
+    cdef intp_t q
+    if n_others == 1:
+        rate_cuts_of_two_classes(below, of_class, impurity, last + 1, mass, total[0])
+        return
+    for q in range(last + 1):
+        impurity[q] = gini_mass_of_sides(of_class + q * n_others, total, n_others, below[q], mass)
+
+
+# ---------------------------------------------------------------------------------------------
+# One feature in one node
+# ---------------------------------------------------------------------------------------------
+
+cdef inline int32_t code_of(Grower* g, intp_t feature, intp_t row) noexcept nogil:
+    cdef uint16_t b
+    if g.bins == NULL:
+        return g.codes[feature * g.n_samples + row]
+    b = g.bins[feature * g.n_samples + row]
+    return -1 if b == MISSING_BIN else <int32_t> b
+
+
+cdef inline void write_code(
+    Workspace* s, intp_t m, intp_t member, double total, double total_one, intp_t n_others
+) noexcept nogil:
+    # The masses at or below code m. Of two classes they are at hand in registers.
+    cdef intp_t c
+    s.below[m] = total
+    s.member[m] = <int32_t> member
+    if n_others == 1:
+        s.below_class[m] = total_one
+        return
+    for c in range(n_others):
+        s.below_class[m * n_others + c] = s.class_sum[c]
+
+
+cdef inline void gather_rows(
+    const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
+    Workspace* s,
+) noexcept nogil:
+    cdef double total = 0.0, total_one = 0.0
+    cdef intp_t m = 0, e
+    cdef int32_t i = entry[0] & LOCAL_ROW
+    for e in range(length):
+        if entry[e] < 0 and e > 0:
+            write_code(s, m, i, total, total_one, n_others)
+            m += 1
+        i = entry[e] & LOCAL_ROW
+        total += w[2 * i]
+        if n_others == 1:
+            total_one += w[2 * i + 1]
+        elif label[i]:
+            s.class_sum[label[i] - 1] += w[2 * i]
+    write_code(s, m, i, total, total_one, n_others)
+    s.n_codes = m + 1
+
+
+cdef inline void gather_bins(
+    const double* of_bin, intp_t n_bins, double negligible, intp_t n_classes, Workspace* s
+) noexcept nogil:
+    # Without branches for two classes: a bin of no mass is overwritten by the next.
+    cdef double total = 0.0, total_one = 0.0, mass
+    cdef intp_t m = 0, b, c
+    cdef bint keep
+    for b in range(n_bins):
+        mass = 0.0
+        for c in range(n_classes):
+            mass += of_bin[b * n_classes + c]
+        keep = mass > negligible
+        if n_classes == 2:
+            total_one += of_bin[2 * b + 1] if keep else 0.0
+        elif keep:
+            for c in range(1, n_classes):
+                s.class_sum[c - 1] += of_bin[b * n_classes + c]
+        else:
+            continue
+        total += mass if keep else 0.0
+        write_code(s, m, b, total, total_one, n_classes - 1)
+        m += keep
+    s.n_codes = m
+
+
+cdef inline void gather(Grower* g, intp_t j, Workspace* s) noexcept nogil:
+    # The number of classes is written out where it is two, so that the compiler knows it.
+    cdef OpenNode* node = g.node
+    cdef intp_t k = g.n_classes
+    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
+    cdef const double* of_bin = node.histogram.data() + g.bin_start[j] * k
+    cdef intp_t n_bins = g.bin_start[j + 1] - g.bin_start[j]
+    s.class_sum.assign(k, 0.0)
+    if node.has_histogram and k == 2:
+        gather_bins(of_bin, n_bins, g.negligible_mass, 2, s)
+    elif node.has_histogram:
+        gather_bins(of_bin, n_bins, g.negligible_mass, k, s)
+    elif node.list_length[j] == 0:
+        s.n_codes = 0
+    elif k == 2:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), 1, s)
+    else:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), k - 1, s)
+
+
+cdef inline double mass_at(Workspace* s, intp_t q) noexcept nogil:
+    return s.below[q] - s.below[q - 1] if q > 0 else s.below[0]
+
+
+cdef inline intp_t best_cut(Workspace* s) noexcept nogil:
+    # The lowest of the best; not the last code, which sends all rows left.
+    cdef intp_t last = s.n_codes - 1
+    cdef double enough = least_of(s.impurity.data(), last) + TIE * s.below[last]
+    cdef intp_t q = 0
+    while s.impurity[q] > enough:
+        q += 1
+    return q
+
+
+cdef inline Neighbourhood neighbourhood(Grower* g, Workspace* s, intp_t best) noexcept nogil:
+    # Codes on either side of the best cut until their mass is k.
+    cdef Neighbourhood near
+    cdef intp_t last = s.n_codes - 1
+    cdef intp_t stop = last if g.trivial else last - 1
+    cdef double tie = TIE * s.below[last], room = g.k
+    near.low = near.best = near.high = best
+    near.low_weight = near.high_weight = mass_at(s, best)
+    if not g.robust:
+        return near
+    while near.low > 0 and room > tie:
+        near.low -= 1
+        near.low_weight = min(mass_at(s, near.low), room)
+        room -= near.low_weight
+    room = g.k
+    while near.high < stop and room > tie:
+        near.high += 1
+        near.high_weight = min(mass_at(s, near.high), room)
+        room -= near.high_weight
+    return near
+
+
+cdef inline double pool_cuts(
+    Grower* g, intp_t j, Workspace* s, Neighbourhood near, Candidate* out
+) noexcept nogil:
+    # Cuts with their weights, mean impurity and mean class masses on the left (for the time being
+    # in `contrast`); the mean mass on the left is returned.
+    cdef intp_t n_others = g.n_classes - 1, q, c
+    cdef double weight, total = 0.0, impurity = 0.0, left_mass = 0.0
+    for c in range(g.n_classes):
+        out.contrast[c] = 0.0
+    for q in range(near.high, near.low - 1, -1):
+        if q == near.low:
+            weight = near.low_weight
+        elif q == near.high:
+            weight = near.high_weight
+        else:
+            weight = mass_at(s, q)
+        total += weight
+        impurity += weight * s.impurity[q]
+        left_mass += weight * s.below[q]
+        for c in range(n_others):
+            out.contrast[c + 1] += weight * s.below_class[q * n_others + c]
+        if g.node.has_histogram:
+            out.code[q - near.low] = s.member[q]
+        else:
+            out.code[q - near.low] = code_of(g, j, g.node.rows[s.member[q]])
+        out.suffix[q - near.low] = total
+    for q in range(near.high - near.low + 1):
+        out.suffix[q] /= total
+    for c in range(n_others):
+        out.contrast[c + 1] /= total
+    out.center = out.code[near.best - near.low]
+    out.impurity = impurity / (total * s.below[s.n_codes - 1])
+    return left_mass / total
+
+
+cdef inline int scan_feature(Grower* g, intp_t j) except -1 nogil:
+    # The best cut of feature j, pooled with its neighbourhood.
+    cdef OpenNode* node = g.node
+    cdef Workspace* s = &g.workspace
+    cdef Candidate* out = &g.candidates[j]
+    cdef intp_t n_others = g.n_classes - 1
+    cdef const double* total
+    cdef double mass, left_mass, on_left
+    cdef Neighbourhood near
+    cdef intp_t c
+    out.useful = False
+    gather(g, j, s)
+    if s.n_codes < 2:
+        if not node.has_histogram:
+            node.list_length[j] = 0
+        return 0
+    mass = s.below[s.n_codes - 1]
+    total = s.below_class.data() + (s.n_codes - 1) * n_others
+    rate_cuts(s, n_others)
+    near = neighbourhood(g, s, best_cut(s))
+    out.code.resize(near.high - near.low + 1)
+    out.suffix.resize(near.high - near.low + 1)
+    out.contrast.resize(g.n_classes)
+    left_mass = pool_cuts(g, j, s, near, out)
+    out.left_share = left_mass / mass
+    for c in range(n_others):
+        on_left = out.contrast[c + 1]
+        out.contrast[c + 1] = (total[c] - on_left) / (mass - left_mass) - on_left / left_mass
+        out.contrast[0] -= out.contrast[c + 1]
+    if mass < node.mass * (1.0 - 1e-9):
+        # Missing values: the gain counts only for the part of the mass that is known.
+        out.impurity = g.impurity - (
+            gini_mass_of_node(total, n_others, mass) - mass * out.impurity
+        ) / node.mass
+    out.useful = out.impurity < g.impurity - TIE
+    return 0
 
 
 cdef class _Growing:
@@ -79,9 +501,8 @@ cdef class _Growing:
 # Lists, histograms and shares
 # ---------------------------------------------------------------------------------------------
 
-cdef int sort_list(Grower* g, intp_t j) except -1 nogil:
-    # The list of feature j in g.node, straight from the codes.
-    cdef OpenNode* node = g.node
+cdef int sort_list(Grower* g, OpenNode* node, intp_t j) except -1 nogil:
+    # The list of feature j in a node, straight from the codes.
     cdef vector[uint64_t]* key = &g.workspace.key
     cdef int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef intp_t i, length = 0
@@ -246,6 +667,12 @@ cdef void share_by_search(
         g.share[i] += 1.0 - low if flip else low
 
 
+cdef inline double missing_share(Grower* g, intp_t o) noexcept nogil:
+    # What of a row whose value is missing goes left by an option.
+    cdef double share = g.candidates[g.option[o]].left_share
+    return 1.0 - share if g.flip[o] else share
+
+
 cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
     # The fraction of each row of a block that the options send left.
     cdef double* share = g.share.data()
@@ -257,7 +684,7 @@ cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
     for o in range(n_options):
         j = g.option[o]
         chosen = &g.candidates[j]
-        missing = 1.0 - chosen.left_share if g.flip[o] else chosen.left_share
+        missing = missing_share(g, o)
         if g.table_start[o] >= 0:
             share_by_table(
                 g, chosen, g.table.data() + g.table_start[o], j, missing, start, stop
@@ -391,22 +818,12 @@ cdef void weigh(Grower* g, OpenNode* node) noexcept nogil:
 
 
 cdef int make_lists(Grower* g, OpenNode* node) except -1 nogil:
-    cdef OpenNode* current = g.node
     cdef intp_t j
     node.lists.resize(g.n_features * (node.n_rows + 1))
     node.list_length.resize(g.n_features)
-    g.node = node
     for j in range(g.n_features):
-        sort_list(g, j)
-    g.node = current
+        sort_list(g, node, j)
     return 0
-
-
-cdef _Growing growing(const Grower& plan, intp_t branch_depth):
-    cdef _Growing out = _Growing()
-    out.g = plan
-    out.branch_depth = branch_depth
-    return out
 
 
 cdef int make_room(Grower* g, intp_t n_rows) except -1 nogil:
@@ -488,9 +905,7 @@ cdef int write_options(_Growing out) except -1 nogil:
         out.option_flip.push_back(g.flip[o])
         out.option_center.push_back(chosen.center)
         out.option_impurity.push_back(chosen.impurity)
-        out.option_missing.push_back(
-            1.0 - chosen.left_share if g.flip[o] else chosen.left_share
-        )
+        out.option_missing.push_back(missing_share(g, o))
         for i in range(chosen.code.size()):
             out.cut_code.push_back(chosen.code[i])
             out.cut_suffix.push_back(chosen.suffix[i])
@@ -621,20 +1036,6 @@ cdef int hand_down_histogram(_Growing out) except -1 nogil:
     return 0
 
 
-cdef bint split_node(_Growing out, intp_t number) except -1 nogil:
-    # Whether the node has become a module.
-    out.g.node = out.node
-    find_options(&out.g)
-    if out.g.option.empty() or not add_children(out, number):
-        return False
-    write_options(out)
-    if out.node.has_histogram:
-        hand_down_histogram(out)
-    else:
-        hand_down_lists(&out.g)
-    return True
-
-
 cdef int grow_nodes(_Growing out) except -1 nogil:
     # Without time, the nodes that are open become leaves. A branch looks at the clock first.
     cdef intp_t work = WORK_PER_CHECK if out.stack.back().depth else 0
@@ -657,7 +1058,14 @@ cdef int grow_nodes(_Growing out) except -1 nogil:
                 out.branch_place.push_back(<intp_t> out.cut_code.size())
                 out.node = NULL
             elif not out.stopped:
-                split_node(out, number)
+                out.g.node = out.node
+                find_options(&out.g)
+                if not out.g.option.empty() and add_children(out, number):
+                    write_options(out)
+                    if out.node.has_histogram:
+                        hand_down_histogram(out)
+                    else:
+                        hand_down_lists(&out.g)
         out.n_options.push_back(<intp_t> out.option_feature.size() - n_options)
         if out.node == NULL:
             continue
@@ -677,7 +1085,8 @@ cdef list branches_of(_Growing top, const Grower& plan):
     branches = []
     for i in range(top.branch_root.size()):
         root = top.branch_root[i]
-        branch = growing(plan, -1)
+        branch = _Growing()
+        branch.g, branch.branch_depth = plan, -1
         branch.g.negligible_mass = top.g.negligible_mass
         root.parent = root.side = -1
         branch.stack.push_back(root)
@@ -799,7 +1208,8 @@ def grow(
     n_threads = effective_n_jobs(n_jobs)
     if n_threads > 1 and g.n_samples * g.n_features > MIN_SHARED:
         branch_depth = (BRANCHES * n_threads - 1).bit_length()
-    top = growing(plan, branch_depth)
+    top = _Growing()
+    top.g, top.branch_depth = plan, branch_depth
     add_root(top)
     top.run()
     tree, timed_out = arrays_of(top), top.stopped
@@ -813,3 +1223,214 @@ def grow(
     for start, count in (("option_start", "n_options"), ("cut_start", "option_n_cuts")):
         tree[start] = np.concatenate([[0], np.cumsum(tree.pop(count))])
     return {**tree, "timed_out": bool(timed_out)}
+
+
+# ---------------------------------------------------------------------------------------------
+# Routing
+# ---------------------------------------------------------------------------------------------
+
+cdef enum Answer:
+    MEAN                            # what becomes of a row in a leaf
+    MOMENTS
+    LEAVES
+
+
+cdef struct Segment:
+    intp_t node, start, count
+
+
+cdef cppclass Walk:
+    # The rows of a block on their way, and what they have met in leaves.
+    vector[intp_t] row
+    vector[double] fraction
+    vector[Segment] stack
+    vector[double] share            # (ROUTED,) fraction of each whole row that goes left
+    vector[intp_t] left_row
+    vector[double] left_fraction
+    vector[double] arrived          # (ROUTED,) fraction of each row that has reached leaves
+    vector[intp_t] found_row, found_leaf
+    vector[double] found_fraction
+
+
+cdef class Router:
+    """Routes rows through a `ModuleTree`, whose arrays have the same names here."""
+
+    cdef const intp_t[::1] left, right, option_start, option_feature, cut_start
+    cdef const double[:, ::1] response
+    cdef const uint8_t[::1] option_flip
+    cdef const double[::1] option_missing, cut_threshold, cut_suffix
+    cdef double smallest
+
+    def __init__(self, tree, double min_fraction):
+        self.left, self.right, self.response = tree.left, tree.right, tree.response
+        self.option_start, self.option_feature = tree.option_start, tree.option_feature
+        self.option_flip = tree.option_flip.view(np.uint8)
+        self.option_missing, self.cut_start = tree.option_missing, tree.cut_start
+        self.cut_threshold, self.cut_suffix = tree.cut_threshold, tree.cut_suffix
+        self.smallest = smallest_fraction(min_fraction)
+
+    def mean(self, const double[:, ::1] X, double[:, ::1] proba):  # OUT: proba
+        """Weighted mean of the leaf values of each row; `proba` comes in as zeros."""
+        cdef Walk walk
+        with nogil:
+            self.route(X, MEAN, &walk, proba, proba)
+
+    def moments(
+        self, const double[:, ::1] X, double[:, ::1] mean, double[:, ::1] variance  # OUT
+    ):
+        """Weighted mean and variance of the leaf values; both come in as zeros."""
+        cdef Walk walk
+        with nogil:
+            self.route(X, MOMENTS, &walk, mean, variance)
+
+    def leaves(self, const double[:, ::1] X):
+        """Triplets (row, node of the leaf, fraction), ordered by leaf within blocks of rows."""
+        cdef Walk walk
+        cdef double[:, ::1] nothing = np.empty((1, 1))
+        with nogil:
+            self.route(X, LEAVES, &walk, nothing, nothing)
+        n = walk.found_row.size()
+        return (
+            filled(np.empty(n, dtype=np.intp), walk.found_row.data()),
+            filled(np.empty(n, dtype=np.intp), walk.found_leaf.data()),
+            filled(np.empty(n, dtype=np.float64), walk.found_fraction.data()),
+        )
+
+    def share(self, intp_t node, const double[:, ::1] X, double[::1] share):  # OUT: share
+        """Fraction of each whole row that the module `node` sends left."""
+        cdef intp_t i
+        cdef vector[intp_t] row
+        for i in range(X.shape[0]):
+            row.push_back(i)
+        if X.shape[0]:
+            self.share_rows(node, X, row.data(), X.shape[0], &share[0])
+
+    cdef void share_rows(
+        self, intp_t node, const double[:, ::1] X, const intp_t* row, intp_t count,
+        double* share,  # OUT
+    ) noexcept nogil:
+        cdef intp_t first = self.option_start[node], last = self.option_start[node + 1]
+        cdef intp_t o, i, feature, n_cuts
+        cdef const double* cut
+        cdef const double* suffix
+        cdef double x, low
+        for i in range(count):
+            share[i] = 0.0
+        for o in range(first, last):
+            feature = self.option_feature[o]
+            n_cuts = self.cut_start[o + 1] - self.cut_start[o]
+            cut = &self.cut_threshold[self.cut_start[o]]
+            suffix = &self.cut_suffix[self.cut_start[o]]
+            for i in range(count):
+                x = X[row[i], feature]
+                if x != x:
+                    share[i] += self.option_missing[o]
+                    continue
+                if x > cut[n_cuts - 1]:
+                    low = 0.0
+                elif x <= cut[0]:
+                    low = 1.0
+                else:
+                    low = suffix[lower_bound(cut, cut + n_cuts, x) - cut]
+                share[i] += 1.0 - low if self.option_flip[o] else low
+        for i in range(count):
+            share[i] /= last - first
+
+    cdef int route(
+        self, const double[:, ::1] X, Answer answer, Walk* walk,
+        double[:, ::1] first, double[:, ::1] second,  # OUT
+    ) except -1 nogil:
+        # Depth first, a block of rows at a time; a node's rows lie on top of its ancestors'.
+        cdef intp_t n = X.shape[0], begin = 0, n_blocks = 0
+        cdef Segment segment
+        walk.share.resize(ROUTED)
+        walk.left_row.resize(ROUTED)
+        walk.left_fraction.resize(ROUTED)
+        while begin < n:
+            self.start(walk, begin, min(<intp_t> ROUTED, n - begin))
+            while not walk.stack.empty():
+                segment = walk.stack.back()
+                walk.stack.pop_back()
+                if self.left[segment.node] < 0:
+                    self.arrive(segment, begin, answer, walk, first, second)
+                else:
+                    self.divide(X, segment, walk)
+            begin += ROUTED
+            n_blocks += 1
+            if n_blocks % BLOCKS_PER_CHECK == 0:
+                should_stop()  # all rows are routed, whatever the clock says
+        return 0
+
+    cdef int start(self, Walk* walk, intp_t begin, intp_t count) except -1 nogil:
+        # A block of whole rows at the root.
+        cdef intp_t i
+        walk.arrived.assign(ROUTED, 0.0)
+        if <intp_t> walk.row.size() < count:
+            walk.row.resize(count)
+            walk.fraction.resize(count)
+        for i in range(count):
+            walk.row[i] = begin + i
+            walk.fraction[i] = 1.0
+        walk.stack.push_back(Segment(0, 0, count))
+        return 0
+
+    cdef int arrive(
+        self, Segment segment, intp_t begin, Answer answer, Walk* walk,
+        double[:, ::1] first, double[:, ::1] second,  # OUT
+    ) except -1 nogil:
+        # Rows in a leaf.
+        cdef intp_t n_classes = self.response.shape[1]
+        cdef const double* value = &self.response[segment.node, 0]
+        cdef intp_t i, c, r
+        cdef double f, delta
+        for i in range(segment.start, segment.start + segment.count):
+            r = walk.row[i]
+            f = walk.fraction[i]
+            if answer == MEAN:
+                for c in range(n_classes):
+                    first[r, c] += f * value[c]
+            elif answer == MOMENTS:
+                # Mean and variance of weighted numbers that come one by one (West, 1979).
+                walk.arrived[r - begin] += f
+                for c in range(n_classes):
+                    delta = value[c] - first[r, c]
+                    first[r, c] += delta * f / walk.arrived[r - begin]
+                    second[r, c] += f * delta * (value[c] - first[r, c])
+            else:
+                walk.found_row.push_back(r)
+                walk.found_leaf.push_back(segment.node)
+                walk.found_fraction.push_back(f)
+        return 0
+
+    cdef int divide(self, const double[:, ::1] X, Segment segment, Walk* walk) except -1 nogil:
+        # Rows at a module: those that go right are put on top, and those that go left above them.
+        cdef intp_t top = segment.start + segment.count, needed = top + 2 * segment.count
+        cdef intp_t n_left = 0, n_right = 0, i, r
+        cdef double f, to_left, to_right
+        if <intp_t> walk.row.size() < needed:
+            walk.row.resize(needed)
+            walk.fraction.resize(needed)
+        self.share_rows(
+            segment.node, X, walk.row.data() + segment.start, segment.count, walk.share.data()
+        )
+        for i in range(segment.count):
+            r = walk.row[segment.start + i]
+            f = walk.fraction[segment.start + i]
+            to_left = left_part(f, walk.share[i], self.smallest)
+            to_right = f - to_left
+            if to_right > 0.0:
+                walk.row[top + n_right] = r
+                walk.fraction[top + n_right] = to_right
+                n_right += 1
+            if to_left > 0.0:
+                walk.left_row[n_left] = r
+                walk.left_fraction[n_left] = to_left
+                n_left += 1
+        if n_right > 0:
+            walk.stack.push_back(Segment(self.right[segment.node], top, n_right))
+        if n_left > 0:
+            for i in range(n_left):
+                walk.row[top + n_right + i] = walk.left_row[i]
+                walk.fraction[top + n_right + i] = walk.left_fraction[i]
+            walk.stack.push_back(Segment(self.left[segment.node], top + n_right, n_left))
+        return 0
