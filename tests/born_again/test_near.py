@@ -113,10 +113,10 @@ def test_fewer_changes_need_fewer_leaves():
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_default_forest(load):
+def test_forest_of_full_trees(load):
     X, y = load(return_X_y=True)
-    forest = RandomForestClassifier(random_state=0)
-    model = BornAgainClassifier(forest, max_changes=1, time_limit=3, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(40, random_state=0)
+    model = BornAgainClassifier(forest, max_changes=1, time_limit=1.5, random_state=0).fit(X, y)
     assert n_different(model, X[::9], 1) == 0
     assert model.verify()
     assert (model.predict(X) == model.estimator_.predict(X)).all()
@@ -232,7 +232,7 @@ def test_domain():
     domain = dict(one_hot=[[0, 1, 2]], bounds={3: (0, 5)}, integers=[3])
     for max_changes in (0, 1, 2):
         model = BornAgainClassifier(
-            RandomForestClassifier(12, random_state=0),
+            RandomForestClassifier(6, random_state=0),
             max_changes=max_changes,
             domain=domain,
             random_state=0,
@@ -264,7 +264,7 @@ def test_rows_of_weight_zero_do_not_count():
 def test_advice_of_the_refusal_works(load, n_rows):
     """As many leaves as it says are enough, without a limit that reads the clock."""
     X, y = (part[::4][:n_rows] for part in load(return_X_y=True))
-    forest = FrozenEstimator(RandomForestClassifier(40, random_state=0).fit(X, y))
+    forest = FrozenEstimator(RandomForestClassifier(24, random_state=0).fit(X, y))
     with pytest.raises(ValueError, match=r"max_changes=1 promises .* by a tree of") as refusal:
         BornAgainClassifier(forest).fit(X, y)
     told = str(refusal.value)
@@ -303,7 +303,7 @@ def test_exact_or_an_error():
     assert exact.status_ == "optimal"
     with pytest.raises(ValueError, match="leaves are needed"):
         BornAgainClassifier(
-            forest, max_changes=1, method="exact", time_limit=2, random_state=0
+            forest, max_changes=1, method="exact", time_limit=1, random_state=0
         ).fit(X, y)
 
 

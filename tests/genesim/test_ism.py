@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from ensemble_simplify.genesim.inducers._ism_growth import grow
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
@@ -207,6 +207,7 @@ def grown_by_enumeration(codes, votes, n_cuts, max_depth, split, least, rows=Non
     return [(*test, total, len(rows)), *sides[0], *sides[1]]
 
 
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**31),
     st.sampled_from([-1, 1, 3]),

@@ -142,7 +142,7 @@ def test_children_answer_like_the_relabelled_overlay(seed, k, order):
         )
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=25)
 @given(
     st.integers(0, 2**31),
     st.sampled_from(["ccp", "reduced_error", "none"]),
