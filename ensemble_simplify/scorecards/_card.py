@@ -152,14 +152,6 @@ class Card:
         pairs = (pair for term in self.terms for pair in zip(term.columns, term.edges, strict=True))
         return np.unique(np.concatenate([[], *(edges for column, edges in pairs if column == j)]))
 
-    def parts(self, X):
-        """What each term adds for each row: (n_rows, n_terms, n_scores)."""
-        X = np.asarray(X, dtype=np.float64)
-        found = np.zeros((len(X), len(self.terms), self.n_scores))
-        for i, term in enumerate(self.terms):
-            found[:, i] = term.parts(X)
-        return found
-
     def scores(self, X) -> np.ndarray:
         """The sums for rows of numbers, NaN where they lack one: (n_rows, n_scores).
 
