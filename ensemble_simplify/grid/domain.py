@@ -362,8 +362,7 @@ def with_missing(domain, missing):
     """A domain that says what may be missing: what it says itself, else the features of a mask."""
     if not missing.any():
         return domain
-    if not isinstance(domain, Domain):
-        domain = Domain(**(domain or {}))
+    domain = _as_domain(domain)
     if domain.missing is not None:
         return domain
     return replace(domain, missing=np.flatnonzero(missing).tolist())

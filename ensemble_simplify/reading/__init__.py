@@ -51,12 +51,7 @@ from ensemble_simplify.reading.family import (
 from ensemble_simplify.reading.forest import VOTE_SECONDS, Forest, end_trees, tree_estimators
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
-from ensemble_simplify.reading.out_of_bag import (
-    held_out,
-    learned_from,
-    out_of_bag,
-    out_of_sample,
-)
+from ensemble_simplify.reading.out_of_bag import held_out, learned_from, out_of_bag, out_of_sample
 from ensemble_simplify.reading.pipelines import TableCodes, behind_codes, on_codes
 from ensemble_simplify.reading.program import (
     Above,
@@ -75,12 +70,6 @@ from ensemble_simplify.reading.program import (
 )
 from ensemble_simplify.reading.sample import has_own_methods
 from ensemble_simplify.reading.sums import Sums, tree_shares
-from ensemble_simplify.reading.table import (
-    Gaps,
-    Table,
-    column_index,
-    column_indices,
-    is_plain,
-)
+from ensemble_simplify.reading.table import Gaps, Table, column_index, column_indices, is_plain
 from ensemble_simplify.reading.trees import Reading, Tree, name_of, set_of
 from ensemble_simplify.reading.units import exact_rule, units_of

@@ -462,38 +462,23 @@ class Forest:
             row_dtype=self.row_dtype,
         )
 
-    @cached_property
-    def sums(self):
-        """The sums whose largest column is the class; None where there are none."""
-        return class_sums(self)
-
-    @cached_property
-    def number_sums(self):
-        """The sums that are the values, or the probabilities; None where there are none."""
-        return number_sums(self)
+    # What its leaves add up to, None where that is not so: sums whose largest column is the class;
+    # that are the values, or probabilities; log-odds of two classes; logarithms of values; and
+    # log-odds of a class against each other one.
+    sums = cached_property(class_sums)
+    number_sums = cached_property(number_sums)
+    odds_sums = cached_property(odds_sums)
+    log_sums = cached_property(log_sums)
+    lead_sums = lead_sums
 
     @cached_property
     def sums_before_link(self):
         """The sums that a link makes the values of; None where there are none."""
-        return number_sums(replace(self, vote=replace(self.vote, link=None)))
-
-    @cached_property
-    def log_sums(self):
-        """The sums of which the values are the exponentials; None where there are none."""
-        return log_sums(self)
+        return replace(self, vote=replace(self.vote, link=None)).number_sums
 
     def log_sums_less(self, less):
         """The same of which the values are exponentials less a number; see `log_sums`."""
         return log_sums(self, less) if less else self.log_sums
-
-    @cached_property
-    def odds_sums(self):
-        """The sums that are the log-odds of two classes; None where there are none."""
-        return odds_sums(self)
-
-    def lead_sums(self, column):
-        """The log-odds of a class against each other one; None where there are none."""
-        return lead_sums(self, column)
 
 
 def _rows_of(X, dtype):

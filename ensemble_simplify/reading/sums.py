@@ -273,14 +273,15 @@ def log_sums(forest, less=0.0):
         return forest.sums_before_link
     if not vote.is_one_tree or forest.classes is not None:
         return None
-    is_leaf = forest.left[:, None] < 0
-    value = np.where(is_leaf, forest.value / vote.divisor + less, 1.0)
-    if not (value > 0).all():
-        return None
-    value = np.log(value)
+    value = np.where(forest.left[:, None] < 0, forest.value / vote.divisor + less, 1.0)
+    return _of_one_tree(forest, np.log(value), 1.0) if (value > 0).all() else None
+
+
+def _of_one_tree(forest, value, beside):
+    """What leaves of a single tree say in place of their values, with the roundings of this."""
     magnitude = float(np.abs(value).max())
-    rounding = 16.0 * _EPS * (1.0 + magnitude)
-    terms = np.where(is_leaf, forest.value, 0.0)
+    rounding = 16.0 * _EPS * (beside + magnitude)
+    terms = np.where(forest.left[:, None] < 0, forest.value, 0.0)
     return Sums(value, np.zeros(1), magnitude, rounding, terms=terms)
 
 
@@ -291,7 +292,10 @@ def odds_sums(forest):
     """
     vote = forest.vote
     if vote.is_one_tree and forest.classes is None:
-        return _odds_of_tree(forest, vote)
+        share = np.where(forest.left[:, None] < 0, forest.value / vote.divisor, 0.5)
+        if not ((share > 0) & (share < 1)).all():
+            return None
+        return _of_one_tree(forest, np.log(share) - np.log1p(-share), 2.0)
     if vote.link_kind != "sigmoid" or forest.n_classes not in (0, 2):
         return None
     if vote.is_mean:
@@ -309,18 +313,6 @@ def odds_sums(forest):
     magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     return Sums(value, start, magnitude, rounding, terms=np.sign(vote.slope) * held)
-
-
-def _odds_of_tree(forest, vote):
-    """The same of a single tree whose values are all between 0 and 1; None of another one."""
-    is_leaf = forest.left[:, None] < 0
-    share = np.where(is_leaf, forest.value / vote.divisor, 0.5)
-    if not ((share > 0) & (share < 1)).all():
-        return None
-    value = np.log(share) - np.log1p(-share)
-    magnitude = float(np.abs(value).max())
-    rounding = 16.0 * _EPS * (2.0 + magnitude)
-    return Sums(value, np.zeros(1), magnitude, rounding, terms=np.where(is_leaf, forest.value, 0.0))
 
 
 def lead_sums(forest, column):

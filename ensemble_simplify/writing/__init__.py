@@ -36,12 +36,7 @@ from ensemble_simplify.writing.languages import (
     import_tree,
 )
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
-from ensemble_simplify.writing.named_tree import (
-    CHANCE,
-    CHANCE_BY_MODEL,
-    OF_ANSWERS,
-    NamedTree,
-)
+from ensemble_simplify.writing.named_tree import CHANCE, CHANCE_BY_MODEL, OF_ANSWERS, NamedTree
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     SHRINKAGE,

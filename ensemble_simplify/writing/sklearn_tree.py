@@ -111,10 +111,8 @@ def write_classifier(
     y_index,
     classes,
     *,
-    n_features,
-    feature_names=None,
     sample_weight=None,
-    missing_go_to_left=None,
+    **columns,
 ):
     """Write a tree as a fitted ``sklearn.tree.DecisionTreeClassifier``.
 
@@ -137,12 +135,10 @@ def write_classifier(
     y_index : array-like of shape (n_rows,), integers
         Class index of each training row.
     classes : array-like of shape (n_classes,)
-    n_features : int
-    feature_names : array-like of shape (n_features,) of str, or None
     sample_weight : array-like of shape (n_rows,) or None
         Non-negative weights of the training rows.
-    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
-        See `write_tree`.
+    **columns
+        As of `write_tree`: ``n_features``, ``feature_names`` and ``missing_go_to_left``.
     """
     classes = np.asarray(classes)
     if classes.ndim != 1 or classes.size == 0:
@@ -182,24 +178,12 @@ def write_classifier(
         n_node_samples=n_node_samples,
         weighted_n_node_samples=weight,
         impurity=gini(fractions),
-        n_features=n_features,
         classes=classes,
-        feature_names=feature_names,
-        missing_go_to_left=missing_go_to_left,
+        **columns,
     )
 
 
-def write_regressor(
-    nodes,
-    leaf_value,
-    leaf_of_row,
-    y,
-    *,
-    n_features,
-    feature_names=None,
-    sample_weight=None,
-    missing_go_to_left=None,
-):
+def write_regressor(nodes, leaf_value, leaf_of_row, y, *, sample_weight=None, **columns):
     """Write a tree as a fitted ``sklearn.tree.DecisionTreeRegressor``; see `write_classifier`.
 
     `leaf_value` is what the tree shall predict in each leaf, of shape (n_leaves,) or (n_nodes,),
@@ -249,9 +233,7 @@ def write_regressor(
         n_node_samples=nodes._sum_up(rows),
         weighted_n_node_samples=weight,
         impurity=impurity,
-        n_features=n_features,
-        feature_names=feature_names,
-        missing_go_to_left=missing_go_to_left,
+        **columns,
     )
 
 
@@ -331,18 +313,7 @@ def write_tree(
     return tree
 
 
-def write_counted(
-    nodes,
-    n_node_samples,
-    class_weights,
-    *,
-    n_features,
-    classes,
-    feature_names=None,
-    shrinkage=0.0,
-    votes=None,
-    missing_go_to_left=None,
-):
+def write_counted(nodes, n_node_samples, class_weights, *, shrinkage=0.0, votes=None, **columns):
     """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
 
     The first heaviest class of a node is its label, and impurities are Gini's.
@@ -352,16 +323,13 @@ def write_counted(
     nodes : TreeNodes
     n_node_samples : array-like of shape (n_nodes,), integers
     class_weights : ndarray of shape (n_nodes, n_classes)
-    n_features : int
-    classes : array-like of shape (n_classes,)
-    feature_names : array-like of shape (n_features,) of str, or None
     shrinkage : float, default=0.0
         Rows that the ancestors of a node count for in its values, see `shrunken`; 0: the values are
         the fractions of the class weights.
     votes : ndarray of shape (n_leaves, n_classes), or None
         Further evidence of the classes in the leaves, in the unit of the class weights.
-    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
-        See `write_tree`.
+    **columns
+        As of `write_tree`: ``n_features``, ``classes``, ``feature_names``, ``missing_go_to_left``.
     """
     weight = class_weights.sum(axis=1)
     fractions = class_weights / weight[:, None]
@@ -376,10 +344,7 @@ def write_counted(
         n_node_samples=n_node_samples,
         weighted_n_node_samples=weight,
         impurity=gini(fractions),
-        n_features=n_features,
-        classes=classes,
-        feature_names=feature_names,
-        missing_go_to_left=missing_go_to_left,
+        **columns,
     )
 
 
