@@ -538,16 +538,18 @@ class _Asked:
         point = audited.model.table.read(row)[0].astype(np.float64)
         claim, nearest = audited.claim(point=point, avoided=avoided), None
         if flip.proven:
-            near = self._near(audited, len(flip.changes), flip.distance)
+            keys = [audited.index(key, "features") for key in flip.changes]
+            near = self._near(audited, len(keys), keys, flip.distance)
             nearest = replace(
                 audited.claim(*near, avoided=avoided), of_float32=self._single(audited)
             )
         return replace(flip, claim=claim, nearest_claim=nearest)
 
-    def _near(self, audited, max_changes, distance=None):
+    def _near(self, audited, max_changes, changed=(), distance=None):
         """A box, and the rows near this one in it, as evidence says it.
 
-        With a distance, most changes are nearer than that: by a billionth, as it is rounded.
+        With a distance, as many changes as those of the features that are `changed` are nearer than
+        that, by a billionth, as it is rounded.
         """
         row, sides = audited.row, self.sides
         groups = [] if audited.inside is None else audited.inside.exclusive
@@ -557,6 +559,8 @@ class _Asked:
         vary += [list(group) for group in groups if may[group].all()]
         nearer = None
         if distance is not None:
+            # what changes together is one change
+            max_changes = sum(not {*unit}.isdisjoint(changed) for unit in vary)
             scale = scales_of(audited, self.scales)
             scale[[*grouped]], scale[audited.table.categorical] = np.nan, np.nan
             given = row
@@ -573,7 +577,7 @@ class _Asked:
         low = np.where((sides > 0) & may, below, -np.inf)
         high = np.where((sides < 0) & may, row, np.inf)
         near = Near(row[None], max_changes, sorted(vary), nearer=nearer)
-        return (low, high, sides == 0), near
+        return (low, high, (sides == 0) | np.isnan(row)), near
 
     @staticmethod
     def _single(audited):

@@ -417,7 +417,11 @@ def _cut_down(region, claim, is_single):
 
 def _proof(claim, document, max_boxes):
     if claim.point is not None:
-        return {"kind": "witness", "point": _entries(claim.point)}
+        point = claim.point
+        if claim.is_finer:
+            # the models were asked about it as it is: where they round it, it may do as well
+            point = point.astype(np.float32).astype(np.float64)
+        return {"kind": "witness", "point": _entries(point)}
     if claim.near is not None:
         near = vars(claim.near)
         return {"kind": "points", **near, "rows": [_entries(row) for row in claim.near.rows]}

@@ -31,6 +31,7 @@ from ensemble_simplify import (
     Domain,
     FaithfulPruner,
     TimeLimitError,
+    check,
     export_model,
     import_model,
     is_monotone,
@@ -303,6 +304,27 @@ def test_that_a_flip_is_the_nearest_one(place, tmp_path):
     assert n_nearest
 
 
+def test_the_nearest_flip_of_a_group_is_one_change(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = np.eye(3)[rng.integers(3, size=120)]
+    rows = np.hstack([rng.normal(size=(120, 2)).round(1), kinds])
+    model = GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0)
+    model.fit(rows, (rows[:, 0] > 0) ^ (kinds[:, 0] > 0))
+    flips = nearest_flip(model, rows[:6], domain=Domain(one_hot=[[2, 3, 4]]))
+    assert any(len(flip.changes) == 2 for flip in flips)
+    for flip in flips:
+        flip.save(tmp_path / "flip.json", nearest=True)
+        assert "in fewer than 1 of" in checker.check(tmp_path / "flip.json")
+        assert check(tmp_path / "flip.json", model)
+
+
+def test_a_flip_of_rows_that_are_rounded_is_saved(tmp_path):
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(4, max_depth=3, random_state=0))
+    for flip in nearest_flip(model.fit(X, Y), X[::40] + 1 / 3):
+        assert saved(flip, tmp_path)["proof"]["kind"] == "witness"
+        assert check(tmp_path / "evidence.json", model)
+
+
 def test_nothing_is_written_without_a_proof(tmp_path):
     path = tmp_path / "evidence.json"
     model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, Y)
@@ -457,6 +479,7 @@ def test_models_behind_links_reduce_to_their_sums(name, tmp_path):
         document = saved(is_monotone(model, feature), tmp_path)
         kind = document["models"][0]["steps"][-1][0]
         assert kind == ("link" if name == "arcsinh" else "exp")
+        assert check(tmp_path / "evidence.json", model)
     if name != "arcsinh":
         document = saved(verify(model, copy.deepcopy(model)), tmp_path)
         assert "(granted that exp never falls with its argument)" in document["words"]
