@@ -46,8 +46,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._record import environment
 from ensemble_simplify import FeatureBudgetPruner
+from ensemble_simplify.feature_budget._case import decide_among, voting_trees
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget.refit._writing import decide_among, voting_trees
 
 SHARES = (0.25, 0.5, 0.75)
 #: Sets with the prices of tests, from the checkout of pystreed.

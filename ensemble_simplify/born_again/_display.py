@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, counts_axis, leaves_axis, shares_axis
+from ensemble_simplify.born_again._promises import check_has_path
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -170,12 +171,7 @@ class ExceptionPathDisplay(CurveDisplay):
         display : object
             The display, with `ax_` and `figure_`.
         """
-        check_is_fitted(estimator)
-        if estimator.max_changes not in (0, 1):
-            raise ValueError(
-                f"max_changes={estimator.max_changes}: there is a path of exceptions with "
-                "max_changes=0 or 1 only. Fit the estimator with one of them."
-            )
+        check_has_path(estimator)
         path = estimator.path_
         return cls(
             n_leaves=path.n_leaves,

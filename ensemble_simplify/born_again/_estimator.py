@@ -50,6 +50,7 @@ from ensemble_simplify.born_again._promises import (
     NearRows,
     Reading,
     cells_as_int,
+    check_has_path,
     check_promise,
     chosen_step,
     count_in_words,
@@ -355,12 +356,7 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             A fitted copy. Its tree is one of `path_`. With `atol`, `path_` has this tree alone, and
             its agreement with held-out rows is not known (NaN).
         """
-        check_is_fitted(self)
-        if self.max_changes not in (0, 1):
-            raise ValueError(
-                f"max_changes={self.max_changes}: there is a path of exceptions with max_changes=0 "
-                "or 1 only. Fit the estimator with one of them."
-            )
+        check_has_path(self)
         if atol is not None:
             return self._within(atol, n_leaves, tolerance)
         if n_leaves is None and tolerance is None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import TimeLimitError, report, warn, warn_out_of_time
 from ensemble_simplify.born_again.everywhere._grid import (
@@ -38,9 +39,10 @@ from ensemble_simplify.born_again.near._line_search import (
     LineSearch,
     NoTreeInTime,
     TooManyPoints,
-    forecast_near,
+    leaves_near,
+    lines_of,
 )
-from ensemble_simplify.born_again.near._path_trees import are_alike, last_alike
+from ensemble_simplify.born_again.near._path_trees import are_alike
 from ensemble_simplify.grid import (
     FREE,
     Axes,
@@ -49,9 +51,8 @@ from ensemble_simplify.grid import (
     leaf_boxes,
     leaves_of_cells,
     limits,
-    time_left,
 )
-from ensemble_simplify.proof import Lines, NumberLines, n_near, within
+from ensemble_simplify.proof import within
 from ensemble_simplify.reading import Forest, Model, TreeCount
 
 # Leaves that no training row reaches get their probabilities from random points: at most so many
@@ -273,46 +274,11 @@ def _sampled(trees, tree, weights, rng, size):
     return share, float(np.sqrt(near * (1 - near) / (n + 2)))
 
 
-# Without a time limit, leaves are only forecast with fewer points times trees.
-ADVICE_POINTS = 1e9
 # The share of volume is no promise here: this share of the usual effort measures it.
 VOLUME_EFFORT = 0.125
 # Forecast of the seconds to write a tree, for each tree of the ensemble: most are for the
 # probabilities of leaves that no row reaches.
 WRITING_SECONDS = 8e-3
-
-
-def lines_of(problem):
-    """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
-    forest, trees = problem.forest, problem.trees
-    if trees.tolerance is None:
-        return Lines(forest, problem.axes, trees.outside)
-    return NumberLines(
-        forest,
-        problem.axes,
-        trees.outside,
-        lambda nodes: trees.decide(forest.sums_at(nodes)),
-        partial(last_alike, closeness=trees.tolerance),
-    )
-
-
-def leaves_near(problem, cells, max_changes, rng) -> int | None:
-    """Leaves of a tree that is quickly found near rows; None: none in time, or too many points.
-
-    `rng` is a RandomState.
-    """
-    shape, seed = problem.axes.shape, rng.randint(1 << 31)
-    most = ADVICE_POINTS / problem.forest.n_trees
-    if np.isinf(time_left()) and n_near(len(cells), shape, max_changes) > most:
-        return None
-    return forecast_near(
-        lines_of(problem),
-        shape,
-        cells,
-        max_changes,
-        rng=np.random.default_rng(seed),
-        closeness=problem.trees.tolerance,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,17 +428,15 @@ def _search(born, read, finer, rng):
     name, allowed, cells = name_of(born), born._memory(), read.cells[read.counted]
     try:
         search = LineSearch(
-            lines_of(read.problem),
-            read.problem.axes.shape,
+            read.problem,
             cells,
             read.weight[read.counted],
             born.max_changes,
+            np.random.default_rng(rng.randint(1 << 31)),
             row_share=born.row_share,
             max_bytes=allowed,
-            rng=np.random.default_rng(rng.randint(1 << 31)),
             report=partial(report, born),
             finer=finer,
-            closeness=born._tolerance,
         )
         search.find()
         if born.max_changes <= 1:
@@ -516,6 +480,16 @@ def _tell_of_exceptions(born, n_unseen):
         f"keeps the promise of max_changes={born.max_changes}. {counted}. All of these count "
         "as n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
     )
+
+
+def check_has_path(model) -> None:
+    """Refuse an estimator that is not fitted, or has no path of exceptions."""
+    check_is_fitted(model)
+    if model.max_changes not in (0, 1):
+        raise ValueError(
+            f"max_changes={model.max_changes}: there is a path of exceptions with max_changes=0 or "
+            "1 only. Fit the estimator with one of them."
+        )
 
 
 def check_promise(model) -> None:

@@ -37,9 +37,13 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.feature_budget._case import (
     PruningCase,
+    decide_among,
+    fetch_along_paths,
     has_held_out_rows,
     importance_ranking,
     state_case,
+    voting_trees,
+    write_pruned,
 )
 from ensemble_simplify.feature_budget._entry import Entry, check_prunable, last_step
 from ensemble_simplify.feature_budget._prices import Prices
@@ -56,12 +60,6 @@ from ensemble_simplify.feature_budget.refit._refit import (
     Contest,
     best_vote,
     judge,
-)
-from ensemble_simplify.feature_budget.refit._writing import (
-    decide_among,
-    fetch_along_paths,
-    voting_trees,
-    write_pruned,
 )
 from ensemble_simplify.grid import limited, limits, unlimited
 from ensemble_simplify.reading import insides, unwrap

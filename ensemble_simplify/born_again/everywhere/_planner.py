@@ -226,24 +226,22 @@ def find_tree(problem, objective, *, method, max_bytes, rng, report=None, warn=N
     not suffice), `OutOfTime`, or `TooManyLeaves` (``method="auto"``).
     """
     search = _TreeSearch(problem, objective, method, max_bytes, rng, report, warn)
-    result = _find(search, objective)
+    if search.is_direct and search.solve_exactly():
+        result = Result.proven(search.tree, search.shape, objective)
+    else:
+        # not at once, or not exactly: a faithful tree, made smaller while time remains; then bounds
+        if search.tree is None:
+            search.grow_first_tree()
+        parts: list = [search.divide_greedily()] if search.tree is None else []
+        if not any(part.is_optimal for part in parts):
+            parts.append(search.refine())
+        if parts[-1].is_optimal:
+            result = Result.proven(search.tree, search.shape, objective)
+        else:
+            result = search.bounded(parts)
     if problem.trees.tolerance is not None:
         result.tree, result.ends = with_ends(result.tree, problem.trees)
     return result
-
-
-def _find(search, objective):
-    if search.is_direct and search.solve_exactly():
-        return Result.proven(search.tree, search.shape, objective)
-    # not exactly, or not at once: a faithful tree, made smaller while time remains; then bounds
-    if search.tree is None:
-        search.grow_first_tree()
-    parts = [search.divide_greedily()] if search.tree is None else []
-    if not any(part.is_optimal for part in parts):
-        parts.append(search.refine())
-    if parts[-1].is_optimal:
-        return Result.proven(search.tree, search.shape, objective)
-    return search.bounded(parts)
 
 
 class _TreeSearch:

@@ -8,7 +8,9 @@ where they differ, until they do not.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,15 +34,26 @@ from ensemble_simplify.born_again.near._path_trees import (
     answers_at,
     are_alike,
     in_windows,
+    last_alike,
     n_leaves,
     n_windows,
 )
 from ensemble_simplify.grid import FREE, Stopped, distinct_rows, is_late, limits, time_left, until
-from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
+from ensemble_simplify.proof import (
+    Lines,
+    Neighbourhood,
+    NumberLines,
+    TreeLines,
+    n_near,
+    points_apart,
+    walks,
+)
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
 NO_ERRORS = 1e-7
 POINT_BYTES = 64  # Bytes that a row takes on each axis.
+# Without a time limit, leaves are only forecast with fewer points times trees.
+ADVICE_POINTS = 1e9
 ASIDE = 0.2  # Share of the rows that is held out to measure agreement.
 
 
@@ -108,11 +121,10 @@ class NoTreeInTime(Exception):
 class LineSearch:
     """The search for a tree that keeps a promise near some rows.
 
-    `cells` is an int32 array of shape (n_rows, n_axes), with the positive `weights` of its rows;
-    `row_share`, from 0 to 1, is the share that rows have in the weight of all points. `max_bytes`
-    is for what the points take. The limit of time in force when it is made holds for all it does.
-
-    `closeness` (a `Tolerance`) says what leaves may answer where the lines are of numbers.
+    The `problem` is an ensemble over its axes; `cells` is an int32 array of shape (n_rows, n_axes),
+    with the positive `weights` of its rows; `row_share`, from 0 to 1, is the share that rows have
+    in the weight of all points. `max_bytes` is for what the points take. The limit of time in force
+    when it is made holds for all it does.
 
     `near` holds the points of at most one change, and whatever cells were added; `nodes` the
     smallest tree so far that keeps the promise, of which none has fewer leaves than
@@ -124,21 +136,20 @@ class LineSearch:
 
     def __init__(
         self,
-        lines,
-        shape,
+        problem,
         cells,
         weights,
         max_changes,
-        *,
-        row_share,
-        max_bytes,
         rng,
-        report,
+        *,
+        row_share=0.5,
+        max_bytes=np.inf,
+        report=lambda message: None,
         finer=None,
-        closeness=None,
     ):
-        self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
-        self.closeness = closeness
+        self.lines = lines = lines_of(problem)
+        self.shape = shape = problem.axes.shape
+        self.n_classes, self.closeness = lines.n_classes, problem.trees.tolerance
         self.max_changes, self.row_share = max_changes, row_share
         self.max_bytes, self.seconds = max_bytes, time_left()
         self.limited = np.isfinite(self.seconds)
@@ -558,27 +569,35 @@ class LineSearch:
         return np.concatenate(before), float(total)
 
 
-def forecast_near(lines, shape, cells, max_changes, *, rng, closeness=None):
-    """Leaves of a tree that answers as a forest near some rows; None if none is found in time."""
-    try:
-        search = LineSearch(
-            lines,
-            shape,
-            cells,
-            np.ones(len(cells)),
-            max_changes,
-            row_share=0.5,
-            max_bytes=np.inf,
-            rng=rng,
-            report=lambda message: None,
-            closeness=closeness,
-        )
-        nodes = search.first_tree()
-        if search.n_unseen or search.wrong_weight(nodes) >= 1.0:
-            return None
-        return n_leaves(nodes)
-    except NoTreeInTime:
+def lines_of(problem):
+    """The ensemble on the lines of rows: its classes, or with a tolerance its numbers."""
+    forest, trees = problem.forest, problem.trees
+    if trees.tolerance is None:
+        return Lines(forest, problem.axes, trees.outside)
+    return NumberLines(
+        forest,
+        problem.axes,
+        trees.outside,
+        lambda nodes: trees.decide(forest.sums_at(nodes)),
+        partial(last_alike, closeness=trees.tolerance),
+    )
+
+
+def leaves_near(problem, cells, max_changes, rng) -> int | None:
+    """Leaves of a tree that is quickly found near rows; None: none in time, or too many points.
+
+    `rng` is a RandomState.
+    """
+    seed, most = rng.randint(1 << 31), ADVICE_POINTS / problem.forest.n_trees
+    if np.isinf(time_left()) and n_near(len(cells), problem.axes.shape, max_changes) > most:
         return None
+    random = np.random.default_rng(seed)
+    with suppress(NoTreeInTime):
+        search = LineSearch(problem, cells, np.ones(len(cells)), max_changes, random)
+        nodes = search.first_tree()
+        if not search.n_unseen and search.wrong_weight(nodes) < 1.0:
+            return n_leaves(nodes)
+    return None
 
 
 def leaves_beside_cuts(points, before, first):

@@ -40,11 +40,11 @@ from ensemble_simplify.feature_budget._case import (
     held_out_rows,
     is_grown_on,
     routed,
+    voting_trees,
 )
 from ensemble_simplify.feature_budget._entry import Entry
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
-from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.reading import VOTE_SECONDS, TableCodes, family_of, on_codes, tree_estimators
 
