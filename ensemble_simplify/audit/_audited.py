@@ -16,6 +16,14 @@ from ensemble_simplify.evidence import Claim, Use
 from ensemble_simplify.grid import MANY, Axes, float32_floor, next_after, read_domain, unlimited
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
+
+def every_input(outcome):
+    """The inputs that an outcome is proven for, in words."""
+    where = "every input that float32 represents" if outcome.finer else "every input"
+    is_inside = outcome.domain is not None and not getattr(outcome, "keeping", ())
+    return f"{where} in the domain" if is_inside else where
+
+
 # Of twice a threshold: below this, the float32 next to a whole number is close to it.
 TELLING = 2**17
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._audited import Audited, every_input
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
 from ensemble_simplify.base import Interval, StrOptions, validate_params
 from ensemble_simplify.evidence import Claim, HasEvidence, Use
@@ -135,9 +135,7 @@ class Monotonicity(HasEvidence):
         effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
         what = self._what()
         if self.monotone:
-            where = "every input that float32 represents" if self.finer else "every input"
-            where += "" if self.domain is None else " in the domain"
-            return f"Monotonicity({what}: proven for {where}; {effort})"
+            return f"Monotonicity({what}: proven for {every_input(self)}; {effort})"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {counted(self.n_cuts, 'threshold')}"
             why = "at the limit" if self.reason == "time" else "within rounding"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ensemble_simplify.audit._audited import Audited, kept_in_words
+from ensemble_simplify.audit._audited import Audited, every_input, kept_in_words
 from ensemble_simplify.audit._flip import changes_between
 from ensemble_simplify.audit._pairs import Pairs
 from ensemble_simplify.audit._response import RESPONSES, Response, shown_answers
@@ -133,8 +133,7 @@ class Sensitivity(HasEvidence):
         return f"{what} by {names}, beyond {number(self.gap)}"
 
     def _where(self):
-        where = "every input that float32 represents" if self.finer else "every input"
-        where += "" if self.domain is None or self.keeping else " in the domain"
+        where = every_input(self)
         if self.max_changes is not None:
             where += f" near the rows ({counted(self.max_changes, 'other feature')} changed)"
         return where + kept_in_words(self.keeping)

@@ -361,6 +361,21 @@ def lost_stated(candidate, judged) -> Statement:
     return stated(candidate, judged, "lost", model.value - own.value, ends)
 
 
+def coverage_stated(tree) -> Statement:
+    """The record of the share of new rows that a selective tree answers."""
+    low, high = tree.coverage_interval_
+    return Statement(
+        estimand="coverage",
+        of=f"selective tree of {size_in_words(tree.get_n_leaves())}",
+        population="new rows like these",
+        learned="no",
+        value=tree.coverage_,
+        low=low,
+        high=high,
+        n_rows=tree.n_calibration_rows_,
+    )
+
+
 def _bootstrap(statistic, n):
     """A statistic of rows that are drawn with replacement, many times."""
     rng = np.random.default_rng(0)

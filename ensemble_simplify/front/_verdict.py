@@ -12,11 +12,12 @@ from ensemble_simplify.front._judged import (
     accuracy_stated,
     agreement_stated,
     class_agreement,
+    coverage_stated,
     lost_stated,
     stated,
 )
 from ensemble_simplify.front._rules import leaves
-from ensemble_simplify.front._statement import ON_LEARNED, PROVEN, Statement
+from ensemble_simplify.front._statement import ON_LEARNED, PROVEN
 from ensemble_simplify.writing import one_line
 
 # A tree follows the model from this agreement, and from this part of the way from the most frequent
@@ -149,21 +150,11 @@ def with_selective(verdict, tree, judged) -> Verdict:
     if tree.coverage_ == 0.0:
         told = "No tree may answer a part of the rows in the model's place: nothing was certified."
         return replace(verdict, text=f"{verdict.text} {told}")
-    low, high = tree.coverage_interval_
-    covered = Statement(
-        estimand="coverage",
-        of=f"selective tree of {leaves(tree.get_n_leaves())}",
-        population="new rows like these",
-        learned="no",
-        value=tree.coverage_,
-        low=low,
-        high=high,
-        n_rows=tree.n_calibration_rows_,
-    )
+    covered = coverage_stated(tree)
     what = "otherwise than the model" if judged.is_classifier else "further from the model's value"
     told = (
-        f"A tree of {leaves(tree.get_n_leaves())} can take a part of the rows from the model: it "
-        f"answers {covered.text} of them (95 % interval {covered.interval}), at most "
+        f"A {covered.of} can take a part of the rows from the model: it answers {covered.text} of "
+        f"them (95 % interval {covered.interval}), at most "
         f"{100 * tree.limit_:g} % of these {what}, with confidence {100 * tree.confidence:g} % "
         "(outcome.selective)."
     )
