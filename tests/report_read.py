@@ -9,7 +9,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import beta
 from sklearn.metrics import balanced_accuracy_score, r2_score
 
 P = r"((?:[<>] )?-?[\d.]+(?: %)?)"  # a figure; what is nearly all or nothing is not rounded to it
@@ -270,7 +270,11 @@ def hold_true(facts, outcome, weight=None):
             alike = said[rows] == own
             value = np.average(alike, weights=w)
             if (w == 1).all():
-                ends = binomtest(int(alike.sum()), len(alike)).proportion_ci(method="exact")
+                # copies of the model vary: rows tell as much as half as many
+                share = 2 if outcome._task.copies else 1
+                n, right = len(alike) / share, alike.sum() / share
+                ends = beta.ppf([0.025, 0.975], [right, right + 1], [n - right + 1, n - right])
+                ends = np.nan_to_num(ends, nan=right == n)
             else:
                 ends = None
         else:

@@ -14,10 +14,14 @@ from sklearn.metrics import get_scorer
 
 from ensemble_simplify.base import binomial_interval, r2
 from ensemble_simplify.front._rules import size_in_words
-from ensemble_simplify.front._statement import ON_ROWS, PROVEN, Statement
+from ensemble_simplify.front._statement import BY_COPIES, ON_ROWS, PROVEN, Statement
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
+# The model is one of those that its copies could be, and what learned from each varies beyond what
+# the rows let expect. With the variance of the rows alone, intervals held the truth of new rows on
+# 80 % of 20 tables; this was then judged on others.
+_OF_COPIES = 2.0
 # Bootstrap samples for the interval of a coefficient of determination.
 _N_DRAWN = 500
 
@@ -289,14 +293,20 @@ def interval_of(candidate, judged, agreement=None) -> tuple[float, float]:
         if not weights.any():
             return np.nan, np.nan
         # rows of unequal weight tell as much as fewer rows of equal weight (Kish)
-        n = weights.sum() ** 2 / np.sum(weights**2)
+        n = weights.sum() ** 2 / np.sum(weights**2) / _spread(judged)
         low, high = binomial_interval(agreement * n, n)
         return float(low), float(high)
     answers, predicted = judged.answers[rows], candidate.predicted[rows]
     drawn = _bootstrap(lambda some: r2(answers[some], predicted[some]), len(answers))
+    ends = (np.quantile(drawn, [0.025, 0.975]) - measured) * np.sqrt(_spread(judged))
     # a corrected agreement has the interval of the measured one, moved
-    low, high = np.quantile(drawn, [0.025, 0.975]) + (agreement - measured)
+    low, high = ends + agreement
     return float(low), float(min(high, 1.0))
+
+
+def _spread(judged) -> float:
+    """How many times the variance of the rows alone that of a figure is."""
+    return _OF_COPIES if judged.how == BY_COPIES else 1.0
 
 
 def stated(candidate, judged, estimand, value, ends=(np.nan, np.nan), *, of=None, how=None):

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from ensemble_simplify.front._judged import Candidate, Judged
-from ensemble_simplify.front._statement import ON_LEARNED, ON_ROWS
+from ensemble_simplify.front._judged import Candidate, Judged, interval_of
+from ensemble_simplify.front._statement import BY_COPIES, ON_LEARNED, ON_ROWS
 from ensemble_simplify.front._verdict import judge, notes
 
 
@@ -241,3 +241,25 @@ def test_at_most_two_notes():
         "plain_tree with 4 leaves"
         in notes([best, Candidate("plain_tree", 4, best.predicted)], Judged(frequent), best)[0]
     )
+
+
+def test_an_interval_holds_what_another_copy_of_the_model_would_have():
+    """What is told is of one model; what its copies have varies by more than the rows of each."""
+    rng = np.random.default_rng(0)
+    copy_of, answers = np.repeat(np.arange(5), 80), np.arange(400) % 2
+    held = {BY_COPIES: [], ON_ROWS: []}
+    for _ in range(200):
+        own = 0.85 + 0.02 * rng.normal(size=6)
+        predicted = np.where(rng.random(400) > own[copy_of], 1 - answers, answers)
+        for how, found in held.items():
+            low, high = interval_of(Candidate("tree", 4, predicted), Judged(answers, how=how))
+            found.append(low <= own[5] <= high)
+    assert np.mean(held[ON_ROWS]) < 0.87
+    assert np.mean(held[BY_COPIES]) >= 0.93
+    values = rng.normal(size=400)
+    result = Candidate("tree", 4, values + 0.3 * rng.normal(size=400))
+    widths = [
+        np.ptp(interval_of(result, Judged(values, None, False, how=how)))
+        for how in (BY_COPIES, ON_ROWS)
+    ]
+    assert widths[0] == pytest.approx(np.sqrt(2.0) * widths[1])
