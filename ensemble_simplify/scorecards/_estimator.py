@@ -1055,7 +1055,8 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     def _aims(self, training):
         """What points are refitted to: the model's values, for targets of tariffs are noise.
 
-        On simulated claims, half and half was worse in deviance and Gini index in 8 of 8 tables.
+        On eight tables of simulated claims, half and half had the higher deviance on all, and no
+        higher Gini index on any.
         """
         return training.decisions.astype(np.float64)[:, None]
 
