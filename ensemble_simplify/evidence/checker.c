@@ -278,15 +278,10 @@ static void find_twins(void) {
     for (int t = 0; t < models[0].n_trees; t++) {
         twin[t] = -1;
         for (int s = 0; s < models[1].n_trees && twin[t] < 0; s++) {
-            int by = b->first[s] - a->first[t];
-            int same = !taken[s] && a->first[t + 1] + by == b->first[s + 1];
-            for (int i = a->first[t]; same && i < a->first[t + 1]; i++) {
-                int j = i + by, is_leaf = a->left[i] < 0;
-                same = is_leaf == (b->left[j] < 0)
-                       && (is_leaf || (a->left[i] + by == b->left[j] && a->right[i] + by == b->right[j]
-                           && a->column[i] == b->column[j] && a->ends[i] == b->ends[j]
-                           && a->gap_left[i] == b->gap_left[j]));
-            }
+            int by = b->first[s] - a->first[t], same = !taken[s] && a->first[t + 1] + by == b->first[s + 1];
+            for (int i = a->first[t]; same && i < a->first[t + 1]; i++)
+                same = a->column[i] == b->column[i + by]
+                       && (a->left[i] < 0 || (a->ends[i] == b->ends[i + by] && a->gap_left[i] == b->gap_left[i + by]));
             if (same) taken[twin[t] = s] = 1;
         }
     }
