@@ -107,7 +107,10 @@ def what_leaves_say(tree) -> str:
 _DRAWN = "drawn towards that of the branches above, the more the fewer rows there are"
 _NOT_BELOW = "No other answer is shown as more likely."
 _SHARES = {
-    CHANCE: ("the chance that it is right", f"This is its rate in y there, {_DRAWN}. {_NOT_BELOW}"),
+    CHANCE: (
+        "the chance that it is right",
+        f"This is its rate among the rows there whose y is known, {_DRAWN}. {_NOT_BELOW}",
+    ),
     CHANCE_BY_MODEL: (
         "the chance that it is right in the eyes of the model",
         f"This is the model's mean probability there, {_DRAWN}. {_NOT_BELOW}",
