@@ -140,15 +140,15 @@ def test_unit_of_the_weights(cancer, forest, scale):
 
 def test_unit_of_the_prices_where_ensembles_are_fitted(cancer):
     X, y = (part[::2] for part in cancer)
-    prices = np.random.default_rng(0).integers(1, 9, 6).astype(float)
+    prices = np.random.default_rng(0).integers(1, 9, 10).astype(float)
     options = {"estimator": RandomForestClassifier(5, max_depth=4, random_state=0), "budget": "40%"}
-    one = fit(X[:, :6], y, feature_costs=prices, **options)
+    one = fit(X[:, :10], y, feature_costs=prices, **options)
     for scale in (1e-12, 1e12):
-        other = fit(X[:, :6], y, feature_costs=prices * scale, **options)
+        other = fit(X[:, :10], y, feature_costs=prices * scale, **options)
         for share in ("20%", "40%", "70%"):
             a, b = at(one, budget=share), at(other, budget=share)
             assert a.candidate_ == b.candidate_
-            np.testing.assert_array_equal(a.predict_proba(X[:, :6]), b.predict_proba(X[:, :6]))
+            np.testing.assert_array_equal(a.predict_proba(X[:, :10]), b.predict_proba(X[:, :10]))
             assert_same(a, b, cost=scale)
 
 
