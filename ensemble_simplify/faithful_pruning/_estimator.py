@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from functools import partial
 from numbers import Integral, Real
 from time import monotonic
@@ -10,8 +11,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -37,6 +40,7 @@ from ensemble_simplify.base import (
     report,
     safe_indexing,
     unmoved_by_rounding,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._promise import leaf_counts
@@ -57,6 +61,9 @@ from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_writt
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
+# A trial says what a promise on rows alone is worth on others: where at most this share of the trees
+# is kept, on at least and at most so many rows; what agrees less is warned of.
+TRIAL_SHARE, TRIAL_LEAST, TRIAL_MOST, TRIAL_AGREES = 0.5, 40, 500, 0.98
 
 
 class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
@@ -401,6 +408,10 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self.n_points_ = pruning.n_points + len(finer)
         self._choose(self._within_tolerance())
         self._tell(pruning)
+        is_alone = self.max_changes == 0 and not aside.size and X_more is None
+        if is_alone and self.atol is None and out_of_bag is None:
+            left = None if self.time_limit is None else self.time_limit - (monotonic() - begin)
+            self._warn_of_new_rows(safe_indexing(rows.given, counted), y[counted], left)
         return self
 
     def _check(self) -> None:
@@ -429,6 +440,30 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
             return None
         without = held_out(self.estimator_, fitted_on)
         return None if without is None else (cells, without[:, weight > 0])
+
+    def _warn_of_new_rows(self, X, y, seconds) -> None:
+        """Tell by a trial how often rows without a promise get another answer, where they do.
+
+        The promise is on a half of some rows, and the other half counts.
+        """
+        if self.n_trees_ > TRIAL_SHARE * len(self.weights_) or len(X) < TRIAL_LEAST:
+            return
+        if seconds is not None and seconds <= 0:
+            return
+        rows = np.random.RandomState(0).permutation(len(X))[:TRIAL_MOST]
+        options = {"estimator": FrozenEstimator(self.estimator_), "validation_fraction": 0.5}
+        trial = clone(self).set_params(**options, time_limit=seconds, random_state=0, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            trial.fit(safe_indexing(X, rows), y[rows])
+        if trial.fidelity_ < TRIAL_AGREES:
+            warn(
+                f"max_changes=0 keeps the answers to these rows alone. In a trial, a promise on "
+                f"{(len(rows) + 1) // 2:,} of them changed the answer to "
+                f"{100 * (1.0 - trial.fidelity_):.1f} % of {len(rows) // 2:,} others; rows that "
+                "the ensemble has not learned can fare worse. Use max_changes=1, or give rows like "
+                "those to come as X_more."
+            )
 
     def _tell(self, pruning) -> None:
         """Warn if time was over, and print what was found."""

@@ -310,3 +310,46 @@ def test_forests_without_held_out_rows_have_no_guides(cancer, monkeypatch):
     FaithfulPruner(forest, max_changes=0, random_state=0).fit(X, y)
     forest = RandomForestClassifier(20, random_state=0)
     FaithfulPruner(forest, max_changes=1, method="heuristic", random_state=0).fit(X, y)
+
+
+# ------------------------------------------------------------------- what the rows alone are worth
+
+
+def noisy(n=200, seed=0):
+    X, y = make_classification(n, 8, n_informative=4, flip_y=0.2, random_state=seed)
+    return X.astype(np.float32), y
+
+
+def test_a_trial_warns_of_new_rows():
+    X, y = noisy()
+    model = HIST.fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, random_state=0)
+    with pytest.warns(UserWarning, match=r"keeps the answers to these rows alone") as told:
+        pruner.fit(X, y)
+    # the figure is that of a promise on half of the rows, as anybody can fit it
+    order = np.random.RandomState(0).permutation(len(X))
+    half = FaithfulPruner(
+        FrozenEstimator(model), max_changes=0, random_state=0, validation_fraction=0.5
+    ).fit(X[order], y[order])
+    share = f"{100 * (1 - half.fidelity_):.1f} % of 100 others"
+    assert sum(share in str(own.message) for own in told) == 1
+
+
+@pytest.mark.parametrize("way", ["X_more", "validation", "changes", "forest", "few rows"])
+def test_no_trial_where_there_is_more(way, recwarn):
+    X, y = noisy()
+    options, more = {"max_changes": 0, "random_state": 0}, None
+    model = HIST
+    if way == "X_more":
+        more = noisy(seed=1)[0]
+    elif way == "validation":
+        options["validation_fraction"] = 0.3
+    elif way == "changes":
+        options |= {"max_changes": 1, "method": "heuristic"}
+        X, y = X[:40], y[:40]
+    elif way == "forest":
+        model = RandomForestClassifier(20, random_state=0)
+    else:
+        X, y = X[:30], y[:30]
+    FaithfulPruner(model, **options).fit(X, y, X_more=more)
+    assert not [own for own in recwarn if "these rows alone" in str(own.message)]
