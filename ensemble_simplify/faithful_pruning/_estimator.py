@@ -61,8 +61,8 @@ from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_writt
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
-# A trial says what a promise on rows alone is worth on others: where at most this share of the trees
-# is kept, on at least and at most so many rows; what agrees less is warned of.
+# A trial says what a promise on rows alone is worth on others: where at most this share of trees is
+# kept, on at least and at most so many rows; what agrees less is warned of.
 TRIAL_SHARE, TRIAL_LEAST, TRIAL_MOST, TRIAL_AGREES = 0.5, 40, 500, 0.98
 
 
