@@ -90,9 +90,7 @@ def main(argv=None):
     frame = pd.DataFrame(found, columns=columns)
     n_runs = frame.groupby(["table", "model"]).ngroups
     print(f"{environment('lightgbm')}\n")
-    print(
-        f"{n_runs} runs, seed {options.seed}; means in %, differences to the plain tree over tables.\n"
-    )
+    print(f"{n_runs} runs, seed {options.seed}; means in %, plain trees table by table.\n")
     print("| setting | leaves | result | two agree on | more than plain trees | accuracy |")
     print("|---|---|---|---|---|---|")
     for (setting, size), part in frame.groupby(["setting", "leaves"]):
