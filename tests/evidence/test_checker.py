@@ -540,6 +540,38 @@ def test_what_holds_is_refuted_by_no_point(kind):
         assert _told(_refuted(document, point))[0] == 1
 
 
+def _one(tree):
+    return _model([tree], [["trees", 0, 1, 0, 0.0, "float64"]], 0)
+
+
+NEAR_TWO = _nearer()["proof"]
+UP, DOWN = (0, 1.0, 0, [0.0], [1.0]), (0, 1.0, 0, [1.0], [0.0])
+FALSE = {
+    "the first row reaches one leaf alone": _document(
+        [_one(DOWN)], RISES_VALUE, uses=_twice([2, 1]), n=3,
+        region={"high": [1.0, None, None], "order": [[0, 2]]}, proof=_one_box(),
+    ),
+    "falls where the other column is missing": _document(
+        [_one((1, 0.0, 1, DOWN, UP))], RISES_VALUE, uses=_twice([2, 1]), n=3,
+        region={"low": [None, 0.5, None], "missing": [0, 1, 0], "order": [[0, 2]]},
+        proof=_one_box(),
+    ),
+    "one change that is far": _document(
+        [_one((0, 5.0, 0, [0.0], [1.0]))], IN_RANGE | {"low": None, "high": 0.0}, proof=NEAR_TWO
+    ),
+    "two changes that are near": _document(
+        [_one((0, 0.5, 0, [0.0], (1, 0.5, 0, [0.0], [1.0])))],
+        IN_RANGE | {"low": None, "high": 0.0}, proof=NEAR_TWO,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FALSE)
+def test_what_is_false_is_not_proven(kind):
+    assert not _is_true(FALSE[kind])
+    assert _told(FALSE[kind])[0] == 1
+
+
 def test_branches_are_the_same_only_where_all_else_is():
     region, box = {"high": [PAIR[0][1], None]}, _one_box()
     for second, steps, given in [
