@@ -253,6 +253,9 @@ TABLES = {
         "selective", "Rows that selective trees answer, and limits broken.", 3,
         f"{DATA}; pip: lightgbm",
     ),
+    "stability": Table(
+        "stability", "How alike two results of other rows are.", 8, f"{DATA}; pip: lightgbm"
+    ),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
     "promises": Table(
         "promises", "What is said of random models of all families, asked of them.", 30,
