@@ -4,151 +4,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ensemble_simplify.audit import (
-        Monotonicity,
-        NearestFlip,
-        PrincipalReasons,
-        Sensitivity,
-        SufficientBox,
-        is_monotone,
-        is_sensitive,
-        nearest_flip,
-        principal_reasons,
-        sufficient_box,
-    )
-    from ensemble_simplify.base import Explanation, TimeLimitError
-    from ensemble_simplify.born_again import (
-        BornAgainClassifier,
-        BornAgainRegressor,
-        DepthLeavesDisplay,
-        Estimate,
-        ExceptionPathDisplay,
-        estimate,
-    )
+    # under names of their own, so that type checkers take them as public
+    from ensemble_simplify.audit import Monotonicity as Monotonicity
+    from ensemble_simplify.audit import NearestFlip as NearestFlip
+    from ensemble_simplify.audit import PrincipalReasons as PrincipalReasons
+    from ensemble_simplify.audit import Sensitivity as Sensitivity
+    from ensemble_simplify.audit import SufficientBox as SufficientBox
+    from ensemble_simplify.audit import is_monotone as is_monotone
+    from ensemble_simplify.audit import is_sensitive as is_sensitive
+    from ensemble_simplify.audit import nearest_flip as nearest_flip
+    from ensemble_simplify.audit import principal_reasons as principal_reasons
+    from ensemble_simplify.audit import sufficient_box as sufficient_box
+    from ensemble_simplify.base import Explanation as Explanation
+    from ensemble_simplify.base import TimeLimitError as TimeLimitError
+    from ensemble_simplify.born_again import BornAgainClassifier as BornAgainClassifier
+    from ensemble_simplify.born_again import BornAgainRegressor as BornAgainRegressor
+    from ensemble_simplify.born_again import DepthLeavesDisplay as DepthLeavesDisplay
+    from ensemble_simplify.born_again import Estimate as Estimate
+    from ensemble_simplify.born_again import ExceptionPathDisplay as ExceptionPathDisplay
+    from ensemble_simplify.born_again import estimate as estimate
+    from ensemble_simplify.cultivated import AbstentionDisplay as AbstentionDisplay
     from ensemble_simplify.cultivated import (
-        AbstentionDisplay,
-        CultivatedForestClassifier,
-        ModuleTreeDisplay,
+        CultivatedForestClassifier as CultivatedForestClassifier,
     )
-    from ensemble_simplify.evidence import CheckedEvidence, check
-    from ensemble_simplify.faithful_pruning import FaithfulPathDisplay, FaithfulPruner
-    from ensemble_simplify.feature_budget import (
-        BudgetForestClassifier,
-        BudgetPathDisplay,
-        FeatureBudgetPruner,
-    )
-    from ensemble_simplify.front import (
-        Simplification,
-        SimplificationDisplay,
-        SimplifiedModel,
-        simplify,
-    )
-    from ensemble_simplify.genesim import (
-        C45Tree,
-        GenesimClassifier,
-        GuideTree,
-        InterpretableSingleModel,
-        ParetoFrontDisplay,
-        QuestTree,
-        merge_trees,
-    )
-    from ensemble_simplify.grid import Domain
-    from ensemble_simplify.proof import (
-        Agreement,
-        Difference,
-        Differences,
-        Verification,
-        agreement,
-        differences,
-        verify,
-    )
-    from ensemble_simplify.reading import ImportedEnsemble, OneOutput, OnnxModel, TreeliteModel
-    from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
-    from ensemble_simplify.scorecards import (
-        AdditiveScorecard,
-        Reason,
-        ScorecardClassifier,
-        ScorecardDisplay,
-        ScorecardRegressor,
-        dislocation,
-        scorecard,
-    )
-    from ensemble_simplify.selective import (
-        SelectiveAnswer,
-        SelectiveTreeClassifier,
-        SelectiveTreeRegressor,
-    )
-    from ensemble_simplify.writing import export_model, export_tree, import_model, import_tree
+    from ensemble_simplify.cultivated import ModuleTreeDisplay as ModuleTreeDisplay
+    from ensemble_simplify.evidence import CheckedEvidence as CheckedEvidence
+    from ensemble_simplify.evidence import check as check
+    from ensemble_simplify.faithful_pruning import FaithfulPathDisplay as FaithfulPathDisplay
+    from ensemble_simplify.faithful_pruning import FaithfulPruner as FaithfulPruner
+    from ensemble_simplify.feature_budget import BudgetForestClassifier as BudgetForestClassifier
+    from ensemble_simplify.feature_budget import BudgetPathDisplay as BudgetPathDisplay
+    from ensemble_simplify.feature_budget import FeatureBudgetPruner as FeatureBudgetPruner
+    from ensemble_simplify.front import Simplification as Simplification
+    from ensemble_simplify.front import SimplificationDisplay as SimplificationDisplay
+    from ensemble_simplify.front import SimplifiedModel as SimplifiedModel
+    from ensemble_simplify.front import simplify as simplify
+    from ensemble_simplify.genesim import C45Tree as C45Tree
+    from ensemble_simplify.genesim import GenesimClassifier as GenesimClassifier
+    from ensemble_simplify.genesim import GuideTree as GuideTree
+    from ensemble_simplify.genesim import InterpretableSingleModel as InterpretableSingleModel
+    from ensemble_simplify.genesim import ParetoFrontDisplay as ParetoFrontDisplay
+    from ensemble_simplify.genesim import QuestTree as QuestTree
+    from ensemble_simplify.genesim import merge_trees as merge_trees
+    from ensemble_simplify.grid import Domain as Domain
+    from ensemble_simplify.proof import Agreement as Agreement
+    from ensemble_simplify.proof import Difference as Difference
+    from ensemble_simplify.proof import Differences as Differences
+    from ensemble_simplify.proof import Verification as Verification
+    from ensemble_simplify.proof import agreement as agreement
+    from ensemble_simplify.proof import differences as differences
+    from ensemble_simplify.proof import verify as verify
+    from ensemble_simplify.reading import ImportedEnsemble as ImportedEnsemble
+    from ensemble_simplify.reading import OneOutput as OneOutput
+    from ensemble_simplify.reading import OnnxModel as OnnxModel
+    from ensemble_simplify.reading import TreeliteModel as TreeliteModel
+    from ensemble_simplify.representer import PruningPathDisplay as PruningPathDisplay
+    from ensemble_simplify.representer import RepresenterTree as RepresenterTree
+    from ensemble_simplify.scorecards import AdditiveScorecard as AdditiveScorecard
+    from ensemble_simplify.scorecards import Reason as Reason
+    from ensemble_simplify.scorecards import ScorecardClassifier as ScorecardClassifier
+    from ensemble_simplify.scorecards import ScorecardDisplay as ScorecardDisplay
+    from ensemble_simplify.scorecards import ScorecardRegressor as ScorecardRegressor
+    from ensemble_simplify.scorecards import dislocation as dislocation
+    from ensemble_simplify.scorecards import scorecard as scorecard
+    from ensemble_simplify.selective import SelectiveAnswer as SelectiveAnswer
+    from ensemble_simplify.selective import SelectiveTreeClassifier as SelectiveTreeClassifier
+    from ensemble_simplify.selective import SelectiveTreeRegressor as SelectiveTreeRegressor
+    from ensemble_simplify.writing import export_model as export_model
+    from ensemble_simplify.writing import export_tree as export_tree
+    from ensemble_simplify.writing import import_model as import_model
+    from ensemble_simplify.writing import import_tree as import_tree
 
-__all__ = [
-    "AbstentionDisplay",
-    "AdditiveScorecard",
-    "Agreement",
-    "BornAgainClassifier",
-    "BornAgainRegressor",
-    "BudgetForestClassifier",
-    "BudgetPathDisplay",
-    "C45Tree",
-    "CheckedEvidence",
-    "CultivatedForestClassifier",
-    "DepthLeavesDisplay",
-    "Difference",
-    "Differences",
-    "Domain",
-    "Estimate",
-    "ExceptionPathDisplay",
-    "Explanation",
-    "FaithfulPathDisplay",
-    "FaithfulPruner",
-    "FeatureBudgetPruner",
-    "GenesimClassifier",
-    "GuideTree",
-    "ImportedEnsemble",
-    "InterpretableSingleModel",
-    "ModuleTreeDisplay",
-    "Monotonicity",
-    "NearestFlip",
-    "OneOutput",
-    "OnnxModel",
-    "ParetoFrontDisplay",
-    "PrincipalReasons",
-    "PruningPathDisplay",
-    "QuestTree",
-    "Reason",
-    "RepresenterTree",
-    "ScorecardClassifier",
-    "ScorecardDisplay",
-    "ScorecardRegressor",
-    "SelectiveAnswer",
-    "SelectiveTreeClassifier",
-    "SelectiveTreeRegressor",
-    "Sensitivity",
-    "Simplification",
-    "SimplificationDisplay",
-    "SimplifiedModel",
-    "SufficientBox",
-    "TimeLimitError",
-    "TreeliteModel",
-    "Verification",
-    "agreement",
-    "check",
-    "differences",
-    "dislocation",
-    "estimate",
-    "export_model",
-    "export_tree",
-    "import_model",
-    "import_tree",
-    "is_monotone",
-    "is_sensitive",
-    "merge_trees",
-    "nearest_flip",
-    "principal_reasons",
-    "scorecard",
-    "simplify",
-    "sufficient_box",
-    "verify",
-]
 __version__ = "0.4.0.dev0"
 
 # Where each name is found: it is imported when it is first asked for, with what it needs alone.
@@ -183,6 +109,7 @@ _ROOMS = {
     "writing": "export_model export_tree import_model import_tree",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+__all__ = sorted(_ROOM_OF)
 
 
 def __getattr__(name: str) -> object:

@@ -143,10 +143,12 @@ def test_names_are_typed_where_they_are_found():
     """Type checkers read imports, Python a table: both say the same, and what is public."""
     tree = ast.parse((ROOT / "ensemble_simplify" / "__init__.py").read_text())
     (typed,) = (part for part in tree.body if isinstance(part, ast.If))
-    rooms = {
-        part.module.removeprefix("ensemble_simplify."): [alias.name for alias in part.names]
-        for part in typed.body
-    }
+    rooms: dict[str, list[str]] = {}
+    for part in typed.body:
+        (alias,) = part.names
+        # without "as", a name that is imported is no public one to type checkers
+        assert alias.asname == alias.name
+        rooms.setdefault(part.module.removeprefix("ensemble_simplify."), []).append(alias.name)
     assert rooms == {room: names.split() for room, names in ensemble_simplify._ROOMS.items()}
     assert sorted(name for names in rooms.values() for name in names) == ensemble_simplify.__all__
     assert set(ensemble_simplify.__all__) <= set(dir(ensemble_simplify))
