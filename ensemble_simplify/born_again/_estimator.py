@@ -39,6 +39,7 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
+    keep_parameters,
     promised_domain,
     promised_rows,
     report,
@@ -730,22 +731,7 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.estimator = estimator
-        self.objective = objective
-        self.method = method
-        self.atol = atol
-        self.max_changes = max_changes
-        self.tolerance = tolerance
-        self.max_leaf_nodes = max_leaf_nodes
-        self.row_share = row_share
-        self.voting = voting
-        self.post_prune = post_prune
-        self.domain = domain
-        self.merge_thresholds = merge_thresholds
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _check(self):
         super()._check()
@@ -1059,19 +1045,7 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.estimator = estimator
-        self.atol = atol
-        self.objective = objective
-        self.method = method
-        self.max_changes = max_changes
-        self.tolerance = tolerance
-        self.max_leaf_nodes = max_leaf_nodes
-        self.row_share = row_share
-        self.domain = domain
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _check(self):
         super()._check()

@@ -35,6 +35,7 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
+    keep_parameters,
     promised_domain,
     promised_rows,
     report,
@@ -308,17 +309,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.estimator = estimator
-        self.max_changes = max_changes
-        self.atol = atol
-        self.domain = domain
-        self.tolerance = tolerance
-        self.objective = objective
-        self.method = method
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import Interval, fitted_rows
+from ensemble_simplify.base import Interval, fitted_rows, keep_parameters
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.selective._fitting import SelectiveTree
 
@@ -129,17 +129,7 @@ class SelectiveTreeClassifier(ClassifierMixin, SelectiveTree, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.estimator = estimator
-        self.max_disagreement = max_disagreement
-        self.confidence = confidence
-        self.max_leaf_nodes = max_leaf_nodes
-        self.calibration_fraction = calibration_fraction
-        self.against = against
-        self.groups = groups
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _wrong(self):
         if self.against == "truth":
@@ -289,18 +279,7 @@ class SelectiveTreeRegressor(RegressorMixin, SelectiveTree, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.estimator = estimator
-        self.atol = atol
-        self.max_beyond = max_beyond
-        self.confidence = confidence
-        self.max_leaf_nodes = max_leaf_nodes
-        self.calibration_fraction = calibration_fraction
-        self.against = against
-        self.groups = groups
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _wrong(self):
         if self.against == "truth":
