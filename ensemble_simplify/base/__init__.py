@@ -86,7 +86,9 @@ from ensemble_simplify.base.tree_mixins import (
     HoldsTree,
     KeepsBoosters,
     LearnsFromTables,
+    PrintsWhatItHolds,
     PrunesItsEstimator,
     Scored,
     TakesWhatItsEstimatorTakes,
+    printed,
 )

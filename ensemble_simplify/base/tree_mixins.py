@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +21,27 @@ from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import class_index, fitted_rows
 from ensemble_simplify.reading import KeepsVersion, Model, is_booster, unwrap
 from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
+
+
+# Leaves up to which a tree that is printed is whole, and the levels that are shown of a larger one.
+_MOST_PRINTED, _LEVELS_PRINTED = 64, 3
+
+
+def printed(fitted, n_leaves) -> str:
+    """What an estimator with ``export_text`` prints as; of many leaves, the first levels."""
+    options = {} if n_leaves <= _MOST_PRINTED else {"max_depth": _LEVELS_PRINTED}
+    return f"{fitted!r}\n{fitted.export_text(**options)}".rstrip("\n")
+
+
+class PrintsWhatItHolds:
+    """An estimator that prints as its parameters and, once it is fitted, its tree or card."""
+
+    def __str__(self):
+        n_leaves = getattr(self, "get_n_leaves", lambda: 1)
+        try:
+            return printed(self, n_leaves())
+        except NotFittedError:
+            return repr(self)
 
 
 class KeepsBoosters(KeepsVersion):
@@ -146,7 +168,7 @@ class LearnsFromTables(KeepsVersion):
         return tags
 
 
-class HoldsTree(KeepsBoosters):
+class HoldsTree(PrintsWhatItHolds, KeepsBoosters):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
     decision_tree_: Any

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.base import (
     Interval,
     LearnsFromTables,
+    PrintsWhatItHolds,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -75,7 +76,9 @@ class LeafShare(NamedTuple):
     rule: str
 
 
-class CultivatedForestClassifier(LearnsFromTables, ClassifierMixin, BaseEstimator):
+class CultivatedForestClassifier(
+    PrintsWhatItHolds, LearnsFromTables, ClassifierMixin, BaseEstimator
+):
     """One decision tree whose nodes pool all reasonable decisions, and that can say it is unsure.
 
     Every inner node is a module. It holds all features that split about equally well (options) and,

@@ -20,7 +20,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import Explanation, Scored, class_index, pyplot
+from ensemble_simplify.base import Explanation, Scored, class_index, printed, pyplot
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
@@ -836,6 +836,11 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
 
     def __repr__(self, N_CHAR_MAX=700):
         return f"SimplifiedModel({', '.join([f'{self.name}: {self._size()}', *self._figures()])})"
+
+    def __str__(self):
+        if self.named_card is None and self.named_tree is None:
+            return repr(self)
+        return printed(self, 1 if self.named_tree is None else self.get_n_leaves())
 
     def _repr_html_(self):
         told = [self._size(), *self._figures(), self.promise]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import fitted_rows
+from ensemble_simplify.base import PrintsWhatItHolds, fitted_rows
 from ensemble_simplify.reading import Model, imported
 from ensemble_simplify.scorecards._card import Card
 from ensemble_simplify.scorecards._display import ScorecardDisplay
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-class ShowsCard:
+class ShowsCard(PrintsWhatItHolds):
     """What an estimator shows of the card in its ``card_``.
 
     Beside it, it looks at ``_table``, the columns; ``classes_``; and ``_card_rows``, the weight of

@@ -14,6 +14,20 @@ from ensemble_simplify.datasets import load_heart
 TREES = [name for name, own in ESTIMATORS.items() if isinstance(own, HoldsTree)]
 
 
+SHOWN = [name for name, own in ESTIMATORS.items() if hasattr(own, "export_text")]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_fitted_one_prints_what_it_holds(name):
+    own = clone(ESTIMATORS[name])
+    assert str(own) == repr(own)
+    own.fit(*load_iris(return_X_y=True, as_frame=True))
+    if getattr(own, "n_leaves_", 1) <= 64:
+        assert str(own).rstrip("\n").endswith(own.export_text().rstrip("\n"))
+    if not hasattr(own, "certified_"):  # it says first how many rows it answers
+        assert str(own).startswith(repr(own))
+
+
 @pytest.mark.parametrize("name", TREES)
 def test_rules_and_rows_are_those_of_the_leaf(name):
     X, y = load_iris(return_X_y=True, as_frame=True)
