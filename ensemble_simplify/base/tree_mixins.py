@@ -22,7 +22,6 @@ from ensemble_simplify.base.rows import class_index, fitted_rows
 from ensemble_simplify.reading import KeepsVersion, Model, is_booster, unwrap
 from ensemble_simplify.writing import CHANCE, NamedTree, with_chances
 
-
 # Leaves up to which a tree that is printed is whole, and the levels that are shown of a larger one.
 _MOST_PRINTED, _LEVELS_PRINTED = 64, 3
 
