@@ -17,19 +17,3 @@ from sklearn.utils.validation import (
     _get_feature_names,
     _is_fitted,
 )
-
-__all__ = [
-    "HasMethods",
-    "Interval",
-    "Options",
-    "RealNotInt",
-    "StrOptions",
-    "_check_feature_names",
-    "_check_sample_weight",
-    "_check_y",
-    "_get_feature_names",
-    "_is_fitted",
-    "fit_context",
-    "safe_indexing",
-    "validate_params",
-]

@@ -40,8 +40,6 @@ _CHANGES = 1000
 # Numbers are looked at up to this factor beyond the largest score.
 _BEYOND = 2.0**20
 
-THRESHOLDS = (FixedThresholdClassifier, TunedThresholdClassifierCV)
-
 
 def insides(estimator):
     """The fitted models whose answers a threshold or a calibration changes; [] for other models."""
