@@ -3,7 +3,7 @@
 The numbers are the values of a regressor, or the probabilities of classes. Each tree adds something
 to them, or to the log-odds of two classes, so that the difference of both ensembles is a sum over
 trees again. `NumbersNear` walks the lines of rows for the points at which it is largest;
-`NumbersAnywhere` adds the largest parts of each feature, or searches boxes (`grid/_joint`).
+`NumbersAnywhere` walks those of points found so far, then searches boxes (`grid/_joint`).
 Weights of trees come with one more entry at the end: what is added without any tree.
 """
 
@@ -17,17 +17,15 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ensemble_simplify.base import product
-from ensemble_simplify.faithful_pruning._promise import differing, minimal, reached_nodes
+from ensemble_simplify.faithful_pruning._promise import Near, differing, minimal, reached_nodes
 from ensemble_simplify.grid import (
-    JointSearch,
     Stopped,
     check_time,
-    distinct_rows,
     in_boxes,
     is_late,
     paint_lines,
 )
-from ensemble_simplify.proof import JoinedPair, JoinedTrees, n_near, odds_apart, walks
+from ensemble_simplify.proof import JoinedPair, JoinedTrees, odds_apart, walks
 from ensemble_simplify.reading import Sums, tree_shares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -186,20 +184,17 @@ class Numbers:
         return (0.25 if self.is_odds else 1.0) * apart + written.rounding
 
 
-class NumbersNear:
+class NumbersNear(Near):
     """The points that differ from some row in at most so many features.
 
     The arguments are a `Numbers`, and those of `NearRows`.
     """
 
     def __init__(self, numbers, axes, outside, cells, max_changes):
-        self.numbers, self.axes, self.outside = numbers, axes, outside
+        super().__init__(axes, outside, cells, max_changes)
+        self.numbers = numbers
         self.trees = axes.encode_forest(numbers.forest)
         self.joined = JoinedTrees(axes, [self.trees])
-        self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
-        self.max_changes = min(max_changes, len(axes.shape))
-        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
-        self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 1 and outside is not None:
             # some points are outside the domain: they are counted, which is quick for one change
             lines = self._walk(self.cells, 1, None)
@@ -387,19 +382,11 @@ class NumbersAnywhere(NumbersNear):
         """Whether all points that differ from a row in one feature are promised."""
         return True
 
-    @property
-    def is_separable(self):
-        """Whether the numbers are sums of functions of one feature each, everywhere."""
-        return self.outside is None and self.joined.axis_of is not None
-
     def seek(self, weights, rng, *, all_points=False):
         """The same; where points are listed, there may be others that are further apart."""
-        if self.is_separable and not self.numbers.is_odds:
-            too_far = self._by_feature(weights)
-        else:
-            too_far = self._around(weights, rng)
-            if not too_far.n:
-                too_far = self._boxes(weights)
+        too_far = self._around(weights, rng)
+        if not too_far.n:
+            too_far = self._boxes(weights)
         if too_far.n:
             self.known = np.unique(np.concatenate([self.known, too_far.cells[:AROUND]]), axis=0)
         return too_far
@@ -410,25 +397,9 @@ class NumbersAnywhere(NumbersNear):
             cells = cells[rng.choice(len(cells), AROUND, replace=False)]
         return self.seek_near(cells, 1, weights, rng)
 
-    def _by_feature(self, weights):
-        """The two ends of the difference in each column: sums of the ends of all features."""
-        leaves, start = self._parts(weights)
-        cells, sizes = [], []
-        for k in range(leaves.shape[1]):
-            tables = self.joined.tables(np.ascontiguousarray(leaves[:, k]))
-            for sign in (1.0, -1.0):
-                best = [int(np.argmax(sign * table)) for table in tables]
-                ends = sum(float(table[i]) for table, i in zip(tables, best, strict=True))
-                cells.append(best)
-                sizes.append(sign * (start[k] + ends))
-        sizes = np.array(sizes)
-        beyond = np.flatnonzero(sizes > self.numbers.tolerance)
-        cells = np.array(cells, dtype=np.int32)[beyond]
-        return Apart(cells, float(np.abs(sizes).max()), len(beyond))
-
     def _boxes(self, weights):
         """A search over boxes, for large differences first."""
-        numbers, tolerance = self.numbers, self.numbers.tolerance
+        numbers, tolerance, search = self.numbers, self.numbers.tolerance, self.joined.search
         leaves, start = self._parts(weights)
         if numbers.is_odds:
             sums = [np.ascontiguousarray(leaves[:, [k]]) for k in range(2)]
@@ -456,7 +427,7 @@ class NumbersAnywhere(NumbersNear):
         # high bars first: what is furthest off is the best demand, and bounds rule out most there
         for bar in [*(tolerance + (top - tolerance) * 0.5 ** np.arange(1, BARS)), tolerance]:
             for forms, begin, need in cases(bar):
-                cells = self.search.find(
+                cells = search.find(
                     forms,
                     begin,
                     need,
@@ -468,14 +439,9 @@ class NumbersAnywhere(NumbersNear):
                     apart = self._at(cells, weights)
                     order = np.argsort(-np.round(apart / apart.max(), 9), kind="stable")
                     return Apart(cells[order], float(apart.max()), len(cells))
-                if self.search.stopped:
+                if search.stopped:
                     raise Stopped
         return none
-
-    @cached_property
-    def search(self):
-        """The search over boxes."""
-        return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
 
 
 def _far_pairs(values, positions, limit):

@@ -30,11 +30,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import FREE, JointSearch, Stopped, check_time, distinct_rows, time_left
+from ensemble_simplify.grid import FREE, Stopped, check_time, distinct_rows, time_left
 from ensemble_simplify.proof import (
     JoinedTrees,
     Lines,
@@ -221,21 +222,28 @@ class Replayed:
         self.kept.append(batches_now)
 
 
-class NearRows:
+class Near:
     """The points that differ from some row in at most so many features.
 
     `outside` are regions outside the domain, or None; `cells`, an int32 array of shape (n_rows,
     n_axes), those of the rows, inside it. In `n_points` a point counts for each cell of rows near
-    which it is; of more than one change, those outside the domain count, too. Where time is
-    over, `Stopped` is raised.
+    which it is; of more than one change, those outside the domain count, too.
     """
 
-    def __init__(self, votes, axes, outside, cells, max_changes):
-        self.votes = votes
-        self.axes = axes
+    def __init__(self, axes, outside, cells, max_changes):
+        self.axes, self.outside = axes, outside
         self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
         self.max_changes = min(max_changes, len(axes.shape))
-        self.outside = outside
+        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
+        self.n_points: Any = int(n_points) if n_points < 2**53 else n_points
+
+
+class NearRows(Near):
+    """The same, where classes are promised. Where time is over, `Stopped` is raised."""
+
+    def __init__(self, votes, axes, outside, cells, max_changes):
+        super().__init__(axes, outside, cells, max_changes)
+        self.votes = votes
         self.whole = Lines(votes.forest, axes, outside)
         self.guides = Demands.none(votes.forest.n_trees)
         self.numbers = np.arange(votes.forest.n_classes)
@@ -244,21 +252,11 @@ class NearRows:
         self.labels, self.kept = None, None
         if self.max_changes > 1 and n_bytes <= KEPT_LABELS:
             self.kept = []
-        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
-        self.n_points = int(n_points) if n_points < 2**53 else n_points
-        if self.max_changes == 0:
-            self.n_points = len(self.cells)
         if self.max_changes == 1 and n_bytes <= KEPT_LABELS:
             self.labels = np.concatenate([labels for _, labels in self.whole.batches(self.cells)])
             again = self._again(slice(None))
             self.labels[again] = FREE
             self.n_points = int(np.count_nonzero(self.labels != FREE))
-
-    def _answers(self):
-        """Classes of the rows' cells by the whole forest, which are kept."""
-        if self.labels is None:
-            self.labels = self.whole.classes_of(self.cells)
-        return self.labels
 
     def _again(self, batch):
         """Where rows stand on their own lines for the second time and later."""
@@ -358,8 +356,9 @@ class NearRows:
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.max_changes == 0:
-            labels = lines.classes_of(self.cells)
-            row = np.flatnonzero(labels != self._answers())
+            if self.labels is None:
+                self.labels = self.whole.classes_of(self.cells)
+            row = np.flatnonzero(lines.classes_of(self.cells) != self.labels)
             yield row, self.cells[row]
             return
         if self.labels is None:
@@ -686,9 +685,10 @@ class Everywhere:
 
         both = classes, classes
         demands = forms_of(self.joined, lead, both, answer, other, lambda m: m * self.slack)
-        cells = self.search.find(*demands, outside=self.outside, n_points=POINTS)
+        search = self.joined.search
+        cells = search.find(*demands, outside=self.outside, n_points=POINTS)
         # points that were found tell something, however the search ended; none tell nothing
-        if self.search.stopped and not len(cells):
+        if search.stopped and not len(cells):
             raise Stopped
         return cells
 
@@ -708,11 +708,6 @@ class Everywhere:
     def joined(self):
         """The trees, joined where that makes bounds sharper."""
         return JoinedTrees(self.axes, [self.rows.whole.trees])
-
-    @cached_property
-    def search(self):
-        """The search over boxes."""
-        return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
 
     def is_same(self, weights):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it.

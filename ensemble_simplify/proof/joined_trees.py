@@ -6,11 +6,12 @@ two models that are much alike, most of them cancel.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.grid import CodedTrees, overlay
+from ensemble_simplify.grid import CodedTrees, JointSearch, overlay
 
 # Leaves times trees in a tree that stands for several.
 MAX_JOINED = 1 << 24
@@ -64,6 +65,11 @@ class JoinedTrees:
         self.axis_of: Any = [int(own[0]) for own in used if len(own) == 1]
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
+
+    @cached_property
+    def search(self):
+        """The search over boxes for sums of leaves."""
+        return JointSearch(self.axes.shape, self.nodes, self.offsets)
 
     def _twins(self, one, two, always, room):
         """The groups of two trees: one, if they are joined."""

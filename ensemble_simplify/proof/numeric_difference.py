@@ -18,7 +18,7 @@ from sys import maxsize
 import numpy as np
 from scipy.special import expit
 
-from ensemble_simplify.grid import JointSearch, in_boxes, is_late, leaves_of_cells, paint_lines
+from ensemble_simplify.grid import in_boxes, is_late, leaves_of_cells, paint_lines
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import walks
 
@@ -128,7 +128,7 @@ class Closeness:
     @cached_property
     def search(self):
         """The search over boxes."""
-        return JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
+        return self.trees.search
 
     # ------------------------------------------------------------------ the models' own answers
 

@@ -130,7 +130,7 @@ class Rise(Closeness):
     @cached_property
     def _all(self):
         """The same of all nodes: each point that it comes to has its own roundings."""
-        return self._forms[0], JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
+        return self._forms[0], self.trees.search
 
     @cached_property
     def search(self):

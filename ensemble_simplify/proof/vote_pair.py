@@ -16,7 +16,7 @@ from sys import maxsize
 
 import numpy as np
 
-from ensemble_simplify.grid import JointSearch, Stopped, check_time, is_late
+from ensemble_simplify.grid import Stopped, check_time, is_late
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 
@@ -104,7 +104,7 @@ class PairOfVotes:
             rank = np.zeros(len(start), dtype=np.intp)
             rank[own] = -np.arange(len(own)) if part.tie_upper else np.arange(len(own))
             self.wins.append(rank)
-        self.search = JointSearch(axes.shape, self.trees.nodes, self.trees.offsets)
+        self.search = self.trees.search
         self.n_boxes = 0
 
     def rounding(self, m):
