@@ -226,8 +226,7 @@ class SufficientBox(HasEvidence):
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def sufficient_box(
     model: Any,

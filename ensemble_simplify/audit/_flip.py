@@ -220,8 +220,7 @@ class NearestFlip(HasEvidence):
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def nearest_flip(
     model: Any,

@@ -157,8 +157,7 @@ class Monotonicity(HasEvidence):
         "class_order": ["array-like", None],
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def is_monotone(
     model: Any,

@@ -76,10 +76,7 @@ class PrincipalReasons:
         return f"{one_line(name)} ({before}, not {after})"
 
 
-@validate_params(
-    {"max_size": [Interval(Integral, 1, None, closed="left")]},
-    prefer_skip_nested_validation=False,
-)
+@validate_params({"max_size": [Interval(Integral, 1, None, closed="left")]})
 def principal_reasons(
     model: Any, rows: ArrayLike, reference: ArrayLike, *, target: Any = None, max_size: int = 4
 ) -> list[PrincipalReasons]:

@@ -149,8 +149,7 @@ class Sensitivity(HasEvidence):
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def is_sensitive(
     model: Any,

@@ -17,9 +17,7 @@ from ensemble_simplify.base._scikit_learn import (
     Options,
     RealNotInt,
     StrOptions,
-    fit_context,
     safe_indexing,
-    validate_params,
 )
 from ensemble_simplify.base.ensemble import (
     Fittable,
@@ -40,9 +38,10 @@ from ensemble_simplify.base.ensemble import (
 from ensemble_simplify.base.explained import Explanation
 from ensemble_simplify.base.limits import (
     TimeLimitError,
-    all_or_nothing,
     available_memory,
+    fit_context,
     report,
+    validate_params,
     warn,
     warn_out_of_time,
 )

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
+from ensemble_simplify.base._scikit_learn import _fit_context, _validate_params
+
 # Frames of these packages are not the user's: warnings point beyond them.
 _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
 
@@ -56,20 +58,31 @@ def report(estimator, message) -> None:
         print(f"[{type(estimator).__name__}] {message}", flush=True)
 
 
-def all_or_nothing(fit):
-    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+# Of a function: it checks its parameters, and estimators that it fits check theirs.
+validate_params = functools.partial(_validate_params, prefer_skip_nested_validation=False)
 
-    @functools.wraps(fit)
-    def wrapper(self, *args, **kwargs):
-        before = dict(vars(self))
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
 
-    return wrapper
+def fit_context(**checks):
+    """Decorate ``fit``: parameters are checked before, as scikit-learn's own decorator is told.
+
+    Where it does not end (Ctrl-C, an error), the estimator is as before.
+    """
+    context = _fit_context(**checks)
+
+    def decorated(fit):
+        @functools.wraps(fit)
+        def wrapper(self, *args, **kwargs):
+            before = dict(vars(self))
+            try:
+                return fit(self, *args, **kwargs)
+            except BaseException:
+                vars(self).clear()
+                vars(self).update(before)
+                raise
+
+        return context(wrapper)
+
+    return decorated
 
 
 def available_memory() -> int:

@@ -137,8 +137,7 @@ class Estimate:
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 @limited
 def estimate(

@@ -28,7 +28,6 @@ from ensemble_simplify.base import (
     StrOptions,
     TakesWhatItsEstimatorTakes,
     absolute_tolerance,
-    all_or_nothing,
     answers_to_finer_rows,
     available_memory,
     check_atol,
@@ -163,7 +162,6 @@ class BornAgain(TakesWhatItsEstimatorTakes):
     # ------------------------------------------------------------------------------------ fit
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble, unless it is frozen, and find the smallest tree that answers like it.
 

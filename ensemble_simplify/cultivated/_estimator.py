@@ -23,7 +23,6 @@ from ensemble_simplify.base import (
     LearnsFromTables,
     PrintsWhatItHolds,
     StrOptions,
-    all_or_nothing,
     check_weights,
     fit_context,
     fitted_rows,
@@ -327,7 +326,6 @@ class CultivatedForestClassifier(
         return cls(**options)
 
     @fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
     @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.

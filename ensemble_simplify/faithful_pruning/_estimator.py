@@ -25,7 +25,6 @@ from ensemble_simplify.base import (
     Rows,
     StrOptions,
     absolute_tolerance,
-    all_or_nothing,
     check_atol,
     check_column_names,
     check_readable,
@@ -312,7 +311,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         keep_parameters(self, locals())
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(
         self,
         X: ArrayLike,

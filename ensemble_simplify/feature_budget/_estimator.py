@@ -23,7 +23,6 @@ from ensemble_simplify.base import (
     Options,
     PrunesItsEstimator,
     StrOptions,
-    all_or_nothing,
     check_weights,
     checked_rows,
     class_index,
@@ -320,7 +319,6 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     # Fitting.
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if it is not frozen, and prune it.

@@ -66,8 +66,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "refit": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def simplify(
     model: Any,

@@ -22,7 +22,6 @@ from ensemble_simplify.base import (
     Interval,
     LearnsFromTables,
     StrOptions,
-    all_or_nothing,
     check_readable,
     check_weights,
     fit_context,
@@ -303,7 +302,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         keep_parameters(self, locals())
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Breed a tree.

@@ -391,8 +391,7 @@ def _range(ends):
         "confidence": [Interval(Real, 0, 1, closed="neither")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def agreement(
     model_a: Any,

@@ -295,8 +295,7 @@ def _shown(answer):
         "domain": [Domain, dict, None],
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def differences(
     model_a: Any,

@@ -41,8 +41,7 @@ from ensemble_simplify.reading import Model, common_forests, common_table
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "atol": [Interval(Real, 0, None, closed="left"), None],
         "rtol": [Interval(Real, 0, None, closed="left"), None],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def verify(
     model_a: Any,

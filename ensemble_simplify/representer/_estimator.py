@@ -24,7 +24,6 @@ from ensemble_simplify.base import (
     Interval,
     Scored,
     StrOptions,
-    all_or_nothing,
     check_weights,
     fit_context,
     fitted_rows,
@@ -497,7 +496,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     @limited
     def fit(
         self,

@@ -75,8 +75,7 @@ class AdditiveScorecard(ShowsCard, ImportedEnsemble):
         "X": ["array-like", None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
-    },
-    prefer_skip_nested_validation=False,
+    }
 )
 def scorecard(
     model: Any,

@@ -20,7 +20,6 @@ from ensemble_simplify.base import (
     Interval,
     KeepsBoosters,
     StrOptions,
-    all_or_nothing,
     binomial_interval,
     fit_context,
     keep_parameters,
@@ -116,7 +115,6 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     # ------------------------------------------------------------------ fit
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     @limited
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -18,7 +18,6 @@ from ensemble_simplify.base import (
     StrOptions,
     TakesWhatItsEstimatorTakes,
     absolute_tolerance,
-    all_or_nothing,
     binomial_interval,
     check_atol,
     check_weights,
@@ -93,7 +92,6 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
     # ------------------------------------------------------------------ fit
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(
         self,
         X: ArrayLike,

@@ -17,7 +17,6 @@ from ensemble_simplify.base import (
     LearnsFromTables,
     RealNotInt,
     StrOptions,
-    all_or_nothing,
     check_weights,
     fit_context,
     learned_rows,
@@ -322,7 +321,6 @@ class BudgetForestClassifier(LearnsFromTables, BaggingClassifier):
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 

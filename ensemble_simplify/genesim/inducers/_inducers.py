@@ -28,7 +28,6 @@ from ensemble_simplify.base import (
     Interval,
     LearnsFromTables,
     TakesWhatItsEstimatorTakes,
-    all_or_nothing,
     check_readable,
     check_weights,
     fit_context,
@@ -176,7 +175,6 @@ class _Inducer(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstim
         self.confidence = confidence
 
     @fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow and prune a tree.
 
@@ -831,7 +829,6 @@ class InterpretableSingleModel(
         keep_parameters(self, locals())
 
     @fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     @limited
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if need be, and grow the tree.
