@@ -65,11 +65,25 @@ class PrincipalReasons:
         return [own[0] for own in self.reasons if len(own) == 1]
 
     def __str__(self):
-        own, other = (one_line(self.prediction), one_line(self.reference_prediction))
+        own = one_line(self.prediction)
+        if not self.moves:
+            return f"{own}: the row has the answer that is asked for, or is as the reference"
         told = [" together with ".join(map(self._moved, own)) for own in self.reasons[:_TOLD]]
         if not told:
-            return f"{own}: no {self.complete_up_to} features of the reference change that"
-        return f"{own} for {other}, because of {'; or of '.join(told)}"
+            return (
+                f"{own}: no set of at most {self.complete_up_to} features of the reference "
+                "changes that"
+            )
+        more = len(self.reasons) - len(told)
+        told.append(f"one of {more:,} other sets") if more else None
+        return f"{own} for {self._reached()}, because of {'; or of '.join(told)}"
+
+    def _reached(self):
+        """What the sets lead to, which may be other answers than that to the reference."""
+        answers = sorted(set(self.answers), key=lambda own: (own != self.reference_prediction, own))
+        if isinstance(self.prediction, float) and len(answers) > 2:
+            return f"{min(answers):.6g} to {max(answers):.6g}"
+        return " or ".join(map(one_line, answers))
 
     def _moved(self, name):
         before, after = map(shown_entry, self.moves[name])
@@ -142,7 +156,9 @@ def _forms(rows: Any, reference: Any):
     if hasattr(rows, "iloc") != hasattr(reference, "iloc"):
         raise ValueError("rows and reference are an array and a frame. Give both in one form.")
     if len(reference) != 1:
-        raise ValueError(f"reference has {len(reference)} rows. Give one, such as X.iloc[[0]].")
+        raise ValueError(
+            f"reference has {len(reference)} rows. Give a table of one, such as X.iloc[[0]] or X[:1]."
+        )
     if hasattr(rows, "iloc"):
         import pandas as pd
 

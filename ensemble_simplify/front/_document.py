@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import platform
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +34,9 @@ from ensemble_simplify.front._report import (
 from ensemble_simplify.front._simplified import versions
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import differences
-from ensemble_simplify.reading import Table, unwrap
+from ensemble_simplify.reading import Table, column_index, unwrap
 from ensemble_simplify.scorecards import CARD_STYLE, card_content
-from ensemble_simplify.writing import one_line, percent, replacing, write_text
+from ensemble_simplify.writing import check_place, one_line, percent, replacing, write_text
 
 # Levels of a column that are listed, rows that are explained, and rules that are told.
 _LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
@@ -157,7 +158,9 @@ def _library(model):
 
 def _model(asked):
     found, best = asked.found, asked.best
-    yield f"The model: {one_line(repr(unwrap(found.model)))}"
+    # a place in memory is another one in each run, and says nothing
+    own = re.sub(r" (object )?at 0x[0-9a-f]+", "", repr(unwrap(found.model)))
+    yield f"The model: {one_line(own)}"
     yield found.verdict.text
     yield found.reason
     stated = [own for own in found.verdict.statements if own.text]
@@ -383,7 +386,9 @@ SECTIONS: dict[str, tuple[str, Callable]] = {
 
 
 def _a(noun):
-    return f"{'an' if noun[:1] in 'AEIOU' else 'a'} {noun}"
+    # letters that are spelled, as in LGBM, begin with a vowel as often as not
+    vowels = "AEFHILMNORSX" if noun[1:2].isupper() else "AEIOU"
+    return f"{'an' if noun[:1] in vowels else 'a'} {noun}"
 
 
 def _the(asked):
@@ -412,6 +417,7 @@ def write_document(asked, path, sections, template) -> None:
         )
     if asked.best is None:
         raise ValueError("Nothing was found that could be documented: outcome.best is None.")
+    _check(asked, path, template)
     if ending == ".docx":
         _docx()  # an ImportError before the work
     title = f"{model_name(asked.found)} and its simpler form"
@@ -432,6 +438,36 @@ def write_document(asked, path, sections, template) -> None:
     else:
         body = ([element("h2", part["title"]), part["body"]] for part in parts)
         write_text(path, page(title, in_html(in_html(own) for own in body), STYLE + CARD_STYLE))
+
+
+def _check(asked, path, template):
+    """Refuse, before the work, what some section would stumble over, or take for another thing."""
+    for name in ("protected", "evidence"):
+        if isinstance(own := getattr(asked, name), str):
+            raise TypeError(f"{name}={own!r} is one text. Give a list: [{own!r}].")
+    ways = asked.directions or {}
+    if not isinstance(ways, Mapping):
+        raise TypeError(f"directions={ways!r} is no mapping. Give one, as {{'age': 'rising'}}.")
+    names = np.array(asked.found.feature_names) if hasattr(asked.rows, "columns") else None
+    for parameter, keys in (("protected", asked.protected), ("directions", ways)):
+        for key in keys:
+            column_index(key, parameter, len(asked.found.feature_names), names)
+    for key, way in ways.items():
+        if way not in ("rising", "falling"):
+            raise ValueError(f"directions={{{key!r}: {way!r}}}. Choose 'rising' or 'falling'.")
+    if not isinstance(asked.day, date | None):
+        raise TypeError(f"day={asked.day!r} is no datetime.date. Give one, or None for today.")
+    files = [("evidence", one) for one in asked.evidence]
+    for parameter, one in files if template is None else [*files, ("template", template)]:
+        if not Path(one).is_file():
+            raise FileNotFoundError(f"{parameter}: {one} is no file that is there. Give its path.")
+    try:
+        check_place(path)
+    except OSError as error:
+        raise type(error)(
+            f"path={str(path)!r} cannot be written: {error.strerror}. Give a file in a folder "
+            "that is there and can be written to."
+        ) from error
 
 
 def _of_template(template, title, parts):

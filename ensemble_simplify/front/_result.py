@@ -327,7 +327,12 @@ class Simplification:
         Raises
         ------
         ValueError
-            If the ending of `path` or a section is unknown, or nothing was found.
+            If the ending of `path`, a section, a column or a direction is unknown, or nothing was
+            found.
+        TypeError
+            If `protected` or `evidence` is no list, `directions` no mapping, or `day` no date.
+        OSError
+            If `path` cannot be written, or a file is not there.
         ImportError
             If a package that the format or template needs is not installed.
 

@@ -56,6 +56,12 @@ def test_classes(seed):
             n += 1
         sizes = list(map(len, own.reasons))
         assert sizes == sorted(sizes)
+        if sizes:
+            # which answers the sets lead to, not that to the reference, and how many they are
+            led, _, told = str(own).partition(", because of ")
+            assert {int(k) for k in led.split(" for ")[1].split(" or ")} == set(own.answers)
+            others = f"one of {len(sizes) - 4:,} other sets"
+            assert told.endswith(others) == (len(sizes) > 4)
     assert n or seed == 0 or target is not None
 
 
@@ -110,7 +116,9 @@ def test_nothing_changes_it():
     model = RandomForestClassifier(3, random_state=0).fit(X, [0, 0, 1, 1])
     (found,) = principal_reasons(model, X[:1], X[:1])
     assert found.reasons == []
-    assert str(found) == "0: no 4 features of the reference change that"
+    assert str(found) == "0: the row has the answer that is asked for, or is as the reference"
+    (found,) = principal_reasons(model, X[:1], X[1:2])
+    assert str(found) == "0: no set of at most 4 features of the reference changes that"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import hashlib
 import re
+from copy import copy
+from dataclasses import replace
 from datetime import date
 
 import joblib
@@ -12,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import is_sensitive, simplify, verify
@@ -127,12 +129,32 @@ def test_template(outcome, tmp_path):
         ("a.pdf", {}, "ends in none of .md, .html, .docx"),
         ("a.md", {"sections": ["model", "mode"]}, "'mode' is no section"),
         ("a.docx", {"template": "t"}, "for Markdown and HTML"),
+        ("a.md", {"protected": ["agee"]}, "protected names the column 'agee'"),
+        ("a.md", {"protected": "age"}, "protected='age' is one text"),
+        ("a.md", {"directions": {"agee": "rising"}}, "directions names the column 'agee'"),
+        ("a.md", {"directions": {"age": "up"}}, "'up'}. Choose 'rising' or 'falling'"),
+        ("a.md", {"directions": ["age"]}, "is no mapping"),
+        ("a.md", {"day": "2026-11-01"}, "day='2026-11-01' is no datetime.date"),
+        ("a.md", {"evidence": ["nowhere.json"]}, "evidence: nowhere.json is no file"),
+        ("a.md", {"template": "nowhere.j2"}, "template: nowhere.j2 is no file"),
+        ("nowhere/a.md", {}, "cannot be written"),
     ],
 )
-def test_refused_before_the_work(outcome, tmp_path, name, options, message):
-    with pytest.raises(ValueError, match=message):
+def test_refused_before_the_work(outcome, tmp_path, monkeypatch, name, options, message):
+    monkeypatch.setattr("ensemble_simplify.front._document.SECTIONS", dict.fromkeys(SECTIONS))
+    with pytest.raises((ValueError, TypeError, OSError), match=message):
         outcome.document(tmp_path / name, **options)
     assert not (tmp_path / name).exists()
+
+
+def test_no_place_in_memory_is_written(outcome, tmp_path):
+    own = copy(outcome)
+    model = make_pipeline(FunctionTransformer(table), DecisionTreeClassifier())
+    object.__setattr__(own, "_task", replace(own._task, model=model))
+    own.document(path := tmp_path / "model.md", sections=["model"])
+    told = path.read_text(encoding="utf-8")
+    assert "FunctionTransformer(func=" in told
+    assert "0x" not in told
 
 
 def test_stability_is_what_the_samples_say(outcome):
