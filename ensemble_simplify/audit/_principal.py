@@ -68,14 +68,17 @@ class PrincipalReasons:
         own = one_line(self.prediction)
         if not self.moves:
             return f"{own}: the row has the answer that is asked for, or is as the reference"
-        told = [" together with ".join(map(self._moved, own)) for own in self.reasons[:_TOLD]]
+        told: list[str] = [
+            " together with ".join(map(self._moved, own)) for own in self.reasons[:_TOLD]
+        ]
         if not told:
             return (
                 f"{own}: no set of at most {self.complete_up_to} features of the reference "
                 "changes that"
             )
         more = len(self.reasons) - len(told)
-        told.append(f"one of {more:,} other sets") if more else None
+        if more:
+            told.append(f"one of {more:,} other sets")
         return f"{own} for {self._reached()}, because of {'; or of '.join(told)}"
 
     def _reached(self):
@@ -157,7 +160,7 @@ def _forms(rows: Any, reference: Any):
         raise ValueError("rows and reference are an array and a frame. Give both in one form.")
     if len(reference) != 1:
         raise ValueError(
-            f"reference has {len(reference)} rows. Give a table of one, such as X.iloc[[0]] or X[:1]."
+            f"reference has {len(reference)} rows. Give one, as X.iloc[[0]] or X[:1]."
         )
     if hasattr(rows, "iloc"):
         import pandas as pd

@@ -82,9 +82,14 @@ def edited(card, bins, X, table, names, codes, least) -> Card:
 
 
 def _of_numbers(what, j, cuts, X, n_scores, codes, least):
-    cuts = np.atleast_1d(np.asarray(cuts, dtype=np.float64))
+    try:
+        cuts = np.atleast_1d(np.asarray(cuts, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{what}={cuts!r}, but the column holds numbers. Give cuts between them, such as [1.5]."
+        ) from error
     if cuts.ndim != 1 or not np.isfinite(cuts).all() or not (np.diff(cuts) > 0).all():
-        raise ValueError(f"{what}={cuts.tolist()} are no finite cuts that ascend.")
+        raise ValueError(f"{what}={cuts.tolist()} are no finite cuts that ascend. Sort them.")
     values = X[~np.isin(X[:, j], codes), j]
     rows = np.bincount(places(cuts, values), minlength=len(cuts) + 2)[:-1]
     for k, n in enumerate(rows.tolist()):

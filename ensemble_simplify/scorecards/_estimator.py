@@ -138,6 +138,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             The fitted estimator.
         """
         found = self._material(X, y, sample_weight, self._resolve_target())
+        self._counted = "rows" if sample_weight is None else "weight"
         with limits(_LABELLING_SHARE * time_left()):
             sample = self._draw(found, found.seeds[0])
         report(self, f"{self._predictor.n_queries} rows labelled")
@@ -1039,7 +1040,10 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
         if exposure is not None:
             exposure, y = _per_unit(X, y, exposure)
             sample_weight = exposure if sample_weight is None else exposure * sample_weight
-        return super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight)
+        if exposure is not None:
+            self._counted = "exposure"
+        return self
 
     def _wanted(self, answers):
         if self.link == "identity":

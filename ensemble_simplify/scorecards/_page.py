@@ -59,7 +59,7 @@ class _CardTable:
         tops = [element("th", text, scope="col", class_=side) for text, side in heads]
         # of several scores, a bar each would have no room: their cells are tinted
         tops += [element("th", class_="far")] * self.single
-        tops += [element("th", "rows", scope="col", class_="share")] * self.with_rows
+        tops += [element("th", named.counted, scope="col", class_="share")] * self.with_rows
         tops += [element("th", "this case", scope="col", class_="own")] * self.with_room
         start = [self.points(value) for value in named.start]
         first = element(

@@ -54,6 +54,7 @@ class ShowsCard(PrintsWhatItHolds):
             told=can_lack if rows is None else told,
             can_lack=can_lack,
             rows=rows,
+            counted=getattr(self, "_counted", "rows"),
             scale=getattr(self, "_scale", None),
             source=getattr(self, "chance_source_", "itself"),
         )
@@ -166,6 +167,8 @@ class ShowsCard(PrintsWhatItHolds):
         ------
         ValueError
             If the path ends otherwise.
+        ImportError
+            If a workbook is asked for, and openpyxl is not installed.
         """
         import pandas as pd
 
@@ -175,7 +178,14 @@ class ShowsCard(PrintsWhatItHolds):
             return
         if ending != ".xlsx":
             raise ValueError(f"path={str(path)!r}. End it in .csv or .xlsx.")
-        with pd.ExcelWriter(path, engine="openpyxl") as book:
+        try:
+            book = pd.ExcelWriter(path, engine="openpyxl")
+        except ImportError as error:
+            raise ImportError(
+                f"path={str(path)!r} needs the package openpyxl. Install it: pip install openpyxl; "
+                "or write .csv."
+            ) from error
+        with book:
             frame.to_excel(book, sheet_name="all", index=False)
             for k, part in enumerate(named.parts(), start=1):
                 own = frame[frame["feature"] == part.name].drop(columns="feature")

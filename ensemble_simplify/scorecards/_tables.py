@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import mean_tweedie_deviance, roc_auc_score, roc_curve
 from sklearn.utils import Bunch
 
+from ensemble_simplify.reading import column_index
 from ensemble_simplify.scorecards._text import between_in_words
 from ensemble_simplify.writing import number
 
@@ -156,7 +157,7 @@ def dislocation(
         The portfolio.
     exposure : array-like of shape (n_samples,) or None, default=None
         Units of each row, by which it counts. None: one each.
-    by : list, or None, default=None
+    by : str, int, list of them, or None, default=None
         Columns, by name or place, whose levels are segments, or ten bands of their numbers. None:
         all columns.
 
@@ -191,18 +192,24 @@ def dislocation(
     """
     import pandas as pd
 
+    frame = X if hasattr(X, "columns") else pd.DataFrame(np.asarray(X)).add_prefix("x")
+    frame = pd.DataFrame({name: np.asarray(frame[name]) for name in frame.columns})
+    columns = range(frame.shape[1]) if by is None else [by] if isinstance(by, str | int) else by
+    names = np.array(frame.columns)
+    columns = [names[column_index(own, "by", len(names), names)] for own in columns]
     premiums = [np.asarray(model.predict(X), dtype=np.float64) for model in (old, new)]
-    units = np.ones(len(premiums[0])) if exposure is None else np.asarray(exposure, np.float64)
-    if min(own.min() for own in premiums) <= 0.0 or (units <= 0.0).any():
+    units = np.ones(len(frame)) if exposure is None else np.asarray(exposure, np.float64)
+    if units.shape != (len(frame),):
+        raise ValueError(
+            f"exposure has the shape {units.shape}, but X has {len(frame)} rows. Give one number "
+            "for each row."
+        )
+    if not min(own.min() for own in premiums) > 0.0 or not (units > 0.0).all():
         raise ValueError(
             "A premium of old or new, or an exposure, is not positive, so that changes are no "
             "shares. Leave such rows out."
         )
     rows = premiums[1] / premiums[0] - 1.0
-    frame = X if hasattr(X, "columns") else pd.DataFrame(np.asarray(X)).add_prefix("x")
-    frame = pd.DataFrame({name: np.asarray(frame[name]) for name in frame.columns})
-    columns = list(frame.columns) if by is None else by
-    columns = [frame.columns[own] if isinstance(own, int) else own for own in columns]
 
     def told(which):
         paid = [float(own[which] @ units[which]) for own in premiums]

@@ -137,6 +137,8 @@ class NamedCard(NamedColumns):
         Columns in which new rows can lack something, or have a level that nobody knows.
     rows : list of ndarray or None
         The weight of the rows in each bin of each term; None: nobody counted.
+    counted : {"rows", "weight", "exposure"}
+        What shares of them are shares of.
     scale : Scale or None
         What totals mean, where that was asked for.
     source : {"y", "model", "answers", "itself"}
@@ -149,6 +151,7 @@ class NamedCard(NamedColumns):
     told: np.ndarray
     can_lack: np.ndarray
     rows: list | None = None
+    counted: str = "rows"
     scale: Any = None
     source: str = "itself"
 
@@ -389,7 +392,7 @@ class NamedCard(NamedColumns):
         blocks = [[("start", self.start, np.nan)]]
         blocks += [[(line.text, line.points, line.share) for line in part.told] for part in parts]
         heads, with_rows = ["", *self.heads], self.rows is not None
-        heads += ["rows"] * with_rows
+        heads += [self.counted] * with_rows
         cells = [heads]
         for block in blocks:
             for words, points, share in block:

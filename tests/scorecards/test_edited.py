@@ -152,6 +152,7 @@ def test_bins_of_ones_own_have_the_points_of_a_regression():
 
 def test_bins_are_checked(card):
     for bins, match in (
+        ({"income": ["low"]}, r"bins\['income'\]=\['low'\], but the column holds numbers"),
         ({"income": [30, 20]}, r"bins\['income'\]=\[30.0, 20.0\] are no finite cuts that ascend"),
         ({"income": [-2e3, 30]}, r"above None up to -2000.0 holds 0 training rows"),
         ({"job": [["cook"], ["cook"]]}, r"the level 'cook' in two groups"),

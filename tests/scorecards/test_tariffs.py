@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,7 @@ def test_known_factors_are_found_with_base_one_where_most_exposure_is(tariff):
     share = tariff.to_frame().set_index("bin")["rows"]["region: city"]
     of_training = exposure[X["region"] == "city"].sum() / exposure.sum()
     assert share == pytest.approx(of_training, abs=0.02)
+    assert tariff.export_text().splitlines()[3].split() == ["relativity", "exposure"]
 
 
 def test_a_reader_of_the_text_multiplies_to_the_answer(tariff):
@@ -113,7 +115,7 @@ def test_exposure_is_a_unit_of_what_is_counted():
     np.testing.assert_allclose(12 * other.predict(X), one.predict(X), rtol=0.02)
     # the same as fitting to rates by weight
     third = ScorecardRegressor(model, **SMALL).fit(X, y / exposure, exposure)
-    assert third.export_text() == one.export_text()
+    assert third.export_text().replace("weight", "exposure").split() == one.export_text().split()
     with pytest.raises(ValueError, match="exposure holds a number that is not positive"):
         one.fit(X, y, exposure=0 * exposure)
     with pytest.raises(ValueError, match=r"the model answers .*, which has no logarithm"):
@@ -175,6 +177,21 @@ def test_dislocation_is_told_by_segments(tariff):
     assert report.change == pytest.approx((paid @ np.where(city, 1.25, 0.96)) / paid.sum() - 1)
     assert set(report.segments["feature"]) == {"age", "power", "region"}
     assert (report.segments.query("feature == 'age'")["segment"].size) == 10
+    one = dislocation(tariff, Dearer(), X, by="region").segments
+    assert set(one["feature"]) == {"region"}
+    for options, match in (
+        ({"by": ["zone"]}, "by names the column 'zone'"),
+        ({"exposure": exposure[:3]}, r"exposure has the shape \(3,\), but X has 500 rows"),
+        ({"exposure": exposure * np.nan}, "is not positive"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            dislocation(tariff, Dearer(), X, **options)
+
+
+def test_a_workbook_says_what_it_needs(tariff, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match="needs the package openpyxl"):
+        tariff.export_tables(tmp_path / "tariff.xlsx")
 
 
 def test_tables_are_files(tariff, tmp_path):
