@@ -159,9 +159,7 @@ def _forms(rows: Any, reference: Any):
     if hasattr(rows, "iloc") != hasattr(reference, "iloc"):
         raise ValueError("rows and reference are an array and a frame. Give both in one form.")
     if len(reference) != 1:
-        raise ValueError(
-            f"reference has {len(reference)} rows. Give one, as X.iloc[[0]] or X[:1]."
-        )
+        raise ValueError(f"reference has {len(reference)} rows. Give one, as X.iloc[[0]] or X[:1].")
     if hasattr(rows, "iloc"):
         import pandas as pd
 

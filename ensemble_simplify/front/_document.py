@@ -242,13 +242,21 @@ def _sensitivity(asked):
             outcome = is_sensitive(one, name, **options)
             return outcome, outcome.sensitive
 
-        yield Items(list(_audited(asked, question, name, words)))
+        yield Items(list(_audited(asked, question, _told(asked, name), words)))
 
 
 def _directions(asked):
     if not asked.directions:
         yield "No columns were named in which the answer must rise or fall."
         return
+    rises = ""
+    if asked.found.is_classifier and (asked.positive is not None or len(asked.best.classes_) == 2):
+        top = asked.best.classes_[-1] if asked.positive is None else asked.positive
+        rises = f" The answer rises where it becomes {one_line(top)}."
+    yield (
+        "For each column: whether the answer can only rise, or only fall, as the column alone "
+        f"rises, over all rows within the ranges and levels above.{rises}"
+    )
     words = {True: "holds, proven", False: "does not hold", None: "undecided"}
     more = {} if asked.positive is None else {"positive": asked.positive}
     for name, way in asked.directions.items():
@@ -257,7 +265,12 @@ def _directions(asked):
             outcome = is_monotone(one, name, increasing=way == "rising", **more, **options)
             return outcome, outcome.monotone
 
-        yield Items(list(_audited(asked, question, f"{way} in {name}", words)))
+        yield Items(list(_audited(asked, question, f"{way} in {_told(asked, name)}", words)))
+
+
+def _told(asked, column):
+    """A column as the table of all columns calls it."""
+    return column if isinstance(column, str) else asked.found.feature_names[column]
 
 
 def _stability(asked):
@@ -319,6 +332,9 @@ def _run_python(text, asked):
 
 def _run_sqlite(text, asked):
     names, rows = _entries(asked)
+    # SQLite keeps dates, and whatever else it has no type for, as their text
+    kinds = int | float | str | None
+    rows = [[one if isinstance(one, kinds) else str(one) for one in row] for row in rows]
     quoted = ['"' + str(name).replace('"', '""') + '"' for name in names]
     with sqlite3.connect(":memory:") as base:
         base.execute(f"CREATE TABLE t ({', '.join(quoted)})")

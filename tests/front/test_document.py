@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import is_sensitive, simplify, verify
@@ -80,6 +80,7 @@ def test_all_sections(outcome, tmp_path):
     assert outcome.export_text().strip() in told["The model and its simpler form"]
     own = is_sensitive(outcome.best_model, "town").sensitive
     assert f"town, the tree: {'yes' if own else 'no, proven'}" in told["Protected columns"]
+    assert "The answer rises where it becomes yes." in told["Directions"]
     assert told["Test of the implementation"].count(f"0 of {len(rows)} rows differ") == 2
     assert "holds, checked again" in told["Evidence"]
     assert hashlib.sha256((tmp_path / "proof.json").read_bytes()).hexdigest() in told["Evidence"]
@@ -184,6 +185,17 @@ def test_numbers_without_names(tmp_path):
     assert "| x0 | numbers |" in told["Purpose and limits of use"]
     assert told["Test of the implementation"].count("0 of 40 rows differ") == 2
     assert "have an R² between them of" in told["Stability"]
+    assert "x2, the model: " in told["Protected columns"]
+    assert "rising in x0, the model: " in told["Directions"]
+
+
+def test_dates(tmp_path):
+    X = pd.DataFrame({"day": pd.to_datetime("2026-01-01") + pd.to_timedelta([0, 1, 2] * 20, "D")})
+    y = X["day"].dt.day % 2
+    model = make_pipeline(OneHotEncoder(), DecisionTreeClassifier()).fit(X, y)
+    found = simplify(model, X, y, max_leaves=4, methods=["representer"], random_state=0)
+    found.document(path := tmp_path / "model.md", sections=["implementation"])
+    assert path.read_text(encoding="utf-8").count("0 of 60 rows differ") == 2
 
 
 def test_command(tmp_path, capsys):
