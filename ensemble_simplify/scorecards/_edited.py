@@ -42,9 +42,14 @@ def read_codes(given, X, is_number, names) -> dict[int, list[float]]:
 
 
 def _numbers(what, given):
-    numbers = np.unique(np.asarray(given, dtype=np.float64))
+    try:
+        numbers = np.unique(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        numbers = np.zeros(0)
     if not numbers.size or not np.isfinite(numbers).all():
-        raise ValueError(f"{what}={given!r} holds no number, or one that is not finite.")
+        raise ValueError(
+            f"{what}={given!r} holds what is no finite number. Give numbers, as [-999]."
+        )
     return numbers.tolist()
 
 

@@ -109,7 +109,8 @@ def test_codes_that_are_none_are_refused():
     X, y = loans(200)
     for codes, match in (
         ({"job": 3}, r"special_codes\['job'\]: the column has levels"),
-        ({"income": np.nan}, r"special_codes\['income'\]=nan holds no number"),
+        ({"income": np.nan}, r"special_codes\['income'\]=nan holds what is no finite number"),
+        ({"income": "none"}, r"special_codes\['income'\]='none' holds what is no finite"),
         ({"wage": 3}, "special_codes names the column 'wage', which X does not have"),
     ):
         with pytest.raises(ValueError, match=match):

@@ -11,6 +11,7 @@ import pytest
 from loans import credit, strange
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -214,6 +215,15 @@ def test_rows_of_weight_zero_are_not_there():
     all_rows = ScorecardClassifier(forest, **options).fit(X, y, sample_weight=weight)
     some = ScorecardClassifier(forest, **options).fit(X[weight > 0], y[weight > 0])
     np.testing.assert_array_equal(all_rows.total_points(X), some.total_points(X))
+
+
+def test_a_class_that_is_never_answered_is_told():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = (X[:, 0] > 1.8).astype(int)
+    model = DummyClassifier().fit(X, y)
+    with pytest.warns(UserWarning, match="the card has no bins: the model answers 0 to nearly"):
+        card = ScorecardClassifier(FrozenEstimator(model), **SMALL).fit(X, y)
+    assert not card.card_.terms
 
 
 def test_rare_classes_are_kept():
