@@ -99,6 +99,17 @@ def test_promise(name, max_changes):
         assert verify(model.estimator_, model)
 
 
+@pytest.mark.parametrize("max_changes", [2, 3])
+def test_promise_where_the_grid_is_too_large_to_solve(max_changes, monkeypatch):
+    set_effort(monkeypatch, _line_search, grid_cells=0, max_added=3)
+    X, y = small_data(5, n_features=3, n_rows=25)
+    asked = BornAgainClassifier(ENSEMBLES["forest"], max_changes=max_changes, random_state=0)
+    model, near = asked.fit(X, y), clone(asked).set_params(max_changes=1).fit(X, y)
+    assert n_different(model, X[::5], max_changes) == 0
+    # the promise of fewer changes is kept by other trees: points beyond them count
+    assert n_different(near, X[::5], max_changes) > 0
+
+
 def test_fewer_changes_need_fewer_leaves():
     X, y = load_iris(return_X_y=True)
     forest = FrozenEstimator(RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y))

@@ -33,6 +33,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
 from ensemble_simplify.faithful_pruning._closest import best_of_each_number
+from ensemble_simplify.faithful_pruning._pruning import Pruning
 
 REGRESSORS = {
     "gradient boosting": GradientBoostingRegressor(n_estimators=9, max_depth=2, random_state=0),
@@ -158,6 +159,50 @@ def check_promise(pruner, X, max_changes):
     assert (np.diff(path.max_difference) < 0).all()
     for n, bound in zip(path.n_trees, path.max_difference, strict=True):
         assert differences(pruner.at(n_trees=n), rows).max() <= bound
+
+
+def test_functions_of_one_feature_each_are_kept_everywhere():
+    X, y = diabetes()
+    model = HistGradientBoostingRegressor(
+        max_iter=20,
+        max_leaf_nodes=4,
+        min_samples_leaf=4,
+        interaction_cst=[[0], [1], [2]],
+        random_state=0,
+    )
+    pruner = FaithfulPruner(model, atol="30%", random_state=0).fit(X, y)
+    assert 1 < pruner.n_trees_ < 20
+    # what the features move the difference by adds up, so the lines of one row tell its ends
+    low = high = start = (pruner.predict(X[:1]) - pruner.estimator_.predict(X[:1]))[0]
+    for j, numbers in enumerate(beside_cuts(pruner.estimator_, X)):
+        rows = np.repeat(X[:1], len(numbers), axis=0)
+        rows[:, j] = numbers
+        moved = pruner.predict(rows) - pruner.estimator_.predict(rows) - start
+        low, high = low + moved.min(), high + moved.max()
+    assert 0.5 * pruner.atol_ < max(-low, high) <= pruner.atol_
+
+
+@pytest.mark.parametrize("max_changes", [0, 1])
+def test_weights_are_sought_again_where_rounding_takes_more(max_changes, monkeypatch):
+    """For the same trees where their weights can keep off the tolerance what it takes."""
+    X, y = diabetes()
+    asked = FaithfulPruner(
+        REGRESSORS["gradient boosting"], max_changes=max_changes, atol="50%", random_state=0
+    )
+    first, rounding = clone(asked).fit(X, y), Pruning._rounding
+    for share, n_trees in ((1e-3, first.n_trees_), (0.2, 9)):
+        looks = []
+
+        def larger(self, weights, share=share, looks=looks):
+            looks.append(0.0 if looks else share * self.numbers.atol)
+            return max(rounding(self, weights), looks[-1])
+
+        monkeypatch.setattr(Pruning, "_rounding", larger)
+        again = clone(asked).fit(X, y)
+        assert looks
+        assert again.n_trees_ == n_trees
+        check_promise(again, X, max_changes)
+    assert first.n_trees_ < 9
 
 
 @pytest.mark.parametrize("max_changes", [0, 1])
