@@ -244,3 +244,13 @@ def test_examples_of_readme_print_what_they_say(monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         assert seconds.sub("in ... s", printed.getvalue()) == seconds.sub("in ... s", output)
+        if "outcome" in names:
+            outcome = names.pop("outcome")
+            # the picture is of this tree: python doc/figures/forest_to_tree.py draws it
+            picture = (ROOT / "doc/_static/forest_to_tree.svg").read_text(encoding="utf-8")
+            share = f"the same answer on {100 * outcome.verdict.agreement:.0f} % of new rows"
+            named = outcome.best_model.named_tree
+            pairs = zip(named.nodes.feature.tolist(), named.nodes.threshold.tolist(), strict=True)
+            ends = [f"≤ {end:.4g}" for j, end in pairs if j >= 0 and named.levels(j) is None]
+            assert ends
+            assert all(text in picture for text in (share, *ends))
