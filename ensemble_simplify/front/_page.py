@@ -217,7 +217,7 @@ def _content(found, level):
             section(heading_of_differences(found), element("p", told.summary("The two")))
             if told.rules:
                 cells = [rule.cells() for rule in told]
-                shown += [table_of(cells, COLUMNS_OF_DIFFERENCES, None)]
+                shown += [table_of(cells, (*COLUMNS_OF_DIFFERENCES, f"the {noun_of(found)}"), None)]
                 shown += [_faint(WHAT_VOLUME_IS, name="p")]
     if len(found.curve) > 1:
         heads = columns_of_curve(found)

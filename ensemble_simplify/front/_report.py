@@ -180,7 +180,7 @@ def differences_told(found):
 
 
 WHAT_VOLUME_IS = "Volumes are shares of the range of these rows, each column taken evenly."
-COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says", "the tree")
+COLUMNS_OF_DIFFERENCES = ("rule", "rows", "volume", "they differ on", "the model says")
 
 
 def promises(found) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 from ensemble_simplify import Reason, ScorecardClassifier, SimplifiedModel, simplify
 from ensemble_simplify.front import _command
@@ -58,6 +59,17 @@ def test_chances_of_a_card_are_rates_of_the_labels(data, outcome):
     bare = simplify(forest, X[80:], **options).best_model.fitted
     assert bare.chance_source_ == "model"
     assert "observed" not in bare.score_table_
+
+
+def test_rules_where_a_card_differs_name_the_card(tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (120, 2))
+    model = DecisionTreeRegressor(max_depth=4).fit(X, np.where(X[:, 0] > 0, X[:, 1], -X[:, 1]))
+    found = simplify(model, X, kinds="scorecard", max_leaves=4, random_state=0)
+    found.report(tmp_path / "card.html")
+    page = (tmp_path / "card.html").read_text(encoding="utf-8")
+    assert "the model says</th>" in page
+    assert "the scorecard</th>" in page
+    assert "the tree" not in page
 
 
 def test_card_is_never_called_a_tree(outcome, tmp_path):
