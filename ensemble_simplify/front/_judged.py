@@ -284,10 +284,9 @@ def agreement_of(candidate, judged) -> float:
     return float(np.average(alike, weights=weights)) if weights.any() else np.nan
 
 
-def interval_of(candidate, judged, agreement=None) -> tuple[float, float]:
-    """Both ends of a 95 % interval of the agreement, or of `agreement` where it was corrected."""
-    rows, measured = candidate.rows, agreement_of(candidate, judged)
-    agreement = measured if agreement is None else agreement
+def interval_of(candidate, judged) -> tuple[float, float]:
+    """Both ends of a 95 % interval of the agreement."""
+    rows, agreement = candidate.rows, agreement_of(candidate, judged)
     if judged.is_classifier:
         weights = judged.weights[judged.places[rows]]
         if not weights.any():
@@ -298,8 +297,7 @@ def interval_of(candidate, judged, agreement=None) -> tuple[float, float]:
         return float(low), float(high)
     answers, predicted = judged.answers[rows], candidate.predicted[rows]
     drawn = _bootstrap(lambda some: r2(answers[some], predicted[some]), len(answers))
-    ends = (np.quantile(drawn, [0.025, 0.975]) - measured) * np.sqrt(_spread(judged))
-    # a corrected agreement has the interval of the measured one, moved
+    ends = (np.quantile(drawn, [0.025, 0.975]) - agreement) * np.sqrt(_spread(judged))
     low, high = ends + agreement
     return float(low), float(min(high, 1.0))
 

@@ -228,12 +228,12 @@ def _link_of(pair, vote, of_scores):
 # ------------------------------------------------------------------- from numbers to a class
 
 
-def _scores(vote, numbers, column, other=0.0):
-    """Scores of two classes with given numbers; where each class has its own, the `other` is."""
+def _scores(vote, numbers, column):
+    """Scores of two classes with given numbers; where each class has its own, the other is 0."""
     numbers = np.asarray(numbers).astype(vote.dtype)
     if vote.n_scores == 1:
         return numbers[:, None]
-    scores = np.full((len(numbers), vote.n_scores), other, dtype=vote.dtype)
+    scores = np.zeros((len(numbers), vote.n_scores), dtype=vote.dtype)
     scores[:, 1 if vote.is_of_votes else column] = numbers
     return scores
 
