@@ -274,7 +274,11 @@ def _told(asked, column):
 
 
 def _stability(asked):
-    found = asked.found.stability()
+    try:
+        found = asked.found.stability()
+    except ValueError as reason:
+        yield f"It cannot be told. {reason}"
+        return
     what = "give the same answer on" if asked.found.is_classifier else "have an R² between them of"
     own, low, high = (
         percent(value) if asked.found.is_classifier else f"{value:.3f}"

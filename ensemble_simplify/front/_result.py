@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, wraps
 from itertools import combinations
+from numbers import Integral
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -388,9 +389,9 @@ class Simplification:
         Raises
         ------
         ValueError
-            If `n_fits` is below two.
+            If `n_fits` is below two, or the samples left too few rows to compare on.
         """
-        if n_fits < 2:
+        if not isinstance(n_fits, Integral) or n_fits < 2:
             raise ValueError(f"n_fits={n_fits!r} leaves nothing to compare. Give at least 2.")
         rng, task = np.random.RandomState(self._task.seed), self._task
         n, has_all = len(task.answers), task.y is not None and len(task.y) == len(task.answers)
@@ -404,12 +405,19 @@ class Simplification:
         pairs = []
         for i, j in combinations(range(n_fits), 2):
             new = ~(drawn[i] | drawn[j])
+            if new.sum() < 2:
+                continue
             one, two = answers[i][new], answers[j][new]
             if self.is_classifier:
                 pairs.append(float(np.mean(one == two)))
             else:
                 pairs.append((r2_score(one, two) + r2_score(two, one)) / 2)
-        return Bunch(mean=np.mean(pairs), low=min(pairs), high=max(pairs), n_fits=n_fits)
+        if not pairs:
+            raise ValueError(
+                f"n_fits={n_fits} samples of {n} rows left no two of them two rows to compare on. "
+                "Give simplify more rows, or raise n_fits."
+            )
+        return Bunch(mean=float(np.mean(pairs)), low=min(pairs), high=max(pairs), n_fits=n_fits)
 
     # ------------------------------------------------------------------ again, from more rows
 

@@ -5,6 +5,7 @@ import re
 from copy import copy
 from dataclasses import replace
 from datetime import date
+from itertools import combinations
 
 import joblib
 import numpy as np
@@ -15,9 +16,9 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify import is_sensitive, simplify, verify
+from ensemble_simplify import Simplification, is_sensitive, simplify, verify
 from ensemble_simplify.__main__ import main
 from ensemble_simplify.front._document import SECTIONS
 
@@ -170,8 +171,22 @@ def test_stability_is_what_the_samples_say(outcome):
         alike.append(np.mean(answers[i][new] == answers[j][new]))
     assert (found.low, found.high) == (min(alike), max(alike))
     assert found.mean == pytest.approx(np.mean(alike))
-    with pytest.raises(ValueError, match="at least 2"):
-        outcome.stability(n_fits=1)
+    for n_fits in (1, 2.5, "4"):
+        with pytest.raises(ValueError, match="at least 2"):
+            outcome.stability(n_fits=n_fits)
+
+
+def test_stability_of_few_rows(tmp_path):
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    model = DecisionTreeRegressor(random_state=0).fit(X, X[:, 0])
+    found = simplify(model, X + 0.01, methods=["representer"], random_state=0)
+    n, rng = 8, np.random.RandomState(found._task.seed)
+    drawn = [set(rng.randint(n, size=n)) for _ in range(12)]
+    assert any(len(one | two) > n - 2 for one, two in combinations(drawn, 2))
+    assert np.isfinite(found.stability(n_fits=12).mean)
+    object.__setattr__(found, "stability", lambda: Simplification.stability(found, n_fits=1))
+    found.document(path := tmp_path / "model.md", sections=["stability"])
+    assert "It cannot be told. n\\_fits=1 leaves nothing" in path.read_text(encoding="utf-8")
 
 
 def test_numbers_without_names(tmp_path):
