@@ -1,8 +1,7 @@
 """What the estimators share: their ensemble, rows, trees, limits, intervals and plots.
 
-`ensemble` keeps an estimator's parameters, fits or unwraps its ensemble and says what it takes,
-`rows` checks what users give and makes numbers of text and gaps, and `tree_mixins` is what
-estimators do with their tree.
+`ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
+give and makes numbers of text and gaps, and `tree_mixins` is what estimators do with their tree.
 `explained` says why a tree answers a row so.
 `streams` takes rows beyond memory batch by batch.
 `limits` says what happens when a limit is reached, `plots` is under all displays and `pages` under
@@ -28,7 +27,6 @@ from ensemble_simplify.base.ensemble import (
     comes_fitted,
     encoded,
     fit_or_unwrap,
-    keep_parameters,
     promised_domain,
     promised_rows,
     tags_of,

@@ -56,12 +56,6 @@ class Fittable(HasMethods):
         return is_booster(val) or super().is_satisfied_by(val)
 
 
-def keep_parameters(estimator, given) -> None:
-    """Store the parameters of an estimator as its ``__init__`` was given them: its ``locals()``."""
-    hidden = ("self", "__class__")
-    vars(estimator).update({name: own for name, own in given.items() if name not in hidden})
-
-
 def comes_fitted(estimator) -> bool:
     """Whether an estimator is used as it is: a ``FrozenEstimator``, or a native booster."""
     return isinstance(estimator, FrozenEstimator) or is_booster(estimator)

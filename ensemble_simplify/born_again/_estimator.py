@@ -38,7 +38,6 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
-    keep_parameters,
     promised_domain,
     promised_rows,
     report,
@@ -729,7 +728,22 @@ class BornAgainClassifier(BornAgain, HoldsClassifierTree, ClassifierMixin, BaseE
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.objective = objective
+        self.method = method
+        self.atol = atol
+        self.max_changes = max_changes
+        self.tolerance = tolerance
+        self.max_leaf_nodes = max_leaf_nodes
+        self.row_share = row_share
+        self.voting = voting
+        self.post_prune = post_prune
+        self.domain = domain
+        self.merge_thresholds = merge_thresholds
+        self.max_memory = max_memory
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _check(self):
         super()._check()
@@ -1043,7 +1057,19 @@ class BornAgainRegressor(BornAgain, HoldsTree, RegressorMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.atol = atol
+        self.objective = objective
+        self.method = method
+        self.max_changes = max_changes
+        self.tolerance = tolerance
+        self.max_leaf_nodes = max_leaf_nodes
+        self.row_share = row_share
+        self.domain = domain
+        self.max_memory = max_memory
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _check(self):
         super()._check()

@@ -26,7 +26,6 @@ from ensemble_simplify.base import (
     check_weights,
     fit_context,
     fitted_rows,
-    keep_parameters,
     learned_rows,
     report,
     warn_out_of_time,
@@ -293,7 +292,25 @@ class CultivatedForestClassifier(
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.option_threshold = option_threshold
+        self.option_modules = option_modules
+        self.robust_splits = robust_splits
+        self.max_options = max_options
+        self.k = k
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.ccp_alpha = ccp_alpha
+        self.leaf_values = leaf_values
+        self.min_samples_split = min_samples_split
+        self.min_fraction = min_fraction
+        self.trivial_threshold = trivial_threshold
+        self.align = align
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def preset(cls, name: str, **parameters: Any) -> Self:

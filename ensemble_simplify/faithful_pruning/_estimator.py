@@ -34,7 +34,6 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
-    keep_parameters,
     promised_domain,
     promised_rows,
     report,
@@ -308,7 +307,17 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.max_changes = max_changes
+        self.atol = atol
+        self.domain = domain
+        self.tolerance = tolerance
+        self.objective = objective
+        self.method = method
+        self.validation_fraction = validation_fraction
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -29,7 +29,6 @@ from ensemble_simplify.base import (
     comes_fitted,
     fit_context,
     fit_or_unwrap,
-    keep_parameters,
     report,
     share_in_words,
     warn,
@@ -314,7 +313,25 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.group_costs = group_costs
+        self.lam = lam
+        self.budget = budget
+        self.sharing = sharing
+        self.solver = solver
+        self.loss = loss
+        self.labels = labels
+        self.errors = errors
+        self.drop_trees = drop_trees
+        self.ties = ties
+        self.fill = fill
+        self.refit = refit
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
 
     # Fitting.
 

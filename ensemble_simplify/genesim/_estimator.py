@@ -25,7 +25,6 @@ from ensemble_simplify.base import (
     check_readable,
     check_weights,
     fit_context,
-    keep_parameters,
     learned_rows,
     ordered_table,
     product,
@@ -299,7 +298,30 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimators = estimators
+        self.n_bootstraps = n_bootstraps
+        self.boosting = boosting
+        self.population_size = population_size
+        self.n_iter = n_iter
+        self.n_crossovers = n_crossovers
+        self.n_parents = n_parents
+        self.tournament_size = tournament_size
+        self.mutation_prob = mutation_prob
+        self.fitness = fitness
+        self.training_weight = training_weight
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.merge_order = merge_order
+        self.prune = prune
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.selection = selection
+        self.shrinkage = shrinkage
+        self.n_iter_no_change = n_iter_no_change
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     @limited

@@ -27,7 +27,6 @@ from ensemble_simplify.base import (
     check_weights,
     fit_context,
     fitted_rows,
-    keep_parameters,
     report,
     warn_out_of_time,
 )
@@ -484,7 +483,33 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.target = target
+        self.sampler = sampler
+        self.smearing = smearing
+        self.keep_rows = keep_rows
+        self.n_neighbors = n_neighbors
+        self.neighbor_weights = neighbor_weights
+        self.sampling = sampling
+        self.n_samples = n_samples
+        self.batch_size = batch_size
+        self.reuse = reuse
+        self.select = select
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_train_samples = min_train_samples
+        self.forbidden_splits = forbidden_splits
+        self.split_confidence = split_confidence
+        self.min_cost = min_cost
+        self.categorical_features = categorical_features
+        self.feature_groups = feature_groups
+        self.validation_fraction = validation_fraction
+        self.n_folds = n_folds
+        self.n_stability = n_stability
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     # ------------------------------------------------------------------ what it is
 

@@ -22,7 +22,6 @@ from ensemble_simplify.base import (
     StrOptions,
     binomial_interval,
     fit_context,
-    keep_parameters,
     report,
     warn,
     warn_out_of_time,
@@ -658,7 +657,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        _keep(self, locals())
 
     def _link(self, n_outputs):
         return "logistic" if n_outputs == 2 else "softmax"
@@ -1007,7 +1006,7 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        _keep(self, locals())
 
     def _link(self, n_outputs):
         return "identity"
@@ -1140,6 +1139,12 @@ def _per_unit(X, y, exposure):
     if not (np.isfinite(exposure) & (exposure > 0)).all():
         raise ValueError("exposure holds a number that is not positive and finite. Drop such rows.")
     return exposure, None if y is None else column_or_1d(y) / exposure
+
+
+def _keep(estimator, given):
+    """Store the parameters of an estimator, as its ``__init__`` was given them."""
+    hidden = ("self", "__class__")
+    vars(estimator).update({name: own for name, own in given.items() if name not in hidden})
 
 
 def _at(steps, n_bins):

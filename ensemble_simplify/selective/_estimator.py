@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import Interval, fitted_rows, keep_parameters
+from ensemble_simplify.base import Interval, fitted_rows
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.selective._fitting import SelectiveTree
 
@@ -129,7 +129,17 @@ class SelectiveTreeClassifier(ClassifierMixin, SelectiveTree, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.max_disagreement = max_disagreement
+        self.confidence = confidence
+        self.max_leaf_nodes = max_leaf_nodes
+        self.calibration_fraction = calibration_fraction
+        self.against = against
+        self.groups = groups
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _wrong(self):
         if self.against == "truth":
@@ -279,7 +289,18 @@ class SelectiveTreeRegressor(RegressorMixin, SelectiveTree, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.atol = atol
+        self.max_beyond = max_beyond
+        self.confidence = confidence
+        self.max_leaf_nodes = max_leaf_nodes
+        self.calibration_fraction = calibration_fraction
+        self.against = against
+        self.groups = groups
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _wrong(self):
         if self.against == "truth":

@@ -32,7 +32,6 @@ from ensemble_simplify.base import (
     check_weights,
     fit_context,
     fit_or_unwrap,
-    keep_parameters,
     learned_rows,
     report,
     warn_out_of_time,
@@ -826,7 +825,15 @@ class InterpretableSingleModel(
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        keep_parameters(self, locals())
+        self.estimator = estimator
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.ccp_alpha = ccp_alpha
+        self.shrinkage = shrinkage
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     @limited
