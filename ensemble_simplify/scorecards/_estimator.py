@@ -170,10 +170,11 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
                 "card",
                 "Allow more bins (max_bins), or let bins hold fewer rows (min_samples_bin).",
             )
-            if not self.card_.terms and len(self.classes_) > 1:
+            only = np.unique(training.decisions)
+            if not self.card_.terms and only.size == 1 < len(self.classes_):
                 warn(
-                    f"the card has no bins: the model answers {plain(training.decisions[0])!r} to "
-                    "nearly every row. If another class is rare, give a model that was fitted with "
+                    f"the card has no bins: the model answers {plain(only[0])!r} to every "
+                    "training row. If another class is rare, give a model that was fitted with "
                     "class_weight='balanced', or make a ScorecardRegressor of its chances, lambda "
                     "rows: model.predict_proba(rows)[:, 1]."
                 )

@@ -221,7 +221,7 @@ def test_a_class_that_is_never_answered_is_told():
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = (X[:, 0] > 1.8).astype(int)
     model = DummyClassifier().fit(X, y)
-    with pytest.warns(UserWarning, match="the card has no bins: the model answers 0 to nearly"):
+    with pytest.warns(UserWarning, match="the card has no bins: the model answers 0 to every"):
         card = ScorecardClassifier(FrozenEstimator(model), **SMALL).fit(X, y)
     assert not card.card_.terms
 
