@@ -81,7 +81,15 @@ def _report(told):
 
 
 def _document(told):
+    if both := sorted({*told.rising} & {*told.falling}):
+        raise CannotRead(f"--rising and --falling both name {both[0]!r}. Leave it out of one.")
     found = _simplified(told)
+    positive = told.positive
+    if positive is not None:
+        labels = {str(label): label for label in getattr(found.model, "classes_", ())}
+        if positive not in labels:
+            raise CannotRead(f"--positive {positive} is no class. Give one of {', '.join(labels)}.")
+        positive = labels[positive]
     ways = dict.fromkeys(told.rising, "rising") | dict.fromkeys(told.falling, "falling")
     previous = None if told.previous is None else read_model(told.previous, trust=told.trust)
     found.document(
@@ -90,6 +98,7 @@ def _document(told):
         author=told.author,
         protected=told.protected,
         directions=ways,
+        positive=positive,
         previous=previous,
         evidence=told.evidence,
         sections=told.sections,

@@ -350,7 +350,9 @@ def _many(forecast):
     leaves = forecast.n_leaves
     if not np.isfinite(leaves):
         return "too many to count"
-    return f"about {leaves:,.0f}" if leaves < 1e6 else f"about {leaves:.1g}"
+    if leaves < 1e6:
+        return f"about {leaves:,.0f}"
+    return f"about {leaves / 1e6:,.0f} million" if leaves < 1e9 else "more than a billion"
 
 
 def born_again_1(task, seconds) -> list[MethodResult]:

@@ -245,11 +245,14 @@ def next_steps(found) -> list[tuple[str, str]]:
     if is_card:
         steps += [
             ("outcome.best_model.reasons(X)", "why rows have their answers, in words"),
-            ('outcome.export("sql")', 'the scorecard in SQL; also "python", "c", "json"'),
+            (
+                'outcome.export("sql")',
+                'the scorecard in SQL; also "python", "c", "javascript", "json"',
+            ),
         ]
     elif found.best_model.named_tree is not None:
         steps.append(
-            ('outcome.export("sql")', 'the tree in SQL; also "python", "c", "json", "rules"')
+            ('outcome.export("sql")', 'the tree in SQL; also "python", "c", "javascript", "rules"')
         )
     drawn = "" if is_card else ", with the tree drawn"
     return [

@@ -20,7 +20,9 @@ def figure(value, is_share) -> str:
     """An agreement, an accuracy or an R2, as it is shown everywhere; empty if it is not known."""
     if not np.isfinite(value):
         return ""
-    return percent(value, brief=True) if is_share else f"{value:.3f}"
+    return (
+        percent(value, brief=True) if is_share else f"{round(value, 3) + 0.0:.3f}"
+    )  # no minus zero
 
 
 def interval(low, high, is_share) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ensemble_simplify.writing.code import Probability, StepWriter
 from ensemble_simplify.writing.in_c import c_comment, node_tables
-from ensemble_simplify.writing.words import checked_text, literal_kind
+from ensemble_simplify.writing.words import checked_text, counted, literal_kind
 
 # Numbers in a line of a table.
 _IN_A_LINE = 12
@@ -260,8 +260,8 @@ class BracesFile(StepWriter):
         types = braces.types or dict.fromkeys([str, float, int, bool, "proba"], "")
         space = " " * braces.indent
         about = [
-            f"An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on rows of "
-            f"{ensemble.n_features} columns.",
+            f"An ensemble of {counted(ensemble.n_trees, 'tree')} with {len(ensemble.value)} leaves "
+            f"on rows of {counted(ensemble.n_features, 'column')}.",
             *told,
         ]
         # CatBoost knows a truth value by the text of a number

@@ -17,6 +17,7 @@ from ensemble_simplify.writing.named_columns import ALL
 from ensemble_simplify.writing.words import (
     blocks,
     checked_text,
+    counted,
     literal_kind,
     one_line,
     used_features,
@@ -657,8 +658,8 @@ class _CFile(StepWriter):
         trees = self.trees
         frame = _Frame(ensemble, name, probabilities, ensemble.used, trees.refuses)
         about = [
-            f"An ensemble of {ensemble.n_trees} trees with {len(ensemble.value)} leaves on "
-            f"rows of {ensemble.n_features} columns; NAN is missing.",
+            f"An ensemble of {counted(ensemble.n_trees, 'tree')} with {len(ensemble.value)} leaves "
+            f"on rows of {counted(ensemble.n_features, 'column')}; NAN is missing.",
             *frame.about,
             *(f"   {c_comment(line)}" for line in self.told),
         ]

@@ -225,3 +225,14 @@ def test_command(tmp_path, capsys):
     assert "A. Person" in (tmp_path / "model.html").read_text(encoding="utf-8")
     assert "The document is in" in capsys.readouterr().out
     assert main(["document", *arguments[:4], "--out", str(tmp_path / "a.pdf")]) == 2
+    arguments[-1] = "directions"
+    assert main(["document", *arguments, "--rising", "age", "--positive", "yes"]) == 0
+    text = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "rising in age" in text
+    capsys.readouterr()
+    for more, message in (
+        (["--rising", "age", "--falling", "age"], "both name 'age'"),
+        (["--positive", "perhaps"], "Give one of no, yes"),
+    ):
+        assert main(["document", *arguments, *more]) == 2
+        assert message in capsys.readouterr().err
