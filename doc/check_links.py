@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlsplit
 # A new host is added here by hand, so that a mistyped one is found without asking it.
 HOSTS = """
     archive.ics.uci.edu arxiv.org creativecommons.org docs.python.org docs.scipy.org doi.org
-    epub.ub.uni-muenchen.de joblib.readthedocs.io keepachangelog.com matplotlib.org numpy.org
+    epub.ub.uni-muenchen.de jinja.palletsprojects.com joblib.readthedocs.io
+    keepachangelog.com matplotlib.org numpy.org
     pandas.pydata.org proceedings.mlr.press proceedings.neurips.cc
     pydata-sphinx-theme.readthedocs.io pypi.org scikit-learn.org semver.org
     sphinx-gallery.github.io www.sphinx-doc.org
