@@ -229,7 +229,7 @@ TABLES = {
     ),
     "scorecards.papers": Table(
         "scorecards --repeats 1 --parts trees ours peers", "The same on the papers' tables.", 15,
-        "--tables DIR: some of them as c_NAME.csv; --peers PYTHON: with optbinning and interpret-core",
+        "--tables DIR: some of them as c_NAME.csv; --peers PYTHON: with optbinning and interpret",
     ),
     "tolerance": Table(
         "tolerance", "Single trees within a tolerance of regression ensembles, eight sets.", 25,
