@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import Interval, validate_params
 from ensemble_simplify.proof import shown_entry
-from ensemble_simplify.reading import Model
+from ensemble_simplify.reading import Model, is_missing
 from ensemble_simplify.writing import one_line, plain
 
 # Rows that the model is asked about, at most, for one row of the user's, and at once.
@@ -205,34 +205,27 @@ def _reached(asked, target):
 
 
 def _of_row(asked, i, names, take, reached, max_size):
-    n = len(names)
-    both = take(i, np.array([np.zeros(n, dtype=np.intp), np.ones(n, dtype=np.intp)]))
+    both = take(i, _moved([(), range(len(names))], len(names)))
     own, other = asked.ask(both)
     # a row that is where it should be needs no reasons
-    differing = [] if reached(np.array([own]), own)[0] else _differing(both, n)
-    found, answers, n_asked, complete = [], [], 0, 0
-    for size in range(1, max_size + 1):
-        left = _irreducible(differing, size, found)
-        while sets := list(islice(left, _BATCH)):
-            if n_asked + len(sets) > _MOST_ROWS:
-                break
-            n_asked += len(sets)
-            is_moved = np.zeros((len(sets), n), dtype=np.intp)
-            is_moved[np.repeat(np.arange(len(sets)), size), np.concatenate(sets)] = 1
-            told = asked.ask(take(i, is_moved))
-            for k in np.flatnonzero(reached(told, own)).tolist():
-                found.append(sets[k])
-                answers.append(plain(told[k]))
-        else:
-            complete = size
-            continue
-        break
-    order = _order(asked, i, n, take, found, own)
+    differing = [] if reached(np.array([own]), own)[0] else _differing(both, len(names))
+
+    def answers_to(sets, method="predict"):
+        return asked.ask(take(i, _moved(sets, len(names))), method)
+
+    found, complete = _found(answers_to, differing, lambda told: reached(told, own), max_size)
+    sets = list(found)
+    left = np.zeros(len(sets))
+    if sets and asked.is_classifier and hasattr(asked.estimator, "predict_proba"):
+        place = asked.estimator.classes_.tolist().index(plain(own))
+        left = answers_to(sets, "predict_proba")[:, place].round(9)
+    # smaller ones first, then those that leave least to the row's answer
+    order = sorted(zip(map(len, sets), left.tolist(), sets, strict=True))
     entries = both.iloc if hasattr(both, "iloc") else both
     moves = {names[j]: tuple(plain(entries[k, j]) for k in (0, 1)) for j in differing}
     return PrincipalReasons(
-        reasons=[tuple(names[j] for j in found[k]) for k in order],
-        answers=[answers[k] for k in order],
+        reasons=[tuple(names[j] for j in own) for _, _, own in order],
+        answers=[found[own] for _, _, own in order],
         prediction=plain(own),
         reference_prediction=plain(other),
         moves=moves,
@@ -240,15 +233,35 @@ def _of_row(asked, i, names, take, reached, max_size):
     )
 
 
+def _moved(sets, n):
+    """For each set of columns which of `n` columns are in it, as 1 and 0."""
+    is_moved = np.zeros((len(sets), n), dtype=np.intp)
+    rows = np.repeat(np.arange(len(sets)), [len(own) for own in sets])
+    is_moved[rows, np.fromiter(chain.from_iterable(sets), dtype=np.intp)] = 1
+    return is_moved
+
+
+def _found(answers_to, differing, reached, max_size):
+    """Irreducible sets with what is answered to them, and up to which size these are all."""
+    found, n_asked = {}, 0
+    for size in range(1, max_size + 1):
+        left = _irreducible(differing, size, list(found))
+        while sets := list(islice(left, _BATCH)):
+            n_asked += len(sets)
+            if n_asked > _MOST_ROWS:
+                return found, size - 1
+            told = answers_to(sets)
+            found |= {sets[k]: plain(told[k]) for k in np.flatnonzero(reached(told)).tolist()}
+    return found, max_size
+
+
 def _differing(both, n):
     """Columns in which two rows differ; two gaps do not."""
     entries = both.iloc if hasattr(both, "iloc") else both
     pairs = [(entries[0, j], entries[1, j]) for j in range(n)]
-    return [j for j, (a, b) in enumerate(pairs) if not (_is_gap(a) and _is_gap(b)) and not a == b]
-
-
-def _is_gap(entry):
-    return entry is None or str(entry) in ("nan", "<NA>", "NaT")
+    return [
+        j for j, (a, b) in enumerate(pairs) if not (is_missing(a) and is_missing(b)) and not a == b
+    ]
 
 
 def _irreducible(columns, size, found) -> Iterator[tuple]:
@@ -257,17 +270,3 @@ def _irreducible(columns, size, found) -> Iterator[tuple]:
     for own in combinations(columns, size):
         if not any(part <= set(own) for part in known):
             yield own
-
-
-def _order(asked, i, n, take, found, own):
-    """Places of the sets: smaller ones first, then those that leave least to the row's answer."""
-    left = np.zeros(len(found))
-    if found and asked.is_classifier and hasattr(asked.estimator, "predict_proba"):
-        is_moved = np.zeros((len(found), n), dtype=np.intp)
-        for k, columns in enumerate(found):
-            is_moved[k, list(columns)] = 1
-        place = asked.estimator.classes_.tolist().index(plain(own))
-        left = asked.ask(take(i, is_moved), "predict_proba")[:, place]
-    return sorted(
-        range(len(found)), key=lambda k: (len(found[k]), round(float(left[k]), 9), found[k])
-    )

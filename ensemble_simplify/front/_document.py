@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ from ensemble_simplify.front._report import (
     what_columns_say,
 )
 from ensemble_simplify.front._simplified import versions
-from ensemble_simplify.grid import Domain
+from ensemble_simplify.front._statement import figure
+from ensemble_simplify.grid import Domain, columns_of
 from ensemble_simplify.proof import differences
-from ensemble_simplify.reading import Table, column_index, unwrap
+from ensemble_simplify.reading import column_index, is_missing, unwrap
 from ensemble_simplify.scorecards import CARD_STYLE, card_content
-from ensemble_simplify.writing import check_place, one_line, percent, replacing, write_text
+from ensemble_simplify.writing import check_place, one_line, replacing, write_text
 
 # Levels of a column that are listed, rows that are explained, and rules that are told.
 _LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
@@ -93,6 +95,16 @@ class Asked:
         """All rows that `simplify` was given."""
         return self.found._task.X
 
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Their numbers, and codes of levels."""
+        return self.found._task.table.read(self.rows)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What they say can occur."""
+        return Domain.from_rows(self.rows)
+
 
 # ------------------------------------------------------------------- sections
 
@@ -105,15 +117,14 @@ def _purpose(asked):
         "answers. Both are meant for rows like those below; what is said of other rows is said "
         "where it is proven."
     )
-    yield Cells(("column", "holds", "from, to, or levels", "gaps"), list(_columns(asked.rows)))
+    yield Cells(("column", "holds", "from, to, or levels", "gaps"), list(_columns(asked)))
 
 
-def _columns(X):
+def _columns(asked):
     """Each column: its name, what it holds, its range or levels, and how many gaps."""
-    table, domain = Table.of_rows(X), Domain.from_rows(X)
-    numbers = table.read(X)
+    table, domain = asked.found._task.table, asked.domain
     keys = table.names if domain.bounds and isinstance(next(iter(domain.bounds)), str) else None
-    for j, column in enumerate(numbers.T):
+    for j, column in enumerate(asked.numbers.T):
         name = f"x{j}" if table.names is None else one_line(table.names[j])
         key = j if keys is None else keys[j]
         gaps = f"{int(np.isnan(column).sum()):,}"
@@ -132,7 +143,7 @@ def _data(asked):
     yield Items(
         [
             f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
-            f"numbers and codes of levels: {_digest(task.table.read(task.X))}.",
+            f"numbers and codes of levels: {_digest(asked.numbers)}.",
             f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
             f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
         ]
@@ -215,16 +226,21 @@ def _reasons(asked):
     yield Items(list(found))
 
 
-def _audited(asked, question, about, words):
-    """What a question about a column is answered for the model and for its simpler form."""
-    options = {"domain": Domain.from_rows(asked.rows), "time_limit": asked.time_limit}
+def _audited(asked, question, column, about, words, **options):
+    """What a question about a column is answered for the model and for its simpler form.
+
+    `words` are those for each answer, in the attribute of an outcome that they are called by.
+    """
+    options |= {"domain": asked.domain, "time_limit": asked.time_limit}
+    ((attribute, told),) = words.items()
     for what, one in (("the model", asked.found.model), (_the(asked), asked.best)):
         try:
-            outcome, found = question(one, **options)
+            outcome = question(one, column, **options)
         except (TypeError, ValueError) as reason:
             yield f"{about}, {what}: it cannot be told. {reason}"
             continue
-        yield f"{about}, {what}: {words[found]}. {one_line(repr(outcome))}"
+        found = told[getattr(outcome, attribute)]
+        yield f"{about}, {what}: {found}. {one_line(repr(outcome))}"
 
 
 def _sensitivity(asked):
@@ -235,14 +251,9 @@ def _sensitivity(asked):
         "For each column: whether another value of it alone can change an answer, over all rows "
         "within the ranges and levels above."
     )
-    words = {True: "yes", False: "no, proven", None: "undecided"}
+    words = {"sensitive": {True: "yes", False: "no, proven", None: "undecided"}}
     for name in asked.protected:
-
-        def question(one, name=name, **options):
-            outcome = is_sensitive(one, name, **options)
-            return outcome, outcome.sensitive
-
-        yield Items(list(_audited(asked, question, _told(asked, name), words)))
+        yield Items(list(_audited(asked, is_sensitive, name, _told(asked, name), words)))
 
 
 def _directions(asked):
@@ -257,15 +268,12 @@ def _directions(asked):
         "For each column: whether the answer can only rise, or only fall, as the column alone "
         f"rises, over all rows within the ranges and levels above.{rises}"
     )
-    words = {True: "holds, proven", False: "does not hold", None: "undecided"}
-    more = {} if asked.positive is None else {"positive": asked.positive}
+    words = {"monotone": {True: "holds, proven", False: "does not hold", None: "undecided"}}
+    options = {} if asked.positive is None else {"positive": asked.positive}
     for name, way in asked.directions.items():
-
-        def question(one, name=name, way=way, **options):
-            outcome = is_monotone(one, name, increasing=way == "rising", **more, **options)
-            return outcome, outcome.monotone
-
-        yield Items(list(_audited(asked, question, f"{way} in {_told(asked, name)}", words)))
+        options["increasing"] = way == "rising"
+        about = f"{way} in {_told(asked, name)}"
+        yield Items(list(_audited(asked, is_monotone, name, about, words, **options)))
 
 
 def _told(asked, column):
@@ -281,8 +289,7 @@ def _stability(asked):
         return
     what = "give the same answer on" if asked.found.is_classifier else "have an R² between them of"
     own, low, high = (
-        percent(value) if asked.found.is_classifier else f"{value:.3f}"
-        for value in (found.mean, found.low, found.high)
+        figure(value, asked.found.is_classifier) for value in (found.mean, found.low, found.high)
     )
     of_rows = " of the rows" if asked.found.is_classifier else ""
     yield (
@@ -313,16 +320,14 @@ def _implementation(asked):
 
 def _entries(asked):
     """Names of the columns and the rows, as a database and a program get them: None for gaps."""
-    X = asked.rows
-    columns = [X[name] for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
     names = asked.found.feature_names
-    lists = [[_entry(one) for one in column] for column in columns]
+    lists = [[_entry(one) for one in column] for column in columns_of(asked.rows)]
     return names, list(zip(*lists, strict=True))
 
 
 def _entry(one):
     one = one.item() if hasattr(one, "item") else one
-    return None if one is None or one != one or str(one) in ("<NA>", "NaT") else one
+    return None if is_missing(one) else one
 
 
 def _run_python(text, asked):

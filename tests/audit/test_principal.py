@@ -136,3 +136,12 @@ def test_refused(options, message):
     model = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match=message):
         principal_reasons(**{"model": model, "rows": X, "reference": X[:1], **options})
+
+
+def test_a_level_that_reads_like_a_gap_is_a_level():
+    X = pd.DataFrame({"note": ["nan", "NaT"] * 20})
+    encoder = make_column_transformer((OneHotEncoder(), ["note"]))
+    forest = RandomForestClassifier(5, random_state=0)
+    model = make_pipeline(encoder, forest).fit(X, X["note"] == "nan")
+    (found,) = principal_reasons(model, X[:1], X[1:2])
+    assert found.reasons == [("note",)]

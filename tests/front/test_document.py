@@ -189,6 +189,16 @@ def test_stability_of_few_rows(tmp_path):
     assert "It cannot be told. n\\_fits=1 leaves nothing" in path.read_text(encoding="utf-8")
 
 
+def test_levels_that_read_like_gaps_are_put_to_exports(tmp_path):
+    X = pd.DataFrame({"note": ["NaT", "<NA>", "x", "y"] * 20})
+    y = X["note"].isin(["NaT", "<NA>"])
+    encoder = make_column_transformer((OrdinalEncoder(), ["note"]))
+    model = make_pipeline(encoder, RandomForestClassifier(5, random_state=0)).fit(X[:40], y[:40])
+    found = simplify(model, X[40:], y[40:], max_leaves=4, methods=["representer"], random_state=0)
+    found.document(path := tmp_path / "model.md", sections=["implementation"])
+    assert path.read_text(encoding="utf-8").count("0 of 40 rows differ") == 2
+
+
 def test_numbers_without_names(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
