@@ -195,6 +195,10 @@ TABLES = {
         "nearest_flip --sets breast_cancer diabetes friedman magic spambase steel_plates",
         "A thousand rows asked about together, beside one at a time.", 1, DATA,
     ),
+    "proportion": Table(
+        "proportion", "What calls take over rows, columns, trees and leaves, as multiples.", 60,
+        "--against DIR: another checkout, built",
+    ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",

@@ -9,13 +9,11 @@ counts little. Only names that both checkouts know can be called.
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
 
+from benchmarks._checkouts import measured
 from benchmarks._record import ROOT, environment
 
 # Seconds for which one process repeats a call.
@@ -318,32 +316,6 @@ def work(name):
     print(json.dumps(least))
 
 
-def timed(name, checkout):
-    """Time one call in a process that imports the package from a checkout."""
-    script = (
-        f"import sys; sys.path[:0] = [{str(checkout)!r}]; import ensemble_simplify; "
-        f"assert ensemble_simplify.__file__.startswith({str(checkout)!r}); "
-        f"sys.path.insert(1, {str(ROOT)!r}); "
-        "from importlib.util import spec_from_file_location, module_from_spec; "
-        f"spec = spec_from_file_location('calls', {__file__!r}); "
-        f"calls = module_from_spec(spec); spec.loader.exec_module(calls); calls.work({name!r})"
-    )
-    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environ,
-        cwd=checkout,
-    )
-    if run.returncode:
-        # what one of the two refuses is told in the table; the reason goes to the terminal
-        print(f"{name} failed in {checkout}:\n{run.stderr[-400:]}", file=sys.stderr)
-        return None
-    return json.loads(run.stdout.splitlines()[-1])
-
-
 def main():
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks regression", description=__doc__.split("\n\n")[0]
@@ -364,8 +336,8 @@ def main():
             continue
         ours, theirs = [], []
         for _ in range(options.repeats):
-            ours.append(timed(name, ROOT))
-            theirs.append(timed(name, other))
+            ours.append(measured(__file__, name, ROOT))
+            theirs.append(measured(__file__, name, other))
             if None in (ours[-1], theirs[-1]):
                 break
         a, b = (None if None in side else 1e3 * min(side) for side in (ours, theirs))
