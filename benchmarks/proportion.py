@@ -53,9 +53,7 @@ def fitted(name, frozen=True, **options):
 
 
 CALLS = {
-    "agreement": lambda case: case.package.agreement(
-        case.model, case.tree, case.X, random_state=0
-    ),
+    "agreement": lambda case: case.package.agreement(case.model, case.tree, case.X, random_state=0),
     "verify a copy": lambda case: case.package.verify(case.model, case.model),
     "verify, k = 0": lambda case: case.package.verify(
         case.model, case.model, X=case.X, max_changes=0

@@ -4,7 +4,7 @@ Half of each table's rows (4,000 at most) trains the model. Results learn from t
 half, drawn with replacement; the shares of rows of the other half on which the two give the same
 answer are averaged over tables and models. The model stays as it is ("same model"), or is fitted
 to each sample first ("whole pipeline"). CART learns from the labels, the plain tree from the
-model's answers.
+model's answers. HSTree and FIGS learn from the labels, too, where imodels is installed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._record import environment
@@ -27,6 +29,18 @@ from benchmarks.selective import TABLES
 from ensemble_simplify import CultivatedForestClassifier, GenesimClassifier, RepresenterTree
 
 SIZES = (8, 16, 32)
+PEERS = {}
+if find_spec("imodels"):
+    from imodels import FIGSClassifier, HSTreeClassifierCV
+
+    def hstree(size, seed, several):
+        return HSTreeClassifierCV(max_leaf_nodes=size, random_state=seed)
+
+    def figs(size, seed, several):
+        model = FIGSClassifier(max_rules=size - 1, random_state=seed)
+        return OneVsRestClassifier(model) if several else model
+
+    PEERS = {"HSTree": hstree, "FIGS": figs}
 
 
 def results(model, X, y, size, seed):
@@ -37,6 +51,8 @@ def results(model, X, y, size, seed):
     yield "plain tree", clone(plain).fit(X, model.predict(X))
     yield "CART on y", clone(plain).fit(X, y)
     yield "cultivated", CultivatedForestClassifier(max_leaf_nodes=size, max_options=5).fit(X, y)
+    for name, kind in PEERS.items():
+        yield name, kind(size, seed, len(np.unique(y)) > 2).fit(X, y)
     if size == SIZES[0]:
         yield "GENESIM", GenesimClassifier(max_leaf_nodes=size, random_state=seed).fit(X, y)
 
@@ -89,7 +105,7 @@ def main(argv=None):
     columns = ["table", "model", "setting", "leaves", "result", "alike", "accuracy"]
     frame = pd.DataFrame(found, columns=columns)
     n_runs = frame.groupby(["table", "model"]).ngroups
-    print(f"{environment('lightgbm')}\n")
+    print(f"{environment('lightgbm', 'imodels')}\n")
     print(f"{n_runs} runs, seed {options.seed}; means in %, plain trees table by table.\n")
     print("| setting | leaves | result | two agree on | more than plain trees | accuracy |")
     print("|---|---|---|---|---|---|")
