@@ -265,6 +265,12 @@ class BornAgain(TakesWhatItsEstimatorTakes):
             two differ if one was found: see :func:`verify`. Training rows with numbers finer than
             float32 are compared, too (see `n_row_exceptions_`). After `post_prune` or
             `merge_thresholds`, or with exceptions, there often is a row that differs.
+
+        Notes
+        -----
+        ``verify().save(path, smallest=True)`` writes the other half of the promise: a proof that no
+        tree that answers as the ensemble is of less depth, or has fewer leaves (as `objective`
+        says). The checker finds the smallest tree for the points of a grid again.
         """
         check_is_fitted(self)
         prove = partial(
@@ -284,7 +290,17 @@ class BornAgain(TakesWhatItsEstimatorTakes):
                 outcome = prove(atol=atol, **place)
                 if not outcome:
                     return outcome
-        return outcome
+        claim, objective = outcome.claim, self.objective
+        if self._tolerance is not None or claim.near is not None:
+            return outcome
+        size = {
+            "depth": None if objective == "leaves" else self.depth_,
+            "leaves": None if objective == "depth" else self.n_leaves_,
+            "within": None if objective in ("depth", "leaves") else self.depth_,
+        }
+        alone = {"models": claim.models[:1], "forests": claim.forests[:1], "uses": claim.uses[:1]}
+        smallest = replace(claim, kind="smallest", data=size, **alone)
+        return replace(outcome, smallest_claim=smallest)
 
     def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.

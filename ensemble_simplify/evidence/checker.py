@@ -22,6 +22,9 @@ E. *Tree by tree.* Where no tree lets a sum fall, the sum does not fall either, 
    rounded: each step of adding up is monotone.
 F. *Links.* A sigmoid, softmax, exponential or any other link that never falls keeps the order of
    its sums, and moves no more than its steepest part within reach.
+G. *Trees on a grid.* A tree that is right for all inputs is right for the points of a grid. There a
+   split parts a box in two along one axis, so that the smallest tree is found by trying all cuts of
+   all boxes, small ones first.
 
 Arrays have a column for each box, and are named in the plural or by what they say of a box.
 """
@@ -33,7 +36,7 @@ import hashlib
 import json
 import sys
 from itertools import combinations, permutations, product
-from math import comb
+from math import comb, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +46,10 @@ FORMAT, VERSION = "ensemble_simplify.evidence", 2
 # bytes of a file that is unpacked: at most so many.
 BLOCK, MOST_ENTRIES, MOST_BOXES, MOST_LEVELS = 256, 40_000_000, 4_000_000, 5_000
 MOST_BYTES = 200_000_000
+# Points of a grid, its boxes, and these times how often all are looked at: at most so many.
+MOST_POINTS, MOST_REGIONS, MOST_JOINED = 2_000_000, 250_000_000, 4_000_000_000
+# Leaves, or levels, that are no longer counted.
+MANY = 2**15 - 1
 
 
 # ------------------------------------------------------------- 1. the program
@@ -148,13 +155,18 @@ CLAIMS = {
 }
 # the same of any other class, and of numbers outside the range
 CLAIMS |= {"class_is_not": CLAIMS["class_is"], "out_of_range": CLAIMS["in_range"]}
+# no tree that answers the same classes is of less depth; none has fewer leaves, of those that are
+# `within` some depth, or of all
+CLAIMS["smallest"] = entries("kind s use i depth i|z leaves i|z within i|z")
 NOT = entries("kind s claim d")
 # Proofs: a tree that cuts the space, in pre-order; rows, of which the coordinates of some units may
 # change, and those that are `free` always; or a point. `nearer` says how far rows may move at most.
+# A grid has some numbers of each coordinate.
 PROOFS = {
     "boxes": entries("kind s column i* end N*"),
     "points": entries("kind s rows N** max_changes i vary i** free i* nearer d|z"),
     "witness": entries("kind s point N*"),
+    "grid": entries("kind s at n**"),
 }
 NEARER = entries("metric s distance n scales N*")
 METRICS = {"l1": np.sum, "l2": lambda d, axis: np.sqrt((d * d).sum(axis)), "linf": np.max}
@@ -354,6 +366,8 @@ class Evidence:
             known = known and has_form(given, forms[kind])
             need(known, f"{name} is of no kind that is known")
         need(is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
+        on_grid = (claim["kind"] == "smallest") == (self.proof["kind"] == "grid")
+        need(on_grid, "a grid proves how small a tree can be, and nothing else")
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
         self.space, self.models = Space(region, n), Models(models, uses, n, pause)
@@ -368,6 +382,8 @@ class Evidence:
         kind = self.proof["kind"]
         if kind == "points":
             self._points()
+        elif kind == "grid":
+            self._smallest()
         elif kind == "boxes":
             tree = Trees(self.proof["column"], self.proof["end"], self.space.n)
             need(len(tree.first) == 1, "proof: more trees than one")
@@ -398,7 +414,9 @@ class Evidence:
         if nearer is not None:
             good = has_form(nearer, NEARER) and nearer["metric"] in METRICS and len(rows) == 1
             scales = numbers(nearer["scales"] if good else [], np.nan)
-            good = good and len(scales) == n and not (scales <= 0).any() and not free and k
+            good = good and len(scales) == n and not (scales <= 0).any() and not free
+            # of more changes than there can be, fewer would be all, however far
+            good = good and 0 < k == self.proof["max_changes"]
             need(good, "proof: nearer")
             self.reach, sizes = (points, scales, vary), [(k - 1, False), (k, True)]
         for size, self.is_limited in sizes:
@@ -501,6 +519,90 @@ class Evidence:
         for some in np.array_split(np.arange(len(nodes)), 1 + len(nodes) // 64)[::-1]:
             stack.append((nodes[some], [part[:, some] for part in boxes]))
 
+    # How small a tree can be (G).
+
+    def _smallest(self):
+        claim, found = self.claim.claim, self.sizes(self.labels(self.proof["at"]))
+        need({claim["depth"], claim["leaves"]} != {None}, "claim: depth, leaves")
+        for key, least in zip(("depth", "leaves"), found, strict=True):
+            good = claim[key] is None or claim[key] <= least
+            need(good, f"the grid allows a tree of {least} {key}", Unproven)
+
+    def labels(self, at):
+        """The class at each point of a grid, from 1 on; 0 where it is none, or not certain."""
+        exact = len(at) == self.space.n and all(map(len, at))
+        exact = exact and all((self.space.floor(own) == own).all() for own in map(np.array, at))
+        need(exact and all(own == sorted({*own}) for own in at), "proof: at")
+        used = [j for j, own in enumerate(at) if len(own) > 1]
+        shape = tuple(len(at[j]) for j in used)
+        need(prod(shape) <= MOST_POINTS, "this takes too many points")
+        labels = np.zeros(prod(shape), dtype=np.int16)
+        for begin in range(0, len(labels), 8 * BLOCK):
+            here = np.arange(begin, min(begin + 8 * BLOCK, len(labels)))
+            point = np.repeat([[own[0]] for own in at], len(here), axis=1).astype(np.float64)
+            for j, place in zip(used, np.unravel_index(here, shape) if used else (), strict=True):
+                point[j] = np.array(at[j])[place]
+            *boxes, counts = self.space.within(point, point.copy(), np.zeros(point.shape, bool))
+            if counts.any():
+                self.models.look(*(part[:, counts] for part in boxes))
+                possible = self.models.ranges[self.models.uses[0].result]
+                only = possible.sum(axis=0) == 1
+                labels[here[counts]] = np.where(only, possible.argmax(axis=0) + 1, 0)
+        return labels.reshape(shape)
+
+    def sizes(self, labels):
+        """The least depth, and the fewest leaves within a depth, of trees for a grid of classes."""
+        claim, shape = self.claim.claim, labels.shape
+        within, n_regions = claim["within"], prod(n * (n + 1) // 2 for n in shape)
+        good = n_regions <= MOST_REGIONS and n_regions * (within or 1) <= MOST_JOINED
+        need(good, "this takes too many boxes of a grid")
+        alike, depth, leaves = {}, None, None
+        for size, cuts in self._cuts_of_all(shape):
+            alike[size] = labels
+            for one, here, two, there in cuts[:1]:
+                # a box is of one class, or of none yet, or mixed: -1
+                a, b = alike[one][here], alike[two][there]
+                alike[size] = np.where(a == 0, b, np.where((b == 0) | (a == b), a, -1))
+        leaf = {size: np.where(own < 0, *map(np.uint16, (MANY, 1))) for size, own in alike.items()}
+        if claim["depth"] is not None:
+            deeper = self._fewest(leaf, lambda a, b: np.maximum(a, b) + 1)
+            depth = int(deeper[shape].item()) - 1
+        if claim["leaves"] is not None:
+            # of all trees; or of those of one leaf, and then of one level more in each turn
+            found = self._fewest(leaf, np.add) if within is None else leaf
+            for _ in range(within or 0):
+                found = self._fewest(leaf, np.add, found)
+            leaves = int(found[shape].item())
+        return depth, leaves
+
+    def _cuts_of_all(self, shape):
+        """All sizes of boxes, small ones first, with the sizes of the two parts of every cut, and
+        which boxes of these are the parts, in the order of where boxes begin.
+        """
+        for size in product(*(range(1, n + 1) for n in shape)):
+            self.models.pause()
+            cuts = []
+            for a, (n, length) in enumerate(zip(shape, size, strict=True)):
+                axis = (slice(None),) * a
+                for k in range(1, length):
+                    one, two = ((*size[:a], own, *size[a + 1 :]) for own in (k, length - k))
+                    first = slice(n - length + 1)
+                    cuts.append((one, (*axis, first), two, (*axis, slice(k, None))))
+            yield size, cuts
+
+    def _fewest(self, leaf, join, below=None):
+        """The best tree for each box: a leaf, or what is joined of its parts; these are as good as
+        in `below`, or at their best.
+        """
+        found, shape = {}, max(leaf)
+        for size, cuts in self._cuts_of_all(shape):
+            found[size] = best = leaf[size].copy()
+            if (best > 1).any():
+                parts = found if below is None else below
+                for one, here, two, there in cuts:
+                    np.minimum(best, join(parts[one][here], parts[two][there]), out=best)
+        return found
+
 
 def columns_of(models, uses):
     """The columns of the coordinates; each is a column of the first model that is used.
@@ -541,7 +643,8 @@ class Claim:
 
     def __init__(self, claim, models):
         self.claim, self.models = claim, models
-        self.is_of_classes = claim["kind"] in ("same_class", "class_is", "class_is_not")
+        kinds = "same_class", "class_is", "class_is_not", "smallest"
+        self.is_of_classes = claim["kind"] in kinds
         self.is_of_classes |= claim.get("of") == "class"
         if self.is_of_classes:
             need(all(use.labels for use in models.uses), "claim: a class of no classifier")
@@ -1235,20 +1338,23 @@ def words(document):
         name = columns[second.get(j, j)]["name"]
         names.append((f"x{j}" if name is None else str(name)) + " of the second" * (j in second))
     is_not = claim["kind"] == "not"
+    if claim["kind"] == "smallest":
+        return _smallest(claim, document["models"][0], _where(document, columns, second, names))
     what = _what(claim["claim"] if is_not else claim, uses, document["models"], bool(second))
     said = f"{_where(document, columns, second, names)}: {what}."
     return f"It is not so for {said} There is a counterexample." if is_not else f"For {said}"
+
+
+def _who(number, model):
+    n = len(pre_order(model["nodes"]["column"])[2])
+    return f"model {chr(65 + number)} ({model['name']} of {n:,} tree{'s' * (n != 1)})"
 
 
 def _what(claim, uses, models, is_pair):
     """What is said of the answers."""
     used = [models[use["model"]] for use in uses]
     labels = [json.dumps(label) for label in used[0]["classes"] or ()]
-    who = []
-    for use, model in zip(uses, used, strict=True):
-        n = len(pre_order(model["nodes"]["column"])[2])
-        trees = f"{n:,} tree{'s' * (n != 1)}"
-        who.append(f"model {chr(65 + use['model'])} ({model['name']} of {trees})")
+    who = [_who(use["model"], model) for use, model in zip(uses, used, strict=True)]
     both = f"{who[0]}, asked twice, answers" if is_pair else f"{who[0]} answers"
     both = f"{who[0]} and {who[1]} answer" if len(set(who)) == 2 else both
     kind, of = claim["kind"], claim.get("of")
@@ -1281,6 +1387,19 @@ def _what(claim, uses, models, is_pair):
         ranks = sorted(zip(claim["order"], labels, strict=False))
         said += f" (ranks: {', '.join(f'{label} {rank}' for rank, label in ranks)})"
     return said
+
+
+def _smallest(claim, model, where):
+    """How small no tree is."""
+    depth, leaves, within = (claim[key] for key in ("depth", "leaves", "within"))
+    said = [] if depth is None else [f"has a depth below {depth}"]
+    if leaves is not None:
+        of = "" if within is None else f" at a depth of {within} or less"
+        said.append(f"has fewer than {leaves} leaves{of}")
+    return (
+        f"No tree that answers the same class as {_who(0, model)}, for {where}, "
+        f"{', and none '.join(said)}, if each of its splits compares a column with a number."
+    )
 
 
 def _where(document, columns, second, names):

@@ -60,7 +60,8 @@ class Claim:
 
     Attributes
     ----------
-    kind : {"same_class", "within", "rises", "class_is", "class_is_not", "in_range", "out_of_range"}
+    kind : str
+        Of those that the checker knows: ``"same_class"``, ``"within"``, ``"rises"``, ...
     models : list of Model
     forests : list of Forest
         Of each model, read for the rows that count.
@@ -70,7 +71,8 @@ class Claim:
     data : dict
         What else the kind needs: ``atol`` and ``rtol``; ``class``, its number; ``order``, the rank
         of each class; ``of``, what is meant, ``"class"``, ``"value"``, ``{"output": k}`` or, of a
-        distance, ``"each"`` of these; ``low`` and ``high``, of a range.
+        distance, ``"each"`` of these; ``low`` and ``high``, of a range; ``depth``, ``leaves`` and
+        ``within`` of the smallest trees, as the checker has them.
     order : list of pairs of int
         Coordinates of which the first is at most the second, neither missing.
     box : tuple of three arrays or None

@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 import sklearn
 
-from ensemble_simplify.base import TimeLimitError
+from ensemble_simplify.base import TimeLimitError, warn
 from ensemble_simplify.evidence import checker
 from ensemble_simplify.evidence.search import Search
 from ensemble_simplify.grid import (
@@ -100,11 +100,20 @@ def _save(claim, path, max_boxes) -> None:
             "saved (see the method save in the documentation)."
         )
     try:
-        _write(evidence(claim, max_boxes=max_boxes), path)
+        document = evidence(claim, max_boxes=max_boxes)
+        _write(document, path)
     except (checker.Refused, checker.Unproven) as error:
         raise NoEvidence(
             f"The checker of evidence does not accept this proof: {error}. No file was written."
         ) from error
+    shown = document["claim"]
+    less = [key for key in ("depth", "leaves") if shown.get(key) != claim.data.get(key)]
+    if claim.kind == "smallest" and less:
+        says = ", ".join(f"{key} {shown[key]} (the tree: {claim.data[key]})" for key in less)
+        warn(
+            f"The file shows less than that the tree is the smallest one: {says}. Either the tree "
+            "is not proven smallest, or the grid has more boxes than the checker looks at."
+        )
 
 
 def _write(document, path):
@@ -291,6 +300,8 @@ def _claim(claim):
         own = {"uses": [0, 1]}
     elif claim.kind == "within":
         own = {"uses": [0, 1], "of": "each", "atol": 0.0, "rtol": 0.0} | data
+    elif claim.kind == "smallest":
+        own = {"use": 0, **data}
     elif claim.kind in ("class_is", "class_is_not"):
         own = {"use": 0, "class": data["class"]}
     elif claim.kind == "rises":
@@ -425,8 +436,16 @@ def _proof(claim, document, max_boxes):
     if claim.near is not None:
         near = vars(claim.near)
         return {"kind": "points", **near, "rows": [_entries(row) for row in claim.near.rows]}
-    document = document | {"proof": _BOX}
+    on_grid = claim.kind == "smallest"
+    document = document | {"proof": {"kind": "grid", "at": []} if on_grid else _BOX}
     document |= {"digest": checker.digest(document, "digest")}
+    if on_grid:
+        at, found = Search(document, check_time).grid()
+        told = document["claim"]
+        for key, least in found.items():
+            # the file says what it can show
+            told[key] = least and min(told[key], least)
+        return {"kind": "grid", "at": at}
     try:
         column, end = Search(document, check_time, max_boxes).tree()
     except checker.Refused:

@@ -6,6 +6,9 @@ checked and what can be written down are one thing. Any cut is right, but some n
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import log, prod
+
 import numpy as np
 
 from ensemble_simplify.evidence import checker
@@ -17,6 +20,41 @@ _EITHER, _OTHERS = 0.1, 1e-6
 
 class Search(checker.Evidence):
     """Evidence that looks for a proof of its claim, whatever is given as one."""
+
+    def grid(self):
+        """A grid that shows how small a tree can be: its numbers by coordinate, and what it shows.
+
+        A number of every cell, so that no tree for the grid is smaller than one for all inputs;
+        fewer where that are too many.
+        """
+        at = [self._numbers(j) for j in range(self.space.n)]
+        while prod(map(len, at)) > checker.MOST_POINTS:
+            longest = max(range(len(at)), key=lambda j: len(at[j]))
+            at[longest] = at[longest][::2]
+        with np.errstate(all="ignore"):
+            labels = self.labels([own.tolist() for own in at])
+        used = [j for j, own in enumerate(at) if len(own) > 1]
+        kept = _telling(labels, checker.MOST_REGIONS, self.models.pause)
+        for j, places in zip(used, kept, strict=True):
+            at[j] = at[j][places]
+        found = self.sizes(labels[np.ix_(*kept)].squeeze())
+        return [own.tolist() for own in at], dict(zip(("depth", "leaves"), found, strict=True))
+
+    def _numbers(self, j):
+        """A number of each cell of a coordinate, if the region has one."""
+        space, models = self.space, self.models
+        ends = models.end[(models.on == j) & (models.left >= 0)]
+        ends = np.append(ends, [v for clause in space.clauses for k, v in clause if k == j])
+        low, high = space.low[j], space.high[j]
+        if space.integer[j]:
+            ends, low, high = np.floor(ends), np.ceil(low), np.floor(high)
+            after = ends + 1.0
+        else:
+            ends = space.floor(ends)
+            after = np.nextafter(ends.astype(space.type), space.type(np.inf)).astype(np.float64)
+        # the last cell, too
+        near = np.concatenate([ends, after[ends == ends.max(initial=-np.inf)], [low, high]])
+        return np.unique(np.clip(near if len(ends) else [low], low, high))
 
     def tree(self):
         """The tree that cuts the space, in pre-order: coordinates, -1 in leaves, and ends."""
@@ -118,3 +156,24 @@ class Search(checker.Evidence):
                 for parts in zip(*own, strict=True):
                     for form in models.apart(*parts) or ():
                         yield np.ones(len(models.alike), dtype=bool), [form]
+
+
+def _telling(labels, most_boxes, pause):
+    """The places on each axis of a grid of classes, without those that a neighbour stands for.
+
+    Where that leaves too many boxes, those go that tell least beside it. Class 0 is none.
+    """
+    kept = [np.arange(n) for n in labels.shape]
+    while True:
+        pause()
+        own, losses = labels[np.ix_(*kept)], []
+        for a, n in enumerate(own.shape):
+            slabs = np.moveaxis(own, a, 0).reshape(n, -1)
+            for i, j in [*pairwise(range(n)), *pairwise(range(n - 1, -1, -1))]:
+                lost = np.mean((slabs[i] != slabs[j]) & (slabs[i] > 0))
+                losses.append((lost / log((n + 1) / (n - 1)), a, i))
+        least = min(losses, default=None)
+        n_boxes = prod(n * (n + 1) // 2 for n in own.shape)
+        if least is None or (least[0] > 0.0 and n_boxes <= most_boxes):
+            return kept
+        kept[least[1]] = np.delete(kept[least[1]], least[2])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.evidence import HasEvidence
-from ensemble_simplify.grid import Domain
+from ensemble_simplify.evidence import HasEvidence, NoEvidence
+from ensemble_simplify.grid import Domain, limited
 from ensemble_simplify.writing import counted, number, one_line, plain
 
 
@@ -61,8 +62,8 @@ class Verification(HasEvidence):
     row_dtype : str or None
         The type of the rows that were compared, for pipelines that answer rows of float32 otherwise
         than the same numbers of float64. None: rows of any type get the same answers.
-    claim : Claim or None
-        What `save` writes.
+    claim, smallest_claim : Claim or None
+        What `save` writes, and what it writes with ``smallest=True``.
 
     Examples
     --------
@@ -94,9 +95,55 @@ class Verification(HasEvidence):
     finer: bool = False
     row_dtype: str | None = None
     claim: Any = None
+    smallest_claim: Any = None
 
     def __bool__(self):
         return self.equal is True
+
+    @limited
+    def save(  # ty: ignore[incompatible-attribute-override]
+        self,
+        path: str | PathLike,
+        *,
+        smallest: bool = False,
+        max_boxes: int = 1_000_000,
+        time_limit: float | None = None,
+    ) -> None:
+        """Write the outcome and its proof to a file that another program can check.
+
+        Read more in the :ref:`guide <evidence>`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in JSON. It is compressed if its name ends in ``.gz``.
+        smallest : bool, default=False
+            False: the file shows that the models answer alike, or a row on which they do not. True,
+            for the outcome of :meth:`BornAgainClassifier.verify`: it shows that no tree that
+            answers as the ensemble is of less depth, or has fewer leaves. Where the grid that shows
+            this is too large, the file shows it of a smaller size, and a warning says so.
+        max_boxes : int, default=1_000_000
+            The most boxes that the proof of equality may take.
+        time_limit : float or None, default=None
+            Seconds after which :class:`TimeLimitError` is raised.
+
+        Raises
+        ------
+        TimeLimitError
+            If the time is over. No file is written.
+        ValueError
+            If there is nothing to save, with what would help.
+        """
+        told = self
+        if smallest:
+            if self.smallest_claim is None:
+                raise NoEvidence(
+                    "smallest=True is about a tree that is proven to answer the same class as an "
+                    "ensemble everywhere: save the outcome of BornAgainClassifier.verify, fitted "
+                    "with atol=None and max_changes=None, or leave smallest out."
+                )
+            told = replace(self, claim=self.smallest_claim)
+        HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
 
     def __repr__(self):
         effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"

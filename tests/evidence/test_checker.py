@@ -316,6 +316,8 @@ def _is_near(proof, point):
 def _is_true(document):
     """Whether the claim of a document holds, by trying."""
     claim, proof = document["claim"], document["proof"]
+    if claim["kind"] == "smallest":
+        return _is_smallest(document, **claim)
     if claim["kind"] == "not":
         point = [math.nan if x is None else float(x) for x in proof["point"]]
         # as the one row of a claim about it alone
@@ -325,6 +327,43 @@ def _is_true(document):
         return len(inside) == 1 and not _holds_at(document, claim["claim"], point, {})
     known = {}
     return all(_holds_at(document, claim, point, known) for point in _points(document))
+
+
+def _is_smallest(document, use, depth, leaves, within, **_):
+    """Whether no tree is smaller, by trying all trees for the classes of all cells."""
+    model, every = document["models"][use], _values(document)
+    inside = set(_points(document))
+    labels = np.full([len(own) for own in every], -1)
+    for place in np.ndindex(labels.shape):
+        point = tuple(own[k] for own, k in zip(every, place, strict=True))
+        if point in inside:
+            answer = _answers(model, point)[model["result"]]
+            labels[place] = -1 if answer is None else answer
+    for a in range(labels.ndim):
+        # of equal slices one is as good
+        same = np.any(np.diff(labels, axis=a) != 0, axis=tuple({*range(labels.ndim)} - {a}))
+        labels = labels.take(np.append(0, 1 + np.flatnonzero(same)), axis=a)
+    most = labels.size if within is None else within
+    is_deep = depth is None or _fewest_leaves(labels, depth - 1) == math.inf
+    return is_deep and (leaves is None or leaves <= _fewest_leaves(labels, most))
+
+
+def _fewest_leaves(labels, depth, known=None):
+    """The fewest leaves of trees of at most some depth; -1 goes with any class."""
+    known, key = {} if known is None else known, (labels.shape, labels.tobytes(), depth)
+    if depth < 0 or len({*labels.flat} - {-1}) < 2:
+        return 1 if depth >= 0 else math.inf
+    if depth == 0:
+        return math.inf
+    if key not in known:
+        sides = (
+            [part.copy() for part in np.split(labels, [k], axis=a)]
+            for a, n in enumerate(labels.shape)
+            for k in range(1, n)
+        )
+        sums = (sum(_fewest_leaves(own, depth - 1, known) for own in pair) for pair in sides)
+        known[key] = min(sums, default=math.inf)
+    return known[key]
 
 
 # ------------------------------------------------------------------- claims by hand
@@ -447,6 +486,13 @@ def _soft(trees=UPWARDS):
     return _model(trees, SOFT, 6, classes=["a", "b", "c"], outputs=[3, 4, 5])
 
 
+def _smallest(depth, leaves, within=None, trees=THREE, **given):
+    claim = {"kind": "smallest", "use": 0, "depth": depth, "leaves": leaves, "within": within}
+    numbers = [[-2.0, 0.0, 1.0, 1.5], [0.0, 0.75, 1.5, 2.5]]
+    model = _model(trees, VOTE, 7, classes=["a", "b", "c"], outputs=[4, 5, 6])
+    return _document([model], claim, proof={"kind": "grid", "at": numbers}, **given)
+
+
 CLASS_C = {"kind": "class_is", "use": 0, "class": 2}
 IN_RANGE = {"kind": "in_range", "use": 0, "of": "value", "low": 1.6, "high": 5.5}
 PROBA = {"kind": "within", "uses": [0, 1], "of": "each", "atol": 0.0625, "rtol": 0.0}
@@ -509,6 +555,10 @@ DOCUMENTS = {
         [_model(RISING, SUM, 0)], RISES_VALUE, uses=_twice([2, 3]), n=4,
         region={"order": [[0, 2], [1, 3]]},
     ),
+    "no less depth": _smallest(2, None),
+    "no fewer leaves": _smallest(None, 4),
+    "no smaller tree": _smallest(2, 4, 2),
+    "no smaller tree in a domain": _smallest(2, 3, 2, region={"low": [-0.5, None]}),
     "not within": _refuted(_within(0.01), [5.0, 3.5]),
     "not rising": _refuted(_rises(FALLING), [1.75, 0.0, 3.0]),
 }  # fmt: skip
@@ -537,7 +587,8 @@ def test_what_holds_is_refuted_by_no_point(kind):
     document = DOCUMENTS[kind]
     for point in islice(_points(document), 0, 4_000, 1_300):
         point = [None if math.isnan(x) else x for x in point]
-        assert _told(_refuted(document, point))[0] == 1
+        is_size = document["claim"]["kind"] == "smallest"
+        assert _told(_refuted(document, point))[0] == (2 if is_size else 1)
 
 
 def _one(tree):
@@ -770,10 +821,24 @@ HOSTILE = {
     "units that share": _with(("proof", "vary"), [[0], [0, 1]], DOCUMENTS["near rows"]),
     "a unit that is free": _with(("proof", "free"), [0], DOCUMENTS["near rows"]),
     "no such distance": _with(("proof", "nearer", "metric"), "far", DOCUMENTS["near and nearer"]),
+    "a distance of more units than there are": _with(
+        ("proof", "max_changes"), 3, DOCUMENTS["near and nearer"]
+    ),
     "a distance of nothing": _with(
         ("proof", "nearer", "scales"), [0, 1], DOCUMENTS["near and nearer"]
     ),
     "a number of a million digits": '{"format": 0.' + "3" * 1_000_000 + "}",
+    "a grid of nothing": _with(("proof", "at", 0), [], DOCUMENTS["no smaller tree"]),
+    "a grid out of order": _with(("proof", "at", 0), [1.0, 0.0], DOCUMENTS["no smaller tree"]),
+    "a grid of half the space": _with(("proof", "at"), [[0.0]], DOCUMENTS["no smaller tree"]),
+    "a grid of too many points": _with(
+        ("proof", "at"), [list(range(3_000))] * 2, DOCUMENTS["no smaller tree"]
+    ),
+    "a grid of too many boxes": _with(
+        ("proof", "at"), [list(range(300))] * 2, DOCUMENTS["no smaller tree"]
+    ),
+    "a size of nothing": _with(("claim", "leaves"), None, DOCUMENTS["no fewer leaves"]),
+    "a size and a witness": _refuted(DOCUMENTS["no smaller tree"], [0.0, 0.0]),
     "no point": _with(("proof", "point"), [], DOCUMENTS["not within"]),
     "an entry too much": _with(("region", "strict"), 1),
 }
@@ -848,6 +913,32 @@ def test_sums_are_rounded_in_the_order_of_the_trees():
         model = _model([[2.0**24], [1.0]], steps, 0, n_columns=1)
         own = claim | {"low": 2.0**24 + 1, "high": 2.0**24 + 1}
         assert _told(_document([model], own, n=1))[0] == told
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sizes_of_trees_are_those_of_the_smallest_ones(seed):
+    rng = np.random.default_rng(seed)
+
+    def tree(depth):
+        if depth == 0 or rng.random() < 0.15:
+            return rng.choice([0.0, 0.25, 0.5, 1.0], 3).tolist()
+        split = int(rng.integers(2)), float(rng.integers(4)) + 0.5, 0
+        return (*split, tree(depth - 1), tree(depth - 1))
+
+    one_of_two = {"clauses": [[[0, 1], [1, 2]]], "integer": [1, 0]}
+    region = [None, {"integer": [1, 1]}, one_of_two][seed % 3]
+    trees, told = [(0, 1.5, 0, tree(2), tree(2)), *(tree(3) for _ in range(2))], set()
+    numbers = {"kind": "grid", "at": [[0, 1, 2, 3, 4]] * 2}
+    for within in (None, 2, 3):
+        for leaves in range(1, 11):
+            given = _smallest(None, leaves, within, trees, region=region)
+            document = _signed(given | {"proof": numbers})
+            told.add(found := _told(document)[0])
+            assert (found == 0) == _is_true(document), (leaves, within)
+    for depth in range(6):
+        document = _signed(_smallest(depth, None, None, trees, region=region) | {"proof": numbers})
+        assert (_told(document)[0] == 0) == _is_true(document), depth
+    assert told == {0, 1}
 
 
 def test_swapped_models_are_found():

@@ -325,6 +325,43 @@ def test_a_flip_of_rows_that_are_rounded_is_saved(tmp_path):
         assert check(tmp_path / "evidence.json", model)
 
 
+@pytest.mark.parametrize("objective", ["auto", "depth", "leaves"])
+def test_that_no_tree_is_smaller(objective, tmp_path):
+    forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, Y)
+    inside = Domain.from_rows(X)
+    born = BornAgainClassifier(FrozenEstimator(forest), objective=objective, domain=inside)
+    outcome = born.fit(X, Y).verify()
+    outcome.save(tmp_path / "smallest.json", smallest=True)
+    checked = check(tmp_path / "smallest.json", forest)
+    assert checked
+    sizes = [f"a depth below {born.depth_},", f"fewer than {born.n_leaves_} leaves"]
+    sizes = sizes if objective == "auto" else sizes[objective == "leaves" :][:1]
+    assert all(own in checked.claim for own in sizes), checked.claim
+    # the bound is no smaller, and no larger
+    claim = json.loads((tmp_path / "smallest.json").read_text())
+    for key in ("depth", "leaves"):
+        if claim["claim"][key] is not None:
+            other = copy.deepcopy(claim)
+            other["claim"][key] += 1
+            other["words"] = checker.words(other)
+            other |= {"digest": checker.digest(other, "digest")}
+            with pytest.raises(checker.Unproven, match="allows a tree"):
+                checker.check_text(json.dumps(other))
+
+
+def test_a_grid_that_is_too_large_shows_a_smaller_bound(tmp_path, monkeypatch):
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, Y)
+    born = BornAgainClassifier(FrozenEstimator(forest), objective="leaves").fit(X, Y)
+    monkeypatch.setattr(checker, "MOST_REGIONS", 2_000)
+    with pytest.warns(UserWarning, match="shows less"):
+        born.verify().save(tmp_path / "smallest.json", smallest=True)
+    claim = json.loads((tmp_path / "smallest.json").read_text())["claim"]
+    assert 4 < claim["leaves"] < born.n_leaves_
+    near = BornAgainClassifier(FrozenEstimator(forest), max_changes=0).fit(X, Y)
+    with pytest.raises(NoEvidence, match="smallest=True is about"):
+        near.verify().save(tmp_path / "smallest.json", smallest=True)
+
+
 def test_nothing_is_written_without_a_proof(tmp_path):
     path = tmp_path / "evidence.json"
     model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, Y)
