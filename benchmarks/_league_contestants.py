@@ -279,7 +279,7 @@ def simplified(cell, size):
         cell.forest,
         cell.X,
         cell.y,
-        max_leaves=size,
+        max_leaf_nodes=size,
         random_state=cell.split,
     )
     return Fitted(found.best_model.predict, found.best_model.get_n_leaves())

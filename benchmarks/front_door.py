@@ -389,7 +389,7 @@ def judged(name, source, turn, kind, rows, seed, memory):
         found["leaves"] = best.get_n_leaves()
         found["representer"] = agreement(answers, outcome["representer"].predict(new), values)
         everything = frame.iloc[np.concatenate([own, given])]
-        plain = plain_tree(model, everything, outcome.max_leaves, values).predict(new)
+        plain = plain_tree(model, everything, outcome.max_leaf_nodes, values).predict(new)
         found["plain"] = agreement(answers, plain, values)
         said, low, high = reported(outcome)
         found["bias"] = said - found["best"]
@@ -410,7 +410,7 @@ def judged(name, source, turn, kind, rows, seed, memory):
         others = outcome.best_model.predict(new)
         found["best all"] = agreement(answers, others, values)
         found["representer all"] = agreement(answers, outcome["representer"].predict(new), values)
-        plain = plain_tree(model, everything, outcome.max_leaves, values).predict(new)
+        plain = plain_tree(model, everything, outcome.max_leaf_nodes, values).predict(new)
         found["plain all"] = agreement(answers, plain, values)
         found["accuracy model"] = agreement(y[fresh], answers, values)
         found["accuracy best"] = agreement(y[fresh], others, values)

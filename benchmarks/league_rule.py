@@ -7,7 +7,7 @@ Ten sets, of at most 2,000 rows (those of DIR, CSV files with
 a last column ``target``; without ``--data`` wine and wdbc, to try the program out), four kinds of
 models, and stratified splits in three thirds: the model is fitted on the first, ``simplify`` gets
 the second, and the third, which neither has seen, judges. It is called twice: with
-``max_leaves=8``, and without, where it chooses the size.
+``max_leaf_nodes=8``, and without, where it chooses the size.
 
 - ``recommended``: the tree that ``simplify`` recommends, learned from all rows that it got.
 - ``plain tree``: scikit-learn's, of the same number of leaves, on the model's answers to them.
@@ -90,17 +90,17 @@ def cell(name, kind, seed, data):
     record = {"set": name, "model": kind, "seed": seed}
     for size in (LEAVES, None):
         begin = time.process_time()
-        found = simplify(model, X, y, max_leaves=size, random_state=seed)
+        found = simplify(model, X, y, max_leaf_nodes=size, random_state=seed)
         seconds = time.process_time() - begin
         rows = {row.name: row for row in found.table if row.is_tree and row.is_measured}
         figures = {
             name: measure(found.results[name], X_test, y_test, answers)
             for name, row in rows.items()
-            if row.leaves <= found.max_leaves and name != "plain_tree_on_y"
+            if row.leaves <= found.max_leaf_nodes and name != "plain_tree_on_y"
         }
         record["free" if size is None else "fixed"] = {
             "best": found.best,
-            "size": found.max_leaves,
+            "size": found.max_leaf_nodes,
             "measured": rows[found.best].agreement,
             "corrected": found.verdict.agreement,
             "level": found.verdict.level,
@@ -165,7 +165,7 @@ def report(records, splits):
         f"{min(r['seed'] for r in records)}. Differences are to the plain tree, for the same "
         "models, +- their standard error over sets."
     )
-    for key, title in (("fixed", f"`max_leaves={LEAVES}`"), ("free", "`max_leaves=None`")):
+    for key, title in (("fixed", f"`max_leaf_nodes={LEAVES}`"), ("free", "`max_leaf_nodes=None`")):
         runs = [(r["set"], r[key]) for r in records]
         gaps = [chosen(run)[BEST][0] - chosen(run)[PLAIN][0] for _, run in runs]
         print(f"\n{title}, {np.mean([run['seconds'] for _, run in runs]):.1f} CPU seconds:\n")

@@ -239,7 +239,7 @@ def on_cancer(question):
             "faithful": lambda: package.FaithfulPruner(frozen, max_changes=0).fit(X, y),
             "card": lambda: package.ScorecardClassifier(frozen, random_state=0).fit(X, y),
             "rises": lambda: package.is_monotone(boosting, 7),
-            "simplify": lambda: package.simplify(boosting, X, y, max_leaves=8, random_state=0),
+            "simplify": lambda: package.simplify(boosting, X, y, max_leaf_nodes=8, random_state=0),
             "export": lambda: [package.export_model(boosting, k) for k in ("sql", "c", "python")],
         }[question]
 

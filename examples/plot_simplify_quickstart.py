@@ -40,7 +40,7 @@ model = make_pipeline(encode, RandomForestClassifier(random_state=0)).fit(X, y)
 # Trees are compared on patients that the model has not seen, each by a tree that has not seen them
 # either. The rows of ``X_more`` are only learned from. The report begins with a verdict.
 
-outcome = simplify(model, X_new, y_new, X_more=X, max_leaves=5, random_state=0)
+outcome = simplify(model, X_new, y_new, X_more=X, max_leaf_nodes=5, random_state=0)
 print(outcome.report())
 
 # %%
@@ -75,7 +75,7 @@ print((pd.read_sql(query, database)["prediction"] == outcome.predict(patients)).
 # How many leaves?
 # ----------------
 #
-# Without ``max_leaves``, trees of several sizes are compared, and the one is recommended beyond
+# Without ``max_leaf_nodes``, trees of several sizes are compared, and the one is recommended beyond
 # which more leaves gain little. Left: agreement with the model, with intervals of 95 %. Right:
 # accuracy.
 

@@ -1121,7 +1121,7 @@ def check_estimate(case, rng):
 
 def check_simplify(case, rng):
     y = None if rng.random() < 0.3 else case.y
-    outcome = said(simplify, case.model, case.X, y, max_leaves=5, random_state=0)
+    outcome = said(simplify, case.model, case.X, y, max_leaf_nodes=5, random_state=0)
     repr(outcome)
     outcome.to_frame()
     for row in outcome.table:

@@ -130,7 +130,7 @@ def main():
         (OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough"
     )
     model = make_pipeline(encode, RandomForestClassifier(random_state=0)).fit(X, y)
-    outcome = simplify(model, X_new, y_new, X_more=X, max_leaves=5, random_state=0)
+    outcome = simplify(model, X_new, y_new, X_more=X, max_leaf_nodes=5, random_state=0)
     text = picture(model[-1], outcome.best_model.named_tree, outcome.verdict.agreement)
     FILE.write_text(text, encoding="utf-8")
 

@@ -47,7 +47,7 @@ from ensemble_simplify.grid import (
     unlimited,
 )
 from ensemble_simplify.proof import Space, box_around, certify, may_begin, move_to_ties
-from ensemble_simplify.writing import counted, number, one_line, percent, plain
+from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (500, 5_000, 50_000, maxsize)
@@ -115,7 +115,7 @@ class SufficientBox(HasEvidence):
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> box = sufficient_box(tree, X[0])
     >>> box
-    SufficientBox(0 wherever x3 <= 0.800000012; maximal, 1 box in ... s)
+    SufficientBox(0 wherever x3 <= 0.800000012; maximal; 1 box in ... s)
     >>> print(box.contains(X).sum(), "rows are inside")
     50 rows are inside
     """
@@ -196,7 +196,9 @@ class SufficientBox(HasEvidence):
             lines.append(f"{name} {' or '.join(parts)}")
         return lines
 
-    def __repr__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
         rule = "; ".join(self.conditions) or "every input"
         end = "maximal"
         if not self.maximal:
@@ -212,10 +214,7 @@ class SufficientBox(HasEvidence):
                 answer = f"probability of {name!r}"
             answer = f"{low}{answer}{high}"
         end += kept_in_words(self.audited.keeping)
-        return (
-            f"SufficientBox({answer} wherever {rule}; {end}, "
-            f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s)"
-        )
+        return f"{answer} wherever {rule}; {end}"
 
 
 @limited

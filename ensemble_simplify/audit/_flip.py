@@ -167,7 +167,9 @@ class NearestFlip(HasEvidence):
         """
         return [self, *self.others] if self else []
 
-    def __repr__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
         n = counted(self.max_changes, "feature")
         if self.row is None and self.proven:
             to = " to numbers that float32 represents" if self.finer else ""
@@ -193,7 +195,7 @@ class NearestFlip(HasEvidence):
             text += kept_in_words(self.keeping) + f", distance {self.distance:.4g}"
             if self.others:
                 text += f", and {counted(len(self.others), 'other plan')}"
-        return f"NearestFlip({text}; {self.seconds:.3g} s)"
+        return text
 
     def _answer(self, i):
         """What the model answers, before or after the change, in words."""

@@ -131,21 +131,19 @@ class Monotonicity(HasEvidence):
             return f"probability of {self.positive!r} in {what}"
         return f"value in {what}" if self.response == "value" else what
 
-    def __repr__(self) -> str:
-        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
         what = self._what()
         if self.monotone:
-            return f"Monotonicity({what}: proven for {every_input(self)}; {effort})"
+            return f"{what}: proven for {every_input(self)}"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {counted(self.n_cuts, 'threshold')}"
             why = "at the limit" if self.reason == "time" else "within rounding"
-            return f"Monotonicity({what}: undecided {why}, {done}; {effort})"
+            return f"{what}: undecided {why}, {done}"
         low, high = self.values
         first, second = shown_answers(self.predictions)
-        return (
-            f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first} becomes "
-            f"{second}; {effort})"
-        )
+        return f"{what}: refuted, from {number(low)} to {number(high)} {first} becomes {second}"
 
 
 @limited

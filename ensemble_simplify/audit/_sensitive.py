@@ -106,23 +106,24 @@ class Sensitivity(HasEvidence):
     def __bool__(self):
         return self.sensitive is True
 
-    def __repr__(self) -> str:
-        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
         if self.sensitive is None:
             why = "at the limit" if self.reason == "time" else "within rounding of the gap"
             if self.bound is not None:
                 why += f", no move is larger than {self.bound:.6g}"
-            return f"Sensitivity({self._what()}: undecided {why}; {effort})"
+            return f"{self._what()}: undecided {why}"
         if not self.sensitive:
             moved = "has one class" if self.response == "class" else "moves no further"
-            return f"Sensitivity({self._what()}: proven, {self._where()} {moved}; {effort})"
+            return f"{self._what()}: proven, {self._where()} {moved}"
         steps = ", ".join(
             f"{key}: {shown_entry(before)} -> {shown_entry(after)}"
             for key, (before, after) in self.changes.items()
         )
         first, second = shown_answers(self.predictions)
         steps += kept_in_words(self.keeping)
-        return f"Sensitivity({self._what()}: {first} becomes {second} by {steps}; {effort})"
+        return f"{self._what()}: {first} becomes {second} by {steps}"
 
     def _what(self) -> str:
         """What was asked, in words."""

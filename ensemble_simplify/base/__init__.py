@@ -4,6 +4,7 @@
 give and makes numbers of text and gaps, and `tree_mixins` is what estimators do with their tree.
 `explained` says why a tree answers a row so.
 `streams` takes rows beyond memory batch by batch.
+`names` knows old names of parameters and tells the nearest one.
 `limits` says what happens when a limit is reached, `plots` is under all displays and `pages` under
 all that is written in HTML. `shares` reads shares as users write them, has the intervals of those
 that were counted, and sums that round alike on every processor. `_scikit_learn` imports private
@@ -39,10 +40,10 @@ from ensemble_simplify.base.limits import (
     available_memory,
     fit_context,
     report,
-    validate_params,
     warn,
     warn_out_of_time,
 )
+from ensemble_simplify.base.names import NamesItsParameters, validate_params
 from ensemble_simplify.base.pages import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.base.plots import (
     CurveDisplay,

@@ -11,17 +11,18 @@ from ensemble_simplify.writing import one_line, percent
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a tree answers a row as it does; prints as a sentence.
+    """Why a row is answered as it is; prints as a sentence.
 
     Attributes
     ----------
     answer : object
         The label, or the value.
     rule : str
-        The conditions that lead to the leaf, in the words of the table; empty for a single leaf.
-    leaf : int
-        The leaf, a node of ``decision_tree_``.
-    n_rows : int
+        The conditions that lead to the leaf, in the words of the table, or the reasons of a
+        scorecard; empty for a single leaf and for ensembles.
+    leaf : int or None
+        The leaf, a node of ``decision_tree_``; None where there is not one tree.
+    n_rows : int or None
         Training rows of the tree that end in this leaf.
     chance : float
         Probability of the answer by ``predict_proba``; nan where there is none.
@@ -29,6 +30,8 @@ class Explanation:
         What the model answers to the row that the tree stands for; None: it was not asked.
     model_chance : float
         The model's probability of the tree's answer; nan where it has none.
+    flip : NearestFlip or None
+        The smallest change that leads to another answer; None: it was not asked for.
 
     Examples
     --------
@@ -42,11 +45,12 @@ class Explanation:
 
     answer: Any
     rule: str
-    leaf: int
-    n_rows: int
+    leaf: int | None
+    n_rows: int | None
     chance: float = math.nan
     model_answer: Any = None
     model_chance: float = math.nan
+    flip: Any = None
 
     def _since(self):
         """The answer, and the way to the leaf."""
@@ -56,16 +60,17 @@ class Explanation:
 
     def __str__(self):
         answer = _in_words(self.answer)
-        rows = "training row is" if self.n_rows == 1 else "training rows are"
-        told = f"{self._since()}; {self.n_rows:,} {rows} there"
+        told = self._since() if self.rule or self.leaf is not None else answer
+        if self.n_rows is not None:
+            rows = "training row is" if self.n_rows == 1 else "training rows are"
+            told += f"; {self.n_rows:,} {rows} there"
         if math.isfinite(self.chance):
             told += f", chance of {answer} {percent(self.chance)}"
-        if self.model_answer is None:
-            return told
-        told += f". The model answers {_in_words(self.model_answer)}"
-        if math.isfinite(self.model_chance):
-            told += f", with a chance of {answer} of {percent(self.model_chance)}"
-        return told
+        if self.model_answer is not None:
+            told += f". The model answers {_in_words(self.model_answer)}"
+            if math.isfinite(self.model_chance):
+                told += f", with a chance of {answer} of {percent(self.model_chance)}"
+        return told if self.flip is None else f"{told}. The nearest change: {self.flip.sentence}"
 
 
 def _in_words(answer):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ensemble_simplify.base._scikit_learn import _fit_context, _validate_params
+from ensemble_simplify.base._scikit_learn import _fit_context
 
 # Frames of these packages are not the user's: warnings point beyond them.
 _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
@@ -56,10 +56,6 @@ def report(estimator, message) -> None:
     """Print a line about the progress of an estimator, if it is verbose."""
     if estimator.verbose:
         print(f"[{type(estimator).__name__}] {message}", flush=True)
-
-
-# Of a function: it checks its parameters, and estimators that it fits check theirs.
-validate_params = functools.partial(_validate_params, prefer_skip_nested_validation=False)
 
 
 def fit_context(**checks):

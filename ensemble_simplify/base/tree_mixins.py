@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base.ensemble import tags_of, takes_missing
 from ensemble_simplify.base.explained import Explanation, explained
+from ensemble_simplify.base.names import NamesItsParameters
 from ensemble_simplify.base.plots import pyplot
 from ensemble_simplify.base.rows import class_index, fitted_rows
 from ensemble_simplify.reading import KeepsVersion, Model, is_booster, unwrap
@@ -32,7 +33,7 @@ def printed(fitted, n_leaves) -> str:
     return f"{fitted!r}\n{fitted.export_text(**options)}".rstrip("\n")
 
 
-class PrintsWhatItHolds:
+class PrintsWhatItHolds(NamesItsParameters):
     """An estimator that prints as its parameters and, once it is fitted, its tree or card."""
 
     def __str__(self):
@@ -65,7 +66,7 @@ class TakesWhatItsEstimatorTakes(KeepsBoosters):
         return tags
 
 
-class Scored:
+class Scored(NamesItsParameters):
     """How right it is: a classifier, or a regressor, as its tags say."""
 
     predict: Any
@@ -158,7 +159,7 @@ class PrunesItsEstimator(Scored, TakesWhatItsEstimatorTakes):
         return unwrap(self.pruned_estimator_).predict_proba(self._rows(X))
 
 
-class LearnsFromTables(KeepsVersion):
+class LearnsFromTables(NamesItsParameters, KeepsVersion):
     """What goes with `learned_rows`: missing values are taken, sparse matrices are not."""
 
     def __sklearn_tags__(self):

@@ -36,6 +36,7 @@ from ensemble_simplify.writing import (
     Operation,
     Probability,
     code_of,
+    counted,
     plain,
     replacing,
 )
@@ -53,7 +54,18 @@ class NoEvidence(ValueError):
 
 
 class HasEvidence:
-    """An outcome with a field `claim`, which can be saved with its proof."""
+    """An outcome with a field `claim`, which can be saved with its proof.
+
+    It prints as its ``sentence`` and the work that it took. Files that are to be the same each time
+    they are made hold the sentence alone.
+    """
+
+    sentence: str
+
+    def __repr__(self) -> str:
+        boxes = vars(self).get("n_boxes", 0)
+        done = f"{counted(boxes, 'box', 'boxes')} in " if boxes else ""
+        return f"{type(self).__name__}({self.sentence}; {done}{vars(self)['seconds']:.3g} s)"
 
     @limited
     def save(

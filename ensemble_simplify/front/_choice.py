@@ -263,7 +263,9 @@ def choose_size(curve, judged) -> Candidate | None:
     return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
 
 
-def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=("tree",)) -> Choice:
+def choose(
+    candidates, judged, favourite="representer", max_leaf_nodes=None, kinds=("tree",)
+) -> Choice:
     """The recommended tree, or scorecard, among those that may win.
 
     If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
@@ -284,7 +286,7 @@ def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=(
         The rows.
     favourite : str, default="representer"
         The method that is recommended unless another one is better.
-    max_leaves : int or None, default=None
+    max_leaf_nodes : int or None, default=None
         Leaves that the recommended tree may have. None: any number.
     kinds : tuple of str, default=("tree",)
         What was asked for, which is said if there is none.
@@ -294,11 +296,11 @@ def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=(
     Choice
         With the reason.
     """
-    limit = np.inf if max_leaves is None else max_leaves
-    size = "" if max_leaves is None else f" of at most {max_leaves} leaves"
+    limit = np.inf if max_leaf_nodes is None else max_leaf_nodes
+    size = "" if max_leaf_nodes is None else f" of at most {max_leaf_nodes} leaves"
     trees = _eligible(candidates, limit)
     if not trees:
-        return Choice(None, None, nothing_found(kinds, max_leaves))
+        return Choice(None, None, nothing_found(kinds, max_leaf_nodes))
     others = "tree or scorecard" if any(c.is_card for c in trees) else f"tree{size}"
     others = others if len(trees) > 1 else None
     comparison = compared(trees, judged)
@@ -311,15 +313,15 @@ def choose(candidates, judged, favourite="representer", max_leaves=None, kinds=(
     )
 
 
-def nothing_found(kinds, max_leaves=None) -> str:
+def nothing_found(kinds, max_leaf_nodes=None) -> str:
     """The sentence that says so."""
-    size = "" if max_leaves is None else f" of at most {leaves(max_leaves)}"
+    size = "" if max_leaf_nodes is None else f" of at most {leaves(max_leaf_nodes)}"
     words = {"tree": f"a tree{size}", "scorecard": "a scorecard"}
     return f"No method found {' or '.join(words[kind] for kind in kinds if kind in words)}."
 
 
 def corrected_agreement(
-    candidates, judged, curve=(), favourite="representer", max_leaves=None, random_state=None
+    candidates, judged, curve=(), favourite="representer", max_leaf_nodes=None, random_state=None
 ):
     """Agreement of the recommended tree, corrected for its being the one that was chosen.
 
@@ -338,7 +340,7 @@ def corrected_agreement(
         :func:`choose_size`.
     favourite : str, default="representer"
         As for :func:`choose`.
-    max_leaves : int or None, default=None
+    max_leaf_nodes : int or None, default=None
         As for :func:`choose`.
     random_state : int, RandomState instance or None, default=None
         Which rows are drawn.
@@ -354,7 +356,7 @@ def corrected_agreement(
        predictions for efficient and accurate cross-validation. Machine Learning 107, 1895-1922.
        https://doi.org/10.1007/s10994-018-5714-4
     """
-    trees = _eligible(candidates, np.inf if max_leaves is None else max_leaves)
+    trees = _eligible(candidates, np.inf if max_leaf_nodes is None else max_leaf_nodes)
     if not trees:
         return np.nan
     curve = _by_size(curve)
@@ -392,11 +394,13 @@ def _size(candidate):
     return candidate.size or candidate.n_leaves
 
 
-def _eligible(candidates, max_leaves):
+def _eligible(candidates, max_leaf_nodes):
     return [
         c
         for c in candidates
-        if c.may_win and c.rows.any() and (c.is_card or (c.is_tree and c.n_leaves <= max_leaves))
+        if c.may_win
+        and c.rows.any()
+        and (c.is_card or (c.is_tree and c.n_leaves <= max_leaf_nodes))
     ]
 
 

@@ -297,7 +297,7 @@ def _simplified(told):
         X,
         y,
         X_more=more,
-        max_leaves=told.max_leaves,
+        max_leaf_nodes=told.max_leaves,
         methods=methods[0] if len(methods) == 1 else methods,
         kinds=told.kinds.split(","),
         scoring=told.scoring,

@@ -30,10 +30,10 @@ from ensemble_simplify.front._report import (
     how_judged,
     model_name,
     noun_of,
+    stability_told,
     what_columns_say,
 )
 from ensemble_simplify.front._simplified import versions
-from ensemble_simplify.front._statement import figure
 from ensemble_simplify.grid import Domain, columns_of
 from ensemble_simplify.proof import differences
 from ensemble_simplify.reading import column_index, is_missing, unwrap
@@ -197,7 +197,8 @@ def _model(asked):
 
 def _challengers(asked):
     found = asked.found
-    heads = columns_of_methods(found)
+    # seconds are others in each run, and say nothing of the model
+    heads = [own for own in columns_of_methods(found) if own[0] != "seconds"]
     yield Cells(
         ("method", *(head for head, _, _ in heads)),
         [
@@ -214,16 +215,11 @@ def _reasons(asked):
         "Every answer comes with the conditions, or the points, that lead to it. Some rows, each "
         "with another reason:"
     )
-    best, found = asked.best, {}
+    best, rows = asked.best, np.arange(asked.found.n_rows)
     if best.named_card is None:
-        _, rows = np.unique(best.apply(asked.rows), return_index=True)
-        for own in best.explain(safe_indexing(asked.rows, np.sort(rows)[:_ROWS_EXPLAINED])):
-            found[str(own)] = None
-    else:
-        rows = np.arange(min(_ROWS_EXPLAINED, asked.found.n_rows))
-        for own in best.reasons(safe_indexing(asked.rows, rows)):
-            found["; ".join(map(str, own))] = None
-    yield Items(list(found))
+        rows = np.sort(np.unique(best.apply(asked.rows), return_index=True)[1])
+    told = best.explain(safe_indexing(asked.rows, rows[:_ROWS_EXPLAINED]))
+    yield Items(list(dict.fromkeys(map(str, told))))
 
 
 def _audited(asked, question, column, about, words, **options):
@@ -240,7 +236,7 @@ def _audited(asked, question, column, about, words, **options):
             yield f"{about}, {what}: it cannot be told. {reason}"
             continue
         found = told[getattr(outcome, attribute)]
-        yield f"{about}, {what}: {found}. {one_line(repr(outcome))}"
+        yield f"{about}, {what}: {found}. {one_line(outcome.sentence)}."
 
 
 def _sensitivity(asked):
@@ -283,19 +279,11 @@ def _told(asked, column):
 
 def _stability(asked):
     try:
-        found = asked.found.stability()
+        found = asked.found._stability or asked.found.stability()
     except ValueError as reason:
         yield f"It cannot be told. {reason}"
         return
-    what = "give the same answer on" if asked.found.is_classifier else "have an R² between them of"
-    own, low, high = (
-        figure(value, asked.found.is_classifier) for value in (found.mean, found.low, found.high)
-    )
-    of_rows = " of the rows" if asked.found.is_classifier else ""
-    yield (
-        f"The method was fitted {found.n_fits} times, to rows drawn with replacement from these. "
-        f"Two such results {what} {own}{of_rows} on average (at least {low}, at most {high})."
-    )
+    yield stability_told(asked.found, found)
 
 
 def _implementation(asked):

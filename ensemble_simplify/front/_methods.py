@@ -72,7 +72,7 @@ class Task:
     y: np.ndarray | None  # labels of the first rows
     answers: np.ndarray  # the model's
     fold_of: np.ndarray  # the fold in which each row is left out; -1: in none
-    max_leaves: int
+    max_leaf_nodes: int
     feature_costs: object
     seed: int
     atol: float = 0.0  # within which values are promised, in regression
@@ -164,9 +164,9 @@ class Task:
             return judging + (predicted - own)
         return np.where(predicted == own, judging, predicted)
 
-    def of_size(self, max_leaves) -> Task:
+    def of_size(self, max_leaf_nodes) -> Task:
         """The task with another number of leaves."""
-        other = replace(self, max_leaves=int(max_leaves))
+        other = replace(self, max_leaf_nodes=int(max_leaf_nodes))
         vars(other).update({k: v for k, v in vars(self).items() if k in self._KEPT})
         return other
 
@@ -265,7 +265,7 @@ NEEDS = {
 def _plain(task, X, labels, name):
     tree = TableTree(
         task.is_classifier,
-        max_leaf_nodes=task.max_leaves,
+        max_leaf_nodes=task.max_leaf_nodes,
         min_samples_leaf=task.min_samples_leaf or 1,
         random_state=task.seed,
     ).fit(X, labels)
@@ -298,7 +298,7 @@ def representer(task, seconds) -> list[MethodResult]:
     """A tree grown on synthetic rows, too."""
     fitted = RepresenterTree(
         FrozenEstimator(task.model),
-        max_leaf_nodes=task.max_leaves,
+        max_leaf_nodes=task.max_leaf_nodes,
         min_train_samples=task.min_samples_leaf,
         sampling="one_shot",
         validation_fraction=0.0,
@@ -390,8 +390,8 @@ def _near(task, X, answers, seconds, max_changes, points):
         )
     ]
     # what keeps all answers is often too large: a smaller one of the same path keeps most
-    if fitted.n_leaves_ > task.max_leaves:
-        small = fitted.at(n_leaves=task.max_leaves)
+    if fitted.n_leaves_ > task.max_leaf_nodes:
+        small = fitted.at(n_leaves=task.max_leaf_nodes)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = f"{task.promised} at {share} of the {small.n_points_:,} {points}, counted"
         found.append(_one_tree(f"{name}_small", small, task, promise))
@@ -402,7 +402,7 @@ def genesim(task, seconds) -> list[MethodResult]:
     """A tree bred from the model's own trees, to give its answers."""
     fitted = GenesimClassifier(
         [FrozenEstimator(task.model)],
-        max_leaf_nodes=task.max_leaves,
+        max_leaf_nodes=task.max_leaf_nodes,
         time_limit=seconds,
         random_state=task.seed,
     ).fit(task.X, task.answers)
@@ -412,7 +412,7 @@ def genesim(task, seconds) -> list[MethodResult]:
 def cultivated(task, seconds) -> list[MethodResult]:
     """One tree whose nodes hold several splits, fitted to the model's answers."""
     fitted = CultivatedForestClassifier(
-        max_leaf_nodes=task.max_leaves,
+        max_leaf_nodes=task.max_leaf_nodes,
         max_options=5,
         time_limit=seconds,
         random_state=task.seed,
@@ -428,7 +428,7 @@ def scorecard(task, seconds) -> list[MethodResult]:
     kind = ScorecardClassifier if task.is_classifier else ScorecardRegressor
     fitted = kind(
         FrozenEstimator(task.model),
-        max_bins=task.max_leaves + MORE_BINS,
+        max_bins=task.max_leaf_nodes + MORE_BINS,
         validation_fraction=0.0,
         time_limit=seconds,
         random_state=task.seed,
@@ -500,12 +500,12 @@ def feature_budget(task, seconds) -> list[MethodResult]:
 
 
 # In the order of their turns: what costs most comes last.
-def selective_tree(task, n_judged, max_leaves, seconds):
+def selective_tree(task, n_judged, max_leaf_nodes, seconds):
     """A tree that answers where it may; the rows to judge by calibrate, the others are learned."""
     kind = SelectiveTreeClassifier if task.is_classifier else SelectiveTreeRegressor
     tree = kind(
         FrozenEstimator(task.model),
-        max_leaf_nodes=max_leaves,
+        max_leaf_nodes=max_leaf_nodes,
         time_limit=None if seconds is None else max(seconds, 0.01),
         random_state=task.seed,
         **task.tolerance,

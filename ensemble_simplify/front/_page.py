@@ -25,6 +25,8 @@ from ensemble_simplify.front._report import (
     promises,
     remarks,
     size_of_row,
+    stability_told,
+    time_taken,
     title_of,
     what_columns_say,
 )
@@ -175,7 +177,7 @@ def _tiles(found):
 
 def _curves(found):
     by_class, points = found.is_classifier, found.curve
-    sizes = [point.n_leaves for point in points]
+    sizes = [point.leaves for point in points]
     chosen = next((i for i, point in enumerate(points) if point.is_best), None)
 
     def written(height):
@@ -213,6 +215,8 @@ def _content(found, level):
             section(title, card_content(best.named_card))
         elif best.named_tree is not None:
             section(title, drawn_tree(best.named_tree, title))
+        if found._stability is not None:
+            shown.append(element("p", stability_told(found, found._stability)))
         if (told := differences_told(found)) is not None:
             section(heading_of_differences(found), element("p", told.summary("The two")))
             if told.rules:
@@ -231,7 +235,8 @@ def _content(found, level):
     best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
     names = ["method", *(head for head, _, _ in heads)]
     section("All methods", table_of(cells, names, best, left=("agreement by class",)))
-    shown.append(_faint(f"{how_judged(found)} {what_columns_say(found)}", name="p"))
+    told = f"{how_judged(found)} {time_taken(found)} {what_columns_say(found)}"
+    shown.append(_faint(told, name="p"))
     for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
         if told:
             section(title, list_of((element("b", name), ": ", text) for name, text in told))

@@ -81,9 +81,29 @@ def how_judged(found) -> str:
             f"{found.n_judged:,} rows in {found.n_folds} parts, each part with {learners} that "
             "learned from the other parts"
         )
+    return f"Measured on {judged}. In all, there were {found.n_rows:,} rows to learn from."
+
+
+def time_taken(found) -> str:
+    """How long all of it took, which is another time in each run."""
+    return f"It took {found.seconds:,.0f} s."
+
+
+def stability_told(found, stability) -> str:
+    """How far results of other rows agree, see `Simplification.stability`."""
+    by_class = found.is_classifier
+    own, low, high = (
+        figure(value, by_class) for value in (stability.mean, stability.low, stability.high)
+    )
+    what, of_rows = (
+        ("give the same answer on", " of the rows")
+        if by_class
+        else ("have an R² between them of", "")
+    )
     return (
-        f"Measured on {judged}. In all, there were {found.n_rows:,} rows to learn from. It took "
-        f"{found.seconds:,.0f} s."
+        f"Stability: the method was fitted {stability.n_fits} times, to rows drawn with "
+        f"replacement from these. Two such {noun_of(found)}s {what} {own}{of_rows} on "
+        f" average (at least {low}, at most {high})."
     )
 
 
@@ -282,6 +302,8 @@ def as_text(found) -> str:
         elif tree is not None:
             out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree), ""]
             out += _paragraph(what_leaves_say(tree))
+        if found._stability is not None:
+            out += _paragraph(stability_told(found, found._stability))
         if (told := differences_told(found)) is not None:
             out += ["", f"{heading_of_differences(found)}:"]
             out += ["", *_paragraph(told.summary("The two"))]
@@ -297,7 +319,7 @@ def as_text(found) -> str:
             cells.append([mark, *(write(point) for _, write in heads)])
         out += ["", "Trees of several sizes (* recommended):", "", *_aligned(cells)]
     out += ["", "All methods (* recommended):", "", *_methods(found), ""]
-    out += _paragraph(f"{how_judged(found)} {what_columns_say(found)}")
+    out += _paragraph(f"{how_judged(found)} {time_taken(found)} {what_columns_say(found)}")
     for heading, told in (("Promised:", promises(found)), ("Remarks:", remarks(found))):
         if told:
             out += ["", heading]

@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.base import safe_indexing, warn
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._document import Asked, write_document
 from ensemble_simplify.front._inputs import LearnedRows, checked_rows
@@ -112,7 +112,7 @@ class Simplification:
         Methods that were not tried, with the reason.
     results : dict
         A :class:`SimplifiedModel` for each method that has a result.
-    max_leaves : int
+    max_leaf_nodes : int
         The most leaves that the recommended tree could have.
     is_classifier : bool
         Whether the model is a classifier.
@@ -158,7 +158,7 @@ class Simplification:
     notes: list
     not_tried: dict
     results: dict
-    max_leaves: int
+    max_leaf_nodes: int
     is_classifier: bool
     n_rows: int
     n_judged: int
@@ -170,6 +170,7 @@ class Simplification:
     _judged: Judged
     _candidates: dict
     selective: Any = None
+    _stability: Bunch | None = None
 
     def __getitem__(self, name):
         """What stands in a row of the table."""
@@ -185,6 +186,16 @@ class Simplification:
 
     def _repr_html_(self):
         return as_fragment(self)
+
+    @property
+    def max_leaves(self) -> int:
+        """The old name of `max_leaf_nodes`.
+
+        .. deprecated:: 0.4
+           It goes in 0.6.
+        """
+        warn("max_leaves is called max_leaf_nodes since version 0.4. Write that.", FutureWarning)
+        return self.max_leaf_nodes
 
     @property
     def model(self) -> Any:
@@ -218,7 +229,7 @@ class Simplification:
             known = ", ".join(map(str, self._by_size)) or "none"
             raise ValueError(
                 f"n_leaves={n_leaves!r} was not looked at; these were: {known}. Call "
-                "simplify(..., max_leaves=...) for another size."
+                "simplify(..., max_leaf_nodes=...) for another size."
             )
         return self._by_size[n_leaves]
 
@@ -448,8 +459,8 @@ class Simplification:
         Returns
         -------
         SimplifiedModel
-            A tree of at most `max_leaves` leaves, or a larger one if a proven promise needs it. Its
-            agreement is not measured.
+            A tree of at most `max_leaf_nodes` leaves, or a larger one if a proven promise needs it.
+            Its agreement is not measured.
 
         Raises
         ------
@@ -469,7 +480,7 @@ class Simplification:
         >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
         >>> outcome = simplify(forest, X[1::2], random_state=0)
         >>> tree = outcome.refit(X, name="representer")
-        >>> bool(tree.get_n_leaves() <= outcome.max_leaves)
+        >>> bool(tree.get_n_leaves() <= outcome.max_leaf_nodes)
         True
         """
         name = self._named(name)
@@ -504,7 +515,7 @@ class Simplification:
     predict = _of_best("predict", if_there=True)
     predict_proba = _of_best("predict_proba", if_there=True)
     score = _of_best("score", if_there=True)
-    explain = _of_best("explain", if_there=True)
+    explain = _of_best("explain")
     apply = _of_best("apply", if_there=True)
     export_text = _of_best("export_text")
     save = _of_best("save")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ensemble_simplify.audit import nearest_flip
 from ensemble_simplify.base import Explanation, Scored, class_index, printed, pyplot
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
@@ -400,14 +401,16 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         """
         return self.fitted.reasons(self._rows(X), n, against=against)
 
-    @available_if(_inside_has("explain"))
-    def explain(self, X: ArrayLike) -> list[Explanation]:
-        """Why the tree answers each row as it does, beside what the model answers.
+    def explain(self, X: ArrayLike, *, flip: bool | Mapping = False) -> list[Explanation]:
+        """Why each row is answered as it is, beside what the model answers.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows as the model takes them, with its columns in their order.
+        flip : bool or mapping, default=False
+            Whether the smallest change to another answer is told, too. A mapping holds options of
+            :func:`nearest_flip`; of a regressor, it has to hold the `target`.
 
         Returns
         -------
@@ -415,7 +418,12 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
             One a row. Each prints as a sentence.
         """
         rows = self._rows(X)
-        found = self.fitted.explain(rows)
+        found = self._own_explanations(rows)
+        if flip is not False:
+            options = flip if isinstance(flip, Mapping) else {}
+            flips = nearest_flip(self.fitted, rows, **options)
+            flips = flips if isinstance(flips, list) else [flips]
+            found = [replace(own, flip=one) for own, one in zip(found, flips, strict=True)]
         if self.model is None:
             return found
         model, chances = Model(self.model), np.full(len(found), np.nan)
@@ -427,6 +435,20 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         return [
             replace(own, model_answer=answer, model_chance=float(chance))
             for own, answer, chance in zip(found, answers, chances, strict=True)
+        ]
+
+    def _own_explanations(self, rows):
+        """The way to the leaf, the points of a card, or of an ensemble its answer alone."""
+        if hasattr(self.fitted, "explain"):
+            return self.fitted.explain(rows)
+        answers, chances = self.fitted.predict(rows), np.full(len(rows), np.nan)
+        if hasattr(self, "predict_proba"):
+            place = class_index(answers, self.classes_)
+            chances = self.fitted.predict_proba(rows)[np.arange(len(answers)), place]
+        told = [()] * len(answers) if self.named_card is None else self.fitted.reasons(rows)
+        return [
+            Explanation(answer, "; ".join(map(str, own)), None, None, chance)
+            for answer, own, chance in zip(answers.tolist(), told, chances.tolist(), strict=True)
         ]
 
     @available_if(_inside_has("apply"))

@@ -53,7 +53,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "X": ["array-like"],
         "y": ["array-like", None],
         "X_more": ["array-like", None],
-        "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_samples_leaf": [Interval(Integral, 0, None, closed="left"), None],
         "methods": [str, list, tuple],
         "kinds": [str, list, tuple],
@@ -64,9 +64,11 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "feature_costs": ["array-like", dict, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "refit": ["boolean"],
+        "n_stability": [Interval(Integral, 2, None, closed="left"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-    }
+    },
+    renamed={"max_leaves": "max_leaf_nodes"},
 )
 def simplify(
     model: Any,
@@ -74,7 +76,7 @@ def simplify(
     y: ArrayLike | None = None,
     *,
     X_more: ArrayLike | None = None,
-    max_leaves: int | None = None,
+    max_leaf_nodes: int | None = None,
     min_samples_leaf: int | None = None,
     methods: str | list[str] = "auto",
     kinds: str | Sequence[str] = ("tree",),
@@ -85,6 +87,7 @@ def simplify(
     feature_costs: ArrayLike | dict | None = None,
     validation_fraction: float = 0.2,
     refit: bool = True,
+    n_stability: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> Simplification:
@@ -112,7 +115,7 @@ def simplify(
     X_more : array-like or data frame of shape (n_more, n_features) or None, default=None
         More rows to learn from, such as those that the model was fitted on. They are never used to
         measure anything. The more there are, the better the tree becomes.
-    max_leaves : int or None, default=None
+    max_leaf_nodes : int or None, default=None
         The most leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves
         are compared, and the smallest is taken beyond which more leaves gain little. Sizes below
         the number of the model's classes are left out.
@@ -168,6 +171,9 @@ def simplify(
     refit : bool, default=True
         Learn the recommended tree again from all rows, if `time_limit` leaves the time. The figures
         remain those of trees that had not seen the rows they were measured on.
+    n_stability : int or None, default=None
+        Times that the recommended method is fitted to rows drawn with replacement, so that the
+        report says how far such results agree; see :meth:`Simplification.stability`. None: never.
     verbose : bool or int, default=0
         If true, progress is shown on stderr.
 
@@ -213,7 +219,7 @@ def simplify(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
     >>> outcome = simplify(
-    ...     model, X[1::2], y[1::2], X_more=X[::2], max_leaves=3, random_state=0
+    ...     model, X[1::2], y[1::2], X_more=X[::2], max_leaf_nodes=3, random_state=0
     ... )
     >>> print(outcome.verdict.text)
     The tree of 3 leaves shows what the model goes by. ...
@@ -246,7 +252,7 @@ def simplify(
         y=given.y,
         answers=given.answers,
         fold_of=fold_of,
-        max_leaves=SIZES[-1] if max_leaves is None else int(max_leaves),
+        max_leaf_nodes=SIZES[-1] if max_leaf_nodes is None else int(max_leaf_nodes),
         feature_costs=feature_costs,
         seed=int(rng.randint(1 << 31)),
         atol=0.0 if by_class else _tolerance(atol, given.answers),
@@ -266,7 +272,7 @@ def simplify(
     tells = given.y is not None and (task.copies or not has_learned)
     truth = given.y[np.flatnonzero(fold_of >= 0)] if tells else None
     judged = Judged(task.judging, truth, by_class, scoring, class_weight, given.learned, how)
-    sizes = _sizes(max_leaves, given.answers, by_class)
+    sizes = _sizes(max_leaf_nodes, given.answers, by_class)
     # asking the model is part of the time that methods share, though nothing ends it
     left = None if time_limit is None else begin - time.monotonic() + (1.0 - RESERVE) * time_limit
     search = Search(task, judged, names, kinds, methods == "auto", left)
@@ -274,7 +280,11 @@ def simplify(
         curve = search.over_sizes(sizes, progress)
         curve = curve if "tree" in kinds else []
         trials = search.others(progress)
-    return _summed_up(search, trials, curve, given, refit, begin)
+    found = _summed_up(search, trials, curve, given, refit, begin)
+    if n_stability is None or found.best is None:
+        return found
+    stability = found.stability(n_fits=n_stability)
+    return replace(found, _stability=stability, seconds=time.monotonic() - begin)
 
 
 # ------------------------------------------------------------------- checks
@@ -324,10 +334,10 @@ def _tolerance(atol, answers):
     return float(f"{number:.3g}") if isinstance(atol, str) else number
 
 
-def _sizes(max_leaves, answers, by_class):
+def _sizes(max_leaf_nodes, answers, by_class):
     """Numbers of leaves to look at: one at least for each class, where none is asked for."""
-    if max_leaves is not None:
-        return [int(max_leaves)]
+    if max_leaf_nodes is not None:
+        return [int(max_leaf_nodes)]
     n_classes = len(np.unique(answers)) if by_class else 2
     return [size for size in SIZES if size >= n_classes] or [n_classes]
 
@@ -338,18 +348,18 @@ def _sizes(max_leaves, answers, by_class):
 def _summed_up(search, trials, curve, given, refit, begin):
     task, judged = search.task, search.judged
     candidates = [trial.candidate for trial in trials if trial.result is not None]
-    told = {"favourite": FAVOURITE, "max_leaves": task.max_leaves}
+    told = {"favourite": FAVOURITE, "max_leaf_nodes": task.max_leaf_nodes}
     choice = choose(candidates, judged, **told, kinds=search.kinds)
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
     # the verdict is on the largest size that was looked at, and the notes know all sizes
-    largest = max((each.size for each in over_sizes), default=task.max_leaves)
+    largest = max((each.size for each in over_sizes), default=task.max_leaf_nodes)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     verdict = judge(best, judged, corrected, largest, search.kinds, every)
     selective = None
     if "selective" in search.kinds:
-        size = task.max_leaves if best is None or best.is_card else best.n_leaves
+        size = task.max_leaf_nodes if best is None or best.is_card else best.n_leaves
         selective = selective_tree(task, given.n_judged, size, search.seconds_left())
         # what follows the model everywhere need not leave anything to it
         if verdict.level != "follows":
@@ -379,7 +389,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
             size: simplified(trial.result, task.model, learned, _row(trial, judged))
             for size, trial in search.by_size.items()
         },
-        max_leaves=task.max_leaves,
+        max_leaf_nodes=task.max_leaf_nodes,
         is_classifier=task.is_classifier,
         n_rows=len(task.answers),
         n_judged=len(judged.answers),

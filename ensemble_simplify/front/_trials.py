@@ -82,7 +82,7 @@ def judged(name, task, seconds):
         said = [_said(task, rows, result) for result in found]
         every = np.ones(len(rows), bool)
         return [
-            (result, _made(task, result, task.max_leaves, task.carried(own), every))
+            (result, _made(task, result, task.max_leaf_nodes, task.carried(own), every))
             for result, own in zip(found, said, strict=True)
         ]
     if method.judged == "once":
@@ -161,7 +161,7 @@ def _candidate(task, result, parts):
     said = [_said(task, part, each) for part, each in parts]
     predicted = np.concatenate([*said, judging[np.isin(rows, others)]])
     predicted = predicted[np.argsort(np.concatenate([seen, others]), kind="stable")]
-    return _made(task, result, task.max_leaves, predicted, np.isin(rows, seen))
+    return _made(task, result, task.max_leaf_nodes, predicted, np.isin(rows, seen))
 
 
 def _said(task, rows, result):
@@ -269,9 +269,9 @@ class Search:
         trials = []
         for name in self._names:
             if name == "plain_tree":
-                found = [self._plain[self.task.max_leaves]]
+                found = [self._plain[self.task.max_leaf_nodes]]
             elif name == FAVOURITE:
-                found = [self.by_size.get(self.task.max_leaves) or self._failed]
+                found = [self.by_size.get(self.task.max_leaf_nodes) or self._failed]
             else:
                 progress.begin(name)
                 found = self._tried(name)

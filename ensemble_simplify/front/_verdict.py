@@ -83,7 +83,7 @@ class Verdict:
     statements: tuple = ()
 
 
-def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()) -> Verdict:
+def judge(best, judged, chosen=None, max_leaf_nodes=None, kinds=("tree",), others=()) -> Verdict:
     """The verdict on the recommended tree.
 
     Parameters
@@ -94,7 +94,7 @@ def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()
         The rows.
     chosen : float or None, default=None
         Agreement of what is chosen in this way. None: it is not known.
-    max_leaves : int or None, default=None
+    max_leaf_nodes : int or None, default=None
         The largest size that was tried. None: that of the tree.
     kinds : tuple of str, default=("tree",)
         What was asked for, which is said if there is none.
@@ -107,13 +107,13 @@ def judge(best, judged, chosen=None, max_leaves=None, kinds=("tree",), others=()
         With its text.
     """
     if best is None:
-        return Verdict("none", nothing_found(kinds, max_leaves))
+        return Verdict("none", nothing_found(kinds, max_leaf_nodes))
     rows, told = best.rows, _Told(best, judged, others)
     own, label = told.agreement, _most_frequent(judged, rows)[0]
     agreement, majority = own.value, told.majority.value
     # where one answer is always right there is no way to go, and only all of it counts
     skill = (agreement - majority) / (1.0 - majority) if majority < 1 else float(agreement >= 1)
-    text = [_judgement(told, label, max_leaves)]
+    text = [_judgement(told, label, max_leaf_nodes)]
     if told.is_known and not best.is_proven and chosen is not None:
         chosen = told.add("agreement", chosen, of="what is chosen in this way")
         if chosen.text != own.text:
@@ -277,7 +277,7 @@ def _most_frequent(judged, rows):
 # ------------------------------------------------------------------- sentences
 
 
-def _judgement(told, label, max_leaves):
+def _judgement(told, label, max_leaf_nodes):
     best, judged, own = told.best, told.judged, told.agreement
     tree = f"{best.noun} of {best.in_size}"
     if best.is_proven:
@@ -302,19 +302,19 @@ def _judgement(told, label, max_leaves):
             f"How far the {tree} follows the model on new rows cannot be told, since the model has "
             f"learned from these. On these, it {agrees}.{beside}"
         )
-    return f"{_of_level(told, tree, max_leaves)} {agrees}.{beside}{_larger(told)}"
+    return f"{_of_level(told, tree, max_leaf_nodes)} {agrees}.{beside}{_larger(told)}"
 
 
 def _rows_of(judged):
     return "weighted rows" if judged.class_weight is not None else "rows"
 
 
-def _of_level(told, tree, max_leaves):
+def _of_level(told, tree, max_leaf_nodes):
     """What the interval allows to say, and the beginning of the next sentence."""
     best, (low, high) = told.best, told.levels
     more = f"is not decided by {told.agreement.n_rows:,} rows: give more."
     if low == high == 0 and all(levels[1] == 0 for levels, _ in told.alike):
-        size = leaves(best.n_leaves if max_leaves is None else max_leaves)
+        size = leaves(best.n_leaves if max_leaf_nodes is None else max_leaf_nodes)
         kind = "small scorecard" if best.is_card else f"tree of at most {size}"
         return f"No {kind} follows this model. The best one, of {best.in_size},"
     said = {

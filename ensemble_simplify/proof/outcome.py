@@ -145,25 +145,23 @@ class Verification(HasEvidence):
             told = replace(self, claim=self.smallest_claim)
         HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
 
-    def __repr__(self):
-        effort = f"{counted(self.n_boxes, 'box', 'boxes')} in {self.seconds:.3g} s"
-        if self.max_changes is not None:
-            effort = f"{self.seconds:.3g} s"
-        if self.tolerance is not None:
-            effort = f"{self._range()}; {effort}"
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        more = "" if self.tolerance is None else f"; {self._range()}"
         if self.equal:
-            return f"Verification(equal=True: proven for {self._where()}; {effort})"
+            return f"equal=True: proven for {self._where()}{more}"
         if self.equal is None:
             why = "at the limit"
             if self.reason == "rounding":
                 why = "within rounding of the tolerance"
                 if self.tolerance is None:
                     why = "only where classes are tied up to rounding"
-            return f"Verification(equal=None: undecided {why}; {effort})"
+            return f"equal=None: undecided {why}{more}"
         first, second = self.predictions
         return (
-            f"Verification(equal=False: {plain(first)!r} against {plain(second)!r} at "
-            f"{shown_row(self.counterexample)}; {effort})"
+            f"equal=False: {plain(first)!r} against {plain(second)!r} at "
+            f"{shown_row(self.counterexample)}{more}"
         )
 
     def _where(self):

@@ -143,12 +143,15 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     estimator : estimator, FrozenEstimator, callable or None, default=None
         The model to represent. An estimator is cloned and fitted. One inside a
         ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
-        is given rows and returns labels, probabilities or values (say which with `target`). None:
+        is given rows and returns labels, probabilities or values (say which with `response`). None:
         a random forest classifier.
-    target : {"auto", "label", "proba", "value"}, default="auto"
+    response : {"auto", "class", "proba", "value"}, default="auto"
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
-        values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
+        values. "auto" is "class" for a classifier, "value" for a regressor, and an error for a
         callable.
+
+        .. deprecated:: 0.4
+           Its old name, `target`, and "label" in place of "class".
     max_depth : int or None, default=None
         Largest depth of the tree. None: no limit.
     max_leaf_nodes : int or None, default=None
@@ -422,9 +425,10 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     3
     """
 
+    _renamed: ClassVar[dict] = {"target": "response"}
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), callable, None],
-        "target": [StrOptions({"auto", "label", "proba", "value"})],
+        "response": [StrOptions({"auto", "class", "proba", "value", "label"})],
         "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "keep_rows": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -456,7 +460,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        target: str = "auto",
+        response: str = "auto",
         sampler: str = "auto",
         smearing: float | str = "auto",
         keep_rows: float | str = "auto",
@@ -484,7 +488,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         verbose: int = 0,
     ):
         self.estimator = estimator
-        self.target = target
+        self.response = response
         self.sampler = sampler
         self.smearing = smearing
         self.keep_rows = keep_rows

@@ -23,6 +23,7 @@ from ensemble_simplify.base import (
     safe_indexing,
     tags_of,
     takes_missing,
+    warn,
 )
 from ensemble_simplify.grid import time_left, unlimited
 from ensemble_simplify.reading import (
@@ -130,7 +131,7 @@ class LearnsFromPredictor:
     # what the predictor is without an `estimator`
     _default: ClassVar[Any] = RandomForestClassifier
 
-    target: str = "auto"
+    response: str = "auto"
     smearing: float | str = "auto"
     keep_rows: float | str = "auto"
     n_neighbors: int = 20
@@ -151,8 +152,8 @@ class LearnsFromPredictor:
         if self.estimator is None:
             return tags_of(self._default()).estimator_type
         if self._is_function():
-            types = {"label": "classifier", "proba": "classifier", "value": "regressor"}
-            return types.get(self.target)
+            types = dict.fromkeys(("class", "label", "proba"), "classifier")
+            return {**types, "value": "regressor"}.get(self.response)
         return tags_of(self.estimator).estimator_type
 
     def __sklearn_tags__(self):
@@ -182,32 +183,35 @@ class LearnsFromPredictor:
         name = self._name_of(self.estimator)
         if kind is None and self._is_function():
             raise ValueError(
-                f"target='auto' does not tell what the function estimator={name} returns. Set "
-                "target='label', 'proba' or 'value'."
+                f"response='auto' does not tell what the function estimator={name} returns. Set "
+                "response='class', 'proba' or 'value'."
             )
         if kind not in ("classifier", "regressor"):
             raise ValueError(
                 f"estimator={name} is neither a classifier nor a regressor. Wrap its predictions "
-                "in a function and set target='label', 'proba' or 'value'."
+                "in a function and set response='class', 'proba' or 'value'."
             )
-        if self.target == "auto":
+        if self.response == "auto":
             return "label" if kind == "classifier" else "value"
-        if (self.target == "value") != (kind == "regressor"):
-            allowed = "'label' or 'proba'" if kind == "classifier" else "'value'"
+        if (self.response == "value") != (kind == "regressor"):
+            allowed = "'class' or 'proba'" if kind == "classifier" else "'value'"
             raise ValueError(
-                f"target={self.target!r} does not go with the {kind} estimator={name}. "
+                f"response={self.response!r} does not go with the {kind} estimator={name}. "
                 f"Use {allowed}."
             )
         if (
-            self.target == "proba"
+            self.response == "proba"
             and self.estimator is not None
             and not self._is_function()
             and not hasattr(self.estimator, "predict_proba")
         ):
             raise ValueError(
-                f"target='proba', but estimator={name} has no predict_proba. Use target='label'."
+                f"response='proba', but estimator={name} has no predict_proba. "
+                "Use response='class'."
             )
-        return self.target
+        if self.response == "label":
+            warn("response='label' is called 'class' since version 0.4. Write that.", FutureWarning)
+        return "label" if self.response == "class" else self.response
 
     # ------------------------------------------------------------------ rows, answers and the law
 

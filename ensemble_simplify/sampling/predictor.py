@@ -145,10 +145,11 @@ class Predictor:
 
     def _of_shape(self, raw, n_rows, ndim):
         if raw.ndim != ndim or raw.shape[0] != n_rows:
+            asked = f"response={'class' if self.target == 'label' else self.target!r}"
             wanted = f"({n_rows},)" if ndim == 1 else f"({n_rows}, n_classes)"
             raise ValueError(
                 f"{self.says} an array of shape {raw.shape} for {n_rows} "
-                f"rows, but target={self.target!r} needs {wanted}."
+                f"rows, but {asked} needs {wanted}."
             )
         return raw
 
@@ -184,7 +185,7 @@ class Predictor:
         if raw.min() < 0.0 or np.abs(raw.sum(axis=1) - 1.0).max() > 1e-3:
             raise ValueError(
                 f"{self.says} rows that are not probabilities: they must "
-                "not be negative and must sum to 1. Use target='label' for scores."
+                "not be negative and must sum to 1. Use response='class' for scores."
             )
         return raw
 

@@ -59,6 +59,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
     n_features_in_: int
     event_: Any
     _kind: ClassVar[str]
+    target: ClassVar[str]
     _scale: Scale | None = None
     _link: Callable
     _wanted: Callable
@@ -625,7 +626,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
     worst perimeter > 120.3: 3 points for 0, 3 more than worst perimeter <= 101
     """
 
-    _kind, target = "classifier", "label"
+    _kind, target, response = "classifier", "label", "class"
 
     _parameter_constraints: ClassVar[dict] = {
         **_Scorecard._parameter_constraints,
@@ -980,7 +981,7 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
     ...
     """
 
-    _kind, target = "regressor", "value"
+    _kind, target, response = "regressor", "value", "value"
 
     _parameter_constraints: ClassVar[dict] = {
         **_Scorecard._parameter_constraints,

@@ -137,7 +137,7 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         aside = aside[kept]
         grown = RepresenterTree(
             self._default() if self.estimator is None else self.estimator,
-            target=self._target,
+            response="class" if self._target == "label" else self._target,
             max_leaf_nodes=max(_MOST_GROWN, _GROWN * self.max_leaf_nodes),
             validation_fraction=0.0,
             time_limit=self.time_limit,

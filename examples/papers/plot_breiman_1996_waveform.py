@@ -70,7 +70,7 @@ METHOD = {
 }
 large = RepresenterTree(
     nature,
-    target="label",
+    response="class",
     smearing=0,
     n_samples=500,
     min_train_samples=len(pool) // 4000,

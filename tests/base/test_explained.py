@@ -1,11 +1,13 @@
 """Why a tree answers a row so: the rule of the leaf in which scikit-learn says that it ends."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import ESTIMATORS
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 from ensemble_simplify import Explanation, export_tree, simplify
 from ensemble_simplify.base import HoldsTree
@@ -56,7 +58,7 @@ def test_a_result_tells_what_the_model_answers_on_rows_with_gaps_and_new_levels(
     numbers = X.select_dtypes("number")
     model = RandomForestClassifier(30, random_state=0).fit(numbers[::2], y[::2])
     rows = numbers[1::2]
-    outcome = simplify(model, rows, y[1::2], methods=[], max_leaves=4, random_state=0)
+    outcome = simplify(model, rows, y[1::2], methods=[], max_leaf_nodes=4, random_state=0)
     answers, chances = model.predict(rows), model.predict_proba(rows)
     found = outcome.explain(rows)
     assert [told.answer for told in found] == outcome.predict(rows).tolist()
@@ -72,3 +74,38 @@ def test_a_single_leaf_and_a_value_have_sentences():
     assert str(Explanation(2.0 / 3.0, "x0 <= 1", 1, 1)) == (
         "0.666667, since x0 <= 1; 1 training row is there"
     )
+
+
+def answer_to(result, flip):
+    """What a result answers to the changed row of a flip."""
+    return result.predict(pd.DataFrame([flip.row], columns=result.feature_names_in_))[0]
+
+
+@pytest.mark.parametrize("method", ["representer", "scorecard", "faithful"])
+def test_every_result_explains_and_tells_a_flip_that_flips(method):
+    """Trees, cards and ensembles: the change that is told leads to another answer of theirs."""
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0)
+    model.fit(X[::2], y[::2])
+    kinds = ("tree", "scorecard")
+    found = simplify(model, X[1::2], y[1::2], methods=[method], kinds=kinds, random_state=0)
+    own, rows = found[method], X[1:150:40]
+    told = own.explain(rows, flip={"max_changes": 2})
+    assert [one.answer for one in told] == own.predict(rows).tolist()
+    shares = own.predict_proba(rows)
+    for i, one in enumerate(told):
+        assert one.chance == shares[i, one.answer]
+        assert answer_to(own, one.flip) == one.flip.predictions[1] != one.answer
+        assert one.flip.sentence in str(one)
+        assert (one.leaf is None) == (method != "representer")
+    assert all(one.flip is None for one in own.explain(rows))
+
+
+def test_a_flip_of_values_needs_a_range():
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X.iloc[:, 0] * 2)
+    small = simplify(model, X, methods=["representer"], max_leaf_nodes=4, random_state=0)
+    with pytest.raises(ValueError, match=r"target=\(low, high\)"):
+        small.explain(X[:1], flip=True)
+    (told,) = small.explain(X[:1], flip={"target": (12.0, None)})
+    assert answer_to(small.best_model, told.flip) >= 12.0

@@ -147,7 +147,7 @@ def test_drawings_wrap_long_sets():
 def test_simplify_fits_it_on_the_table():
     X, y = table(160, gaps=0.0)
     numbers = make_pipeline(OrdinalEncoder(), RandomForestClassifier(5, random_state=0)).fit(X, y)
-    found = simplify(FrozenEstimator(numbers), X, methods=["cultivated"], max_leaves=4)
+    found = simplify(FrozenEstimator(numbers), X, methods=["cultivated"], max_leaf_nodes=4)
     clf = found["cultivated"].fitted
     assert isinstance(clf, CultivatedForestClassifier)
     assert clf._table.levels[2].tolist() == SIZES

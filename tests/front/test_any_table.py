@@ -402,7 +402,7 @@ FEWER = {
 @pytest.mark.parametrize("name", CASES)
 def test_call_ends_with_a_tree_that_predicts(name):
     model, X, y = CASES[name]()
-    outcome = simplify(model, X, y, max_leaves=8, random_state=0)
+    outcome = simplify(model, X, y, max_leaf_nodes=8, random_state=0)
     failed = [row for row in outcome.table if not row.is_measured]
     assert all(row.note and "\n" not in row.note for row in failed)
     assert name in FEWER or not failed
@@ -430,7 +430,7 @@ def test_a_method_that_raises_is_a_row_with_one_line(monkeypatch, name, error):
     method = _methods.METHODS[name]
     monkeypatch.setitem(_methods.METHODS, name, type(method)(**{**vars(method), "attempt": raises}))
     X, y = numbers()
-    outcome = simplify(forest(X, y), X, y, max_leaves=4, random_state=0)
+    outcome = simplify(forest(X, y), X, y, max_leaf_nodes=4, random_state=0)
     (row,) = [row for row in outcome.table if row.name == name]
     assert not row.is_measured
     assert row.note.startswith(type(error).__name__)
@@ -460,9 +460,9 @@ def test_no_forecast_where_the_trees_are_far_too_large(monkeypatch):
     X, y = numbers(300, 8)
     y ^= np.random.default_rng(2).random(300) < 0.3
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
-    outcome = simplify(model, X, max_leaves=4, random_state=0)
+    outcome = simplify(model, X, max_leaf_nodes=4, random_state=0)
     assert "too large for one readable tree" in outcome.not_tried["born_again"]
     assert not asked
-    outcome = simplify(model, X, max_leaves=4, methods="born_again", random_state=0)
+    outcome = simplify(model, X, max_leaf_nodes=4, methods="born_again", random_state=0)
     assert "born_again" not in outcome.not_tried
     assert asked

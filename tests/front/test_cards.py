@@ -32,7 +32,7 @@ def data():
 def outcome(data):
     X, y, forest = data
     return simplify(
-        forest, X[80:], y[80:], kinds="scorecard", max_leaves=4, validation_fraction=0.5,
+        forest, X[80:], y[80:], kinds="scorecard", max_leaf_nodes=4, validation_fraction=0.5,
         random_state=0,
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ def test_chances_of_a_card_are_rates_of_the_labels(data, outcome):
     table = card.score_table_
     assert table["observed"] @ table["share"] == pytest.approx((y[80:] == card.event_).mean())
     # without labels, they are the mean of what the model says
-    options = {"kinds": "scorecard", "max_leaves": 4, "random_state": 0}
+    options = {"kinds": "scorecard", "max_leaf_nodes": 4, "random_state": 0}
     bare = simplify(forest, X[80:], **options).best_model.fitted
     assert bare.chance_source_ == "model"
     assert "observed" not in bare.score_table_
@@ -64,7 +64,7 @@ def test_chances_of_a_card_are_rates_of_the_labels(data, outcome):
 def test_rules_where_a_card_differs_name_the_card(tmp_path):
     X = np.random.default_rng(0).uniform(-1, 1, (120, 2))
     model = DecisionTreeRegressor(max_depth=4).fit(X, np.where(X[:, 0] > 0, X[:, 1], -X[:, 1]))
-    found = simplify(model, X, kinds="scorecard", max_leaves=4, random_state=0)
+    found = simplify(model, X, kinds="scorecard", max_leaf_nodes=4, random_state=0)
     found.report(tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
     assert "the model says</th>" in page
@@ -154,11 +154,11 @@ def _sides(n_right, n_more, *, n=400, **of_card):
 
 def test_card_wins_where_it_is_clearly_better():
     tree, card, judged = _sides(340, 380)
-    choice = choose([tree, card], judged, max_leaves=8)
+    choice = choose([tree, card], judged, max_leaf_nodes=8)
     assert choice.best == "scorecard"
     assert choice.reason.startswith("This scorecard is better than representer")
     tree, card, judged = _sides(340, 341)
-    choice = choose([tree, card], judged, max_leaves=8)
+    choice = choose([tree, card], judged, max_leaf_nodes=8)
     assert choice.best == "representer"
     assert "No other tree or scorecard that can be recommended agrees clearly" in choice.reason
 
@@ -166,7 +166,7 @@ def test_card_wins_where_it_is_clearly_better():
 def test_bins_are_not_compared_with_leaves():
     # as good with fewer bins than the tree has leaves
     tree, card, judged = _sides(390, 390, n=4000)
-    assert choose([tree, replace(card, n_leaves=4)], judged, max_leaves=8).best == "representer"
+    assert choose([tree, replace(card, n_leaves=4)], judged, max_leaf_nodes=8).best == "representer"
     small = replace(card, name="small", n_leaves=10)
     card = replace(card, predicted=judged.answers)
     assert not any("small" in note for note in notes([tree, card, small], judged, card))

@@ -38,13 +38,13 @@ def test_what_may_not_win_does_not(even):
         shown = Candidate("other", **perfect, **options)
         assert choose([favourite, shown], even).best == "representer"
     large = Candidate("other", 9, even.answers)
-    assert choose([favourite, large], even, max_leaves=8).best == "representer"
+    assert choose([favourite, large], even, max_leaf_nodes=8).best == "representer"
     assert choose([favourite, large], even).best == "other"
 
 
 def test_no_tree_is_no_choice(even):
     large = Candidate("representer", 9, even.answers)
-    chosen = choose([large], even, max_leaves=8)
+    chosen = choose([large], even, max_leaf_nodes=8)
     assert chosen.best is None
     assert "at most 8 leaves" in chosen.reason
 
@@ -56,7 +56,7 @@ def test_a_proven_tree_wins_and_the_smallest_of_them():
         Candidate("large", 8, judged.answers, is_proven=True),
         Candidate("small", 7, judged.answers, is_proven=True),
     ]
-    assert choose(trees, judged, max_leaves=8).best == "small"
+    assert choose(trees, judged, max_leaf_nodes=8).best == "small"
 
 
 def test_a_smaller_tree_wins_if_it_is_as_good_in_each_class(even):

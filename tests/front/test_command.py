@@ -150,12 +150,12 @@ def test_choices_are_passed_on(files, capsys, monkeypatch):
     )
     assert (len(given["X"]), len(given["X_more"]), len(given["y"])) == (75, 75, 75)
     assert given["methods"] == "auto"
-    assert given["max_leaves"] is given["time_limit"] is given["scoring"] is None
+    assert given["max_leaf_nodes"] is given["time_limit"] is given["scoring"] is None
     assert given["class_weight"] is None
     told += ["--methods", "genesim,representer", "--max-leaves", 6, "--time-limit", 2.5]
     assert run(*told, "--scoring", "recall_macro", "--class-weight", "balanced") == 2
     assert given["methods"] == ["genesim", "representer"]
-    assert (given["max_leaves"], given["time_limit"]) == (6, 2.5)
+    assert (given["max_leaf_nodes"], given["time_limit"]) == (6, 2.5)
     assert (given["scoring"], given["class_weight"]) == ("recall_macro", "balanced")
 
 

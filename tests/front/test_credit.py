@@ -10,7 +10,7 @@ from ensemble_simplify.reading import Model
 @each_kind
 def test_one_call_for_a_model_of_loans(kind):
     model, X = fitted(kind)
-    found = simplify(model, X, max_leaves=8, random_state=0)
+    found = simplify(model, X, max_leaf_nodes=8, random_state=0)
     tree = found.best_model
     # a small tree follows it
     assert (tree.predict(X) == labels_of(kind, model, X)).mean() > 0.75

@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_simplify import Simplification, is_sensitive, simplify, verify
 from ensemble_simplify.__main__ import main
 from ensemble_simplify.front._document import SECTIONS
+from ensemble_simplify.front._statement import figure
 
 
 def table(n=240, seed=0):
@@ -46,7 +47,9 @@ def outcome():
     model = make_pipeline(encoder, RandomForestClassifier(10, max_depth=4, random_state=0)).fit(
         X[:120], y[:120]
     )
-    return simplify(model, X[120:], y[120:], max_leaves=4, methods=["representer"], random_state=0)
+    return simplify(
+        model, X[120:], y[120:], max_leaf_nodes=4, methods=["representer"], random_state=0
+    )
 
 
 def sections_of(text):
@@ -194,7 +197,9 @@ def test_levels_that_read_like_gaps_are_put_to_exports(tmp_path):
     y = X["note"].isin(["NaT", "<NA>"])
     encoder = make_column_transformer((OrdinalEncoder(), ["note"]))
     model = make_pipeline(encoder, RandomForestClassifier(5, random_state=0)).fit(X[:40], y[:40])
-    found = simplify(model, X[40:], y[40:], max_leaves=4, methods=["representer"], random_state=0)
+    found = simplify(
+        model, X[40:], y[40:], max_leaf_nodes=4, methods=["representer"], random_state=0
+    )
     found.document(path := tmp_path / "model.md", sections=["implementation"])
     assert path.read_text(encoding="utf-8").count("0 of 40 rows differ") == 2
 
@@ -204,7 +209,9 @@ def test_numbers_without_names(tmp_path):
     X = rng.normal(size=(80, 3))
     y = X[:, 0] + rng.normal(0, 0.1, 80)
     model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X[:40], y[:40])
-    found = simplify(model, X[40:], y[40:], max_leaves=4, methods=["representer"], random_state=0)
+    found = simplify(
+        model, X[40:], y[40:], max_leaf_nodes=4, methods=["representer"], random_state=0
+    )
     found.document(path := tmp_path / "model.md", protected=[2], directions={0: "rising"})
     told = sections_of(path.read_text(encoding="utf-8"))
     assert "| x0 | numbers |" in told["Purpose and limits of use"]
@@ -218,7 +225,7 @@ def test_dates(tmp_path):
     X = pd.DataFrame({"day": pd.to_datetime("2026-01-01") + pd.to_timedelta([0, 1, 2] * 20, "D")})
     y = X["day"].dt.day % 2
     model = make_pipeline(OneHotEncoder(), DecisionTreeClassifier()).fit(X, y)
-    found = simplify(model, X, y, max_leaves=4, methods=["representer"], random_state=0)
+    found = simplify(model, X, y, max_leaf_nodes=4, methods=["representer"], random_state=0)
     found.document(path := tmp_path / "model.md", sections=["implementation"])
     assert path.read_text(encoding="utf-8").count("0 of 60 rows differ") == 2
 
@@ -246,3 +253,25 @@ def test_command(tmp_path, capsys):
     ):
         assert main(["document", *arguments, *more]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_the_same_each_time(outcome, tmp_path):
+    """What is signed can be made again: no clock, and no other draw of rows."""
+    texts = set()
+    for name, seconds in (("one.md", 1.0), ("two.md", 99.0)):
+        slower = replace(outcome, seconds=seconds)
+        asked = {"protected": ["town"], "directions": {"age": "rising"}, "day": date(2026, 1, 2)}
+        slower.document(tmp_path / name, positive="yes", **asked)
+        texts.add((tmp_path / name).read_text(encoding="utf-8"))
+    (text,) = texts
+    assert not re.search(r"\d s\b|seconds", text)
+
+
+def test_the_report_says_how_stable_its_tree_is(outcome, tmp_path):
+    found = replace(outcome, _stability=outcome.stability(n_fits=2))
+    share = figure(found._stability.mean, True)
+    page = tmp_path / "page.html"
+    text = re.sub(r"\s+", " ", found.report(page))
+    assert f"Two such trees give the same answer on {share} of the rows" in text
+    assert share in page.read_text(encoding="utf-8").replace("\xa0", " ")
+    assert "Stability" not in outcome.report()

@@ -34,19 +34,19 @@ def rows_of(outcome):
 
 def test_labels_that_a_forest_knows_by_heart_are_no_accuracy(noise):
     X, y, forest = noise
-    outcome = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
+    outcome = simplify(forest, X, y, methods="representer", max_leaf_nodes=8, random_state=0)
     # nothing that has not seen a label knows it, where its own answers would make no error
     for row in outcome.table:
         assert row.accuracy < 0.6
     assert outcome.verdict.model_accuracy < 0.6
     assert "copies of it were fitted" in outcome.notes[0]
-    again = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
+    again = simplify(forest, X, y, methods="representer", max_leaf_nodes=8, random_state=0)
     assert again.verdict.text == outcome.verdict.text
 
 
 def test_without_labels_the_answers_are_out_of_bag(noise):
     X, _, forest = noise
-    outcome = simplify(forest, X, methods="representer", max_leaves=8, random_state=0)
+    outcome = simplify(forest, X, methods="representer", max_leaf_nodes=8, random_state=0)
     assert np.array_equal(outcome._task.answers, out_of_bag(forest, X)[0])
     assert np.isnan(outcome.verdict.tree_accuracy)
     assert "is right on" not in outcome.verdict.text
@@ -67,7 +67,7 @@ def test_rows_that_were_learned_are_never_told_as_new(name, noise):
     X, y, _ = noise
     model = BOOSTED[name].fit(X, y)
     assert model.score(X, y) > 0.9
-    options = {"methods": "representer", "max_leaves": 8, "random_state": 0}
+    options = {"methods": "representer", "max_leaf_nodes": 8, "random_state": 0}
     told = simplify(model, X, y, **options)
     # labels are noise: what has not seen them is right on half of the rows
     assert told.verdict.model_accuracy < 0.6
@@ -84,7 +84,7 @@ def test_rows_that_were_learned_are_never_told_as_new(name, noise):
 def test_too_large_a_model_is_not_copied(noise, monkeypatch):
     X, y, forest = noise
     monkeypatch.setattr(_copies, "MOST_EFFORT", 300 * 40 * 5 - 1)
-    outcome = simplify(forest, X, y, methods="plain_tree", max_leaves=8, random_state=0)
+    outcome = simplify(forest, X, y, methods="plain_tree", max_leaf_nodes=8, random_state=0)
     assert "out-of-bag" in outcome.notes[0]
     assert np.isnan(outcome.verdict.tree_accuracy)
 
@@ -100,7 +100,7 @@ def test_a_verdict_does_not_depend_on_labels():
 
 def test_other_rows_have_an_accuracy(noise):
     X, y, forest = noise
-    outcome = simplify(forest, X[::-1], y[::-1], methods="representer", max_leaves=8)
+    outcome = simplify(forest, X[::-1], y[::-1], methods="representer", max_leaf_nodes=8)
     assert np.isfinite(rows_of(outcome)["representer"].accuracy)
 
 
@@ -109,7 +109,7 @@ def test_regression():
     X = rng.normal(size=(300, 4))
     y = X[:, 0] + rng.normal(size=300)
     forest = RandomForestRegressor(40, random_state=0).fit(X, y)
-    outcome = simplify(forest, X, y, methods="representer", max_leaves=8, random_state=0)
+    outcome = simplify(forest, X, y, methods="representer", max_leaf_nodes=8, random_state=0)
     new = np.random.default_rng(1).normal(size=(4000, 4))
     truth = r2_score(forest.predict(new), outcome.predict(new))
     assert outcome.verdict.agreement_low <= truth <= outcome.verdict.agreement_high
@@ -122,7 +122,7 @@ def test_regression():
 def half_learned(noise):
     """What was learned from the first of the rows that come with it, and other rows."""
     X, y, forest = noise
-    outcome = simplify(forest, X, y, methods=[], max_leaves=4, random_state=0)
+    outcome = simplify(forest, X, y, methods=[], max_leaf_nodes=4, random_state=0)
     new = np.random.default_rng(1).normal(size=(50, 4))
     return outcome, np.concatenate([X[:20], new]), new, y
 

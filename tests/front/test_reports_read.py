@@ -34,7 +34,7 @@ CASES = {
     "new rows": {},
     "own rows": {"own": True},
     "own rows, no y": {"own": True, "y": None, "boosted": True},
-    "one size": {"max_leaves": 6, "min_samples_leaf": 7, "boosted": True},
+    "one size": {"max_leaf_nodes": 6, "min_samples_leaf": 7, "boosted": True},
     "three answers": {"n_classes": 3, "y": None},
     "weights": {"class_weight": "balanced", "n_classes": 3},
     "values": {"n_classes": None},
@@ -88,7 +88,7 @@ def test_what_is_measured_was_not_learned():
     X, y = table(0, 150, 2)
     model = RandomForestClassifier(15, random_state=0).fit(X, y)
     X, y = table(1, 150, 2)
-    outcome = simplify(model, X, y, methods="plain_tree", max_leaves=8, random_state=0)
+    outcome = simplify(model, X, y, methods="plain_tree", max_leaf_nodes=8, random_state=0)
     fold_of, answers = outcome._task.fold_of, model.predict(X)
     said = np.empty_like(answers)
     for fold in range(fold_of.max() + 1):

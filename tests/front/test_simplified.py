@@ -102,8 +102,8 @@ def test_it_stays_fitted(iris, small):
     assert small.fit(X, y) is small
     assert small.get_params() == {}
     assert small.set_params() is small
-    with pytest.raises(ValueError, match=r"'max_leaves' cannot be set: .* fitted and stays"):
-        small.set_params(max_leaves=3)
+    with pytest.raises(ValueError, match=r"'max_leaf_nodes' cannot be set: .* fitted and stays"):
+        small.set_params(max_leaf_nodes=3)
 
 
 def test_it_works_where_scikit_learn_takes_fitted_estimators(iris, small):

@@ -35,7 +35,7 @@ from ensemble_simplify.front import _inputs, _methods
 from ensemble_simplify.front._inputs import folds
 from ensemble_simplify.front._methods import METHODS, Method, NotTried
 
-SMALL = {"max_leaves": 8, "random_state": 0}
+SMALL = {"max_leaf_nodes": 8, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -219,10 +219,10 @@ def test_sizes_are_compared(classified):
     sizes = [point.n_leaves for point in found.curve]
     assert sizes == [4, 8, 16, 32][: len(sizes)]
     if len(sizes) < 4:  # a size that gives the same tree is not listed again
-        larger = {"methods": "representer", "max_leaves": 32, "random_state": 0}
+        larger = {"methods": "representer", "max_leaf_nodes": 32, "random_state": 0}
         n_leaves = simplify(model, X[200:], y[200:], **larger).best_model.get_n_leaves()
         assert n_leaves == found.at(sizes[-1]).get_n_leaves()
-    assert [point.n_leaves for point in found.curve if point.is_best] == [found.max_leaves]
+    assert [point.n_leaves for point in found.curve if point.is_best] == [found.max_leaf_nodes]
     for point in found.curve:
         assert found.at(point.n_leaves).get_n_leaves() <= point.n_leaves
         assert point.agreement_low <= point.agreement <= point.agreement_high
@@ -239,7 +239,7 @@ def test_proven_tree_of_a_table_with_gaps_takes_them_in_any_column():
     y = (X["a"] > 0).astype(int)
     X.loc[::5, "b"] = np.nan
     model = HistGradientBoostingClassifier(max_iter=3, max_depth=1).fit(X, y)
-    found = simplify(model, X, methods="born_again", max_leaves=4, random_state=0)
+    found = simplify(model, X, methods="born_again", max_leaf_nodes=4, random_state=0)
     assert found.best == "born_again"
     assert found.verify()
     new = X.mask(rng.random(X.shape) < 0.3)
@@ -260,7 +260,7 @@ def test_class_that_trees_know_of_one_row_alone():
     # no size below the number of classes, and none that gives the same tree again
     sizes = [point.n_leaves for point in found.curve]
     assert sizes == [8, 16, 32][: len(sizes)]
-    larger = {"methods": "representer", "max_leaves": 32, "random_state": 0}
+    larger = {"methods": "representer", "max_leaf_nodes": 32, "random_state": 0}
     n_leaves = simplify(model, new, X_more=X, **larger).best_model.get_n_leaves()
     assert n_leaves == found.at(sizes[-1]).get_n_leaves()
 
@@ -313,7 +313,7 @@ def test_same_result_again(outcome, classified):
 def test_small_model_is_answered_by_a_proven_tree():
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
-    found = simplify(model, X, y, max_leaves=20, methods=["born_again"], random_state=0)
+    found = simplify(model, X, y, max_leaf_nodes=20, methods=["born_again"], random_state=0)
     assert found.best == "born_again"
     assert verify(model, found.best_model)
     assert found.verify()
@@ -548,7 +548,7 @@ def test_rules_answer_as_the_tree_does(methods):
     X, y = ship(n=300, seed=2)
     new, _ = ship(n=200, seed=3)
     new = new.astype({"sex": object, "port": object})
-    found = simplify(ship_model(), X, y, max_leaves=12, methods=methods, random_state=0)
+    found = simplify(ship_model(), X, y, max_leaf_nodes=12, methods=methods, random_state=0)
     assert found.best == methods
     answers = [interpreted(told_tree(found), row) for _, row in new.iterrows()]
     assert answers == found.predict(new).tolist()
@@ -728,7 +728,7 @@ def test_folds_are_alike_in_classes(fraction, most, monkeypatch):
         ({"methods": "magic"}, ValueError, "'magic'"),
         ({"scoring": "magic"}, ValueError, "magic"),
         ({"class_weight": {"b": 1}}, ValueError, "class_weight"),
-        ({"max_leaves": 1}, ValueError, "max_leaves"),
+        ({"max_leaf_nodes": 1}, ValueError, "max_leaf_nodes"),
         ({"time_limit": 0}, ValueError, "time_limit"),
         ({"X": np.zeros((3, 6)), "y": None}, ValueError, "at least 8"),
         ({"X": np.zeros(20), "y": None}, ValueError, "dimensions"),
@@ -819,7 +819,7 @@ def test_a_tree_that_leaves_rows_to_the_model_is_told_with_its_coverage():
         X_more=X[:280],
         kinds=("tree", "selective"),
         methods=[],
-        max_leaves=3,
+        max_leaf_nodes=3,
         random_state=0,
     )
     tree, verdict = outcome.selective, outcome.verdict
@@ -835,7 +835,12 @@ def test_a_tree_that_leaves_rows_to_the_model_is_told_with_its_coverage():
     # what the model has learned cannot calibrate
     with pytest.warns(UserWarning, match="has learned rows"):
         own = simplify(
-            model, X[:280], kinds=("tree", "selective"), methods=[], max_leaves=3, random_state=0
+            model,
+            X[:280],
+            kinds=("tree", "selective"),
+            methods=[],
+            max_leaf_nodes=3,
+            random_state=0,
         )
     assert own.selective.defers(X).all()
     with pytest.raises(ValueError, match="leaves nothing to recommend"):

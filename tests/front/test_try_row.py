@@ -39,7 +39,7 @@ def outcome():
     )
     forest = RandomForestClassifier(10, max_depth=5, random_state=0)
     model = make_pipeline(encoder, forest).fit(X, y)
-    return simplify(model, X, y, max_leaves=8, methods=["representer"], random_state=0)
+    return simplify(model, X, y, max_leaf_nodes=8, methods=["representer"], random_state=0)
 
 
 @pytest.fixture(scope="module")

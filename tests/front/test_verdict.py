@@ -52,9 +52,9 @@ def test_few_rows_decide_nothing(n, level):
 def test_a_level_is_judged_on_all_sizes():
     answers = np.arange(1000) % 2
     small, large = with_wrong(answers, 400, 4), with_wrong(answers, 5, 32)
-    alone = judge(small, Judged(answers), max_leaves=32, others=[small]).text
+    alone = judge(small, Judged(answers), max_leaf_nodes=32, others=[small]).text
     assert alone.startswith("No tree of at most 32 leaves follows this model.")
-    text = judge(small, Judged(answers), max_leaves=32, others=[small, large]).text
+    text = judge(small, Judged(answers), max_leaf_nodes=32, others=[small, large]).text
     assert text.startswith("The tree of 4 leaves does not follow the model.")
     assert "The tree of 32 leaves follows it, with 99.5 %." in text
 
@@ -63,9 +63,9 @@ def test_a_larger_size_that_may_follow_decides_nothing():
     # the small tree surely is not close enough: 90 % of 1,000 rows; 95 % may be
     answers = np.arange(1000) % 2
     small, large = with_wrong(answers, 100, 4), with_wrong(answers, 50, 32)
-    alone = judge(small, Judged(answers), max_leaves=32, others=[small])
+    alone = judge(small, Judged(answers), max_leaf_nodes=32, others=[small])
     assert alone.level == "partly"
-    found = judge(small, Judged(answers), max_leaves=32, others=[small, large])
+    found = judge(small, Judged(answers), max_leaf_nodes=32, others=[small, large])
     assert found.level == "undecided"
     assert found.text.startswith(
         "The tree of 4 leaves shows what the model goes by, but cannot replace it."
@@ -131,7 +131,7 @@ def test_a_tree_that_is_worth_nothing_is_told_so():
     answers = np.repeat(["on time", "late"], [900, 100])
     predicted = np.repeat(["on time"], 1000)
     predicted[900:903] = "late"
-    found = judge(Candidate("representer", 8, predicted), Judged(answers), max_leaves=32)
+    found = judge(Candidate("representer", 8, predicted), Judged(answers), max_leaf_nodes=32)
     assert found.level == "none"
     assert found.text == (
         "No tree of at most 32 leaves follows this model. The best one, of 8 leaves, agrees with "
@@ -172,11 +172,11 @@ def test_a_proven_tree_follows_whatever_the_rows_say():
 
 
 def test_no_tree_is_no_verdict_on_one():
-    found = judge(None, Judged(np.arange(10) % 2), max_leaves=8)
+    found = judge(None, Judged(np.arange(10) % 2), max_leaf_nodes=8)
     assert (found.level, found.text) == ("none", "No method found a tree of at most 8 leaves.")
-    found = judge(None, Judged(np.arange(10) % 2), max_leaves=8, kinds=("scorecard",))
+    found = judge(None, Judged(np.arange(10) % 2), max_leaf_nodes=8, kinds=("scorecard",))
     assert found.text == "No method found a scorecard."
-    found = judge(None, Judged(np.arange(10) % 2), max_leaves=8, kinds=("tree", "scorecard"))
+    found = judge(None, Judged(np.arange(10) % 2), max_leaf_nodes=8, kinds=("tree", "scorecard"))
     assert found.text == "No method found a tree of at most 8 leaves or a scorecard."
 
 

@@ -263,7 +263,7 @@ def test_a_predictor_that_is_constant_up_to_rounding_gives_a_leaf():
     values = [1e6 / 3, np.nextafter(1e6 / 3, np.inf)]
     representer = RepresenterTree(
         lambda rows: np.where(rows[:, 0] > 0, *values),
-        target="value",
+        response="value",
         max_leaf_nodes=8,
         sampler="copula",
     ).fit(X)

@@ -237,7 +237,7 @@ def test_time_limit(friedman):
         return forest.predict(rows)
 
     options = {"sampling": "per_node", "time_limit": 0.15, "random_state": 0}
-    tree = RepresenterTree(slow, target="value", **options)
+    tree = RepresenterTree(slow, response="value", **options)
     with pytest.warns(ConvergenceWarning, match=r"time_limit=0\.15"):
         tree.fit(X, y)
     assert 1 <= tree.n_leaves_ <= 4
@@ -262,7 +262,7 @@ def test_time_limit_of_one_sample(friedman):
         time.sleep(0.1)
         return forest.predict(rows)
 
-    options = {"target": "value", "sampling": "one_shot", "select": None, "random_state": 0}
+    options = {"response": "value", "sampling": "one_shot", "select": None, "random_state": 0}
     tree = RepresenterTree(slow, time_limit=0.15, validation_fraction=0, **options)
     with pytest.warns(ConvergenceWarning, match=r"time_limit=0\.15"):
         tree.fit(X, y)
@@ -303,7 +303,7 @@ def test_leaves_asked_for_are_given(sampling):
     for n in (2, 3, 8, *([12, 20, 40] if sampling == "one_shot" else [])):
         tree = RepresenterTree(
             function,
-            target="label",
+            response="class",
             sampling=sampling,
             max_leaf_nodes=n,
             min_train_samples=0 if n > 8 else None,  # so many leaves have no row each
@@ -407,7 +407,7 @@ def test_known_answers_are_not_asked_for_again(iris):
     assert 0.3 * rows_of_all < grower.predictor.n_queries < 0.7 * rows_of_all
 
 
-@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 5}, {"target": "proba"}])
+@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 5}, {"response": "proba"}])
 def test_no_question_is_larger_than_a_batch(options, iris):
     X, y, forest = iris
     sizes = []
@@ -726,7 +726,7 @@ def test_lost_classes_are_told(iris):
         return ((rows[:, 0] > 1.2) & (rows[:, 1] > 1.2)).astype(int)
 
     with pytest.warns(UserWarning, match=r"answers 0 everywhere: it never answers 1.*of 270"):
-        RepresenterTree(corner, target="label", max_depth=1, random_state=0).fit(rows)
+        RepresenterTree(corner, response="class", max_depth=1, random_state=0).fit(rows)
     X, y, forest = iris
     frozen = FrozenEstimator(forest)
     with pytest.warns(UserWarning, match="has lost classes: it never answers 2") as caught:
@@ -745,7 +745,7 @@ def test_stability(sampling):
     """Clear splits are always the same; of two equal columns either is taken."""
     X = np.random.default_rng(0).standard_normal((200, 4))
     options = {
-        "target": "value",
+        "response": "value",
         "sampling": sampling,
         "max_leaf_nodes": 4,
         "n_samples": 2000,
@@ -769,7 +769,7 @@ def test_stability(sampling):
     tree = RepresenterTree(either, random_state=0, **options).fit(X)
     assert 0.0 < tree.stability_.root_column < 1.0
     assert tree.stability_.root <= tree.stability_.root_column
-    assert RepresenterTree(either, target="value", max_leaf_nodes=4).fit(X).stability_ is None
+    assert RepresenterTree(either, response="value", max_leaf_nodes=4).fit(X).stability_ is None
 
 
 # ---------------------------------------------------------------------- writing
@@ -843,8 +843,8 @@ def test_kinds(iris, friedman):
     assert is_classifier(RepresenterTree(SVC()))
     assert is_regressor(RepresenterTree(RandomForestRegressor()))
     assert is_regressor(RepresenterTree(make_pipeline(StandardScaler(), LinearRegression())))
-    assert is_classifier(RepresenterTree(len, target="label"))
-    assert is_regressor(RepresenterTree(len, target="value"))
+    assert is_classifier(RepresenterTree(len, response="class"))
+    assert is_regressor(RepresenterTree(len, response="value"))
     assert hasattr(RepresenterTree(), "predict_proba")
     assert not hasattr(RepresenterTree(LinearRegression()), "predict_proba")
     tree = RepresenterTree(SVC(), random_state=0).fit(X, y)
@@ -865,11 +865,11 @@ def better_than_plain(tree, X, function, new):
 
 
 @pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
-@pytest.mark.parametrize("target", ["label", "proba"])
+@pytest.mark.parametrize("target", ["class", "proba"])
 def test_faithful_to_labels_and_probabilities(sampling, target, iris):
     X, y, forest = iris
     tree = RepresenterTree(
-        FrozenEstimator(forest), target=target, sampling=sampling, random_state=0
+        FrozenEstimator(forest), response=target, sampling=sampling, random_state=0
     ).fit(X, y)
     assert tree.fidelity(X) > 0.93
     assert np.abs(tree.predict_proba(X) - forest.predict_proba(X)).mean() < 0.12
@@ -906,12 +906,12 @@ def test_functions(iris):
     def name(rows):
         return labels[forest.predict(rows)]
 
-    tree = RepresenterTree(name, target="label", random_state=0).fit(X)
+    tree = RepresenterTree(name, response="class", random_state=0).fit(X)
     assert tree.classes_.tolist() == labels.tolist()
     assert np.mean(tree.predict(X) == name(X)) > 0.9
-    tree = RepresenterTree(forest.predict_proba, target="proba", random_state=0).fit(X, labels[y])
+    tree = RepresenterTree(forest.predict_proba, response="proba", random_state=0).fit(X, labels[y])
     assert tree.classes_.tolist() == labels.tolist()
-    tree = RepresenterTree(lambda rows: rows[:, [0]] * 2, target="value", random_state=0).fit(X)
+    tree = RepresenterTree(lambda rows: rows[:, [0]] * 2, response="value", random_state=0).fit(X)
     assert tree.smeared_fidelity_ > 0.95
 
 
@@ -949,7 +949,7 @@ def test_an_estimator_that_is_fitted_already(iris):
     assert tree.estimator_ is not forest
 
 
-@pytest.mark.parametrize("target", ["label", "proba"])
+@pytest.mark.parametrize("target", ["class", "proba"])
 @pytest.mark.parametrize("name", ["born_again", "pruner", "cultivated", "representer", "genesim"])
 def test_estimators_of_this_package(name, target, iris):
     X, y, _ = iris
@@ -963,11 +963,11 @@ def test_estimators_of_this_package(name, target, iris):
     }[name]
     fitted = clone(model).fit(X, y)
     # a function has no out-of-bag answers to choose a law by
-    options = {"target": target, "random_state": 0, "sampler": "leaves"}
+    options = {"response": target, "random_state": 0, "sampler": "leaves"}
     tree = RepresenterTree(FrozenEstimator(fitted), **options).fit(X, y)
     assert tree.estimator_ is fitted
     assert tree.fidelity(X) > 0.9
-    function = fitted.predict if target == "label" else fitted.predict_proba
+    function = fitted.predict if target == "class" else fitted.predict_proba
     of_function = RepresenterTree(function, **options).fit(X, y)
     assert export_text(of_function.decision_tree_) == export_text(tree.decision_tree_)
     assert RepresenterTree(model, **options).fit(X, y).fidelity(X) > 0.9
@@ -988,10 +988,10 @@ class Backwards(ClassifierMixin, BaseEstimator):
         return np.exp(-far) / np.exp(-far).sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("target", ["label", "proba"])
+@pytest.mark.parametrize("target", ["class", "proba"])
 def test_classes_in_any_order(target, iris):
     X, y, _ = iris
-    tree = RepresenterTree(Backwards(), target=target, random_state=0).fit(X, y)
+    tree = RepresenterTree(Backwards(), response=target, random_state=0).fit(X, y)
     assert tree.classes_.tolist() == [2, 1, 0]
     assert tree.fidelity(X) > 0.95
     assert tree.score(X, y) > 0.9
@@ -1045,7 +1045,7 @@ def test_data_frames_reach_the_predictor_by_name(iris):
         assert list(rows.columns) == list("abcd")
         return (rows["c"] > 2.5).to_numpy().astype(int)
 
-    tree = RepresenterTree(function, target="label", random_state=0).fit(frame)
+    tree = RepresenterTree(function, response="class", random_state=0).fit(frame)
     assert tree.decision_tree_.feature_names_in_.tolist() == list("abcd")
     assert tree.fidelity(frame) == 1.0
     assert list(tree.sample(3).columns) == list("abcd")
@@ -1066,7 +1066,7 @@ def test_polars_frames_reach_the_predictor_by_name(iris):
         assert rows.columns == list("abcd")
         return (rows["c"] > 2.5).cast(polars.Int64)
 
-    tree = RepresenterTree(function, target="label", random_state=0).fit(frame)
+    tree = RepresenterTree(function, response="class", random_state=0).fit(frame)
     assert tree.feature_names_in_.tolist() == list("abcd")
     assert tree.fidelity(frame) == 1.0
     assert tree.sample(3).columns == list("abcd")
@@ -1108,7 +1108,7 @@ def test_categorical_codes_and_groups():
 
     tree = RepresenterTree(
         function,
-        target="label",
+        response="class",
         categorical_features=[0],
         feature_groups=[[2, 3, 4]],
         smearing=1.0,
@@ -1132,7 +1132,9 @@ def test_splits_inside_groups():
         assert (rows[:, :4].sum(axis=1) == 1).all()
         return rows[:, 1] + 2 * rows[:, 3] + (rows[:, 4] > 0)
 
-    tree = RepresenterTree(function, target="value", feature_groups=[[0, 1, 2, 3]], random_state=0)
+    tree = RepresenterTree(
+        function, response="value", feature_groups=[[0, 1, 2, 3]], random_state=0
+    )
     tree.fit(X)
     assert tree.fidelity(X) > 0.99
     assert {1, 3, 4} <= set(tree.decision_tree_.tree_.feature)
@@ -1242,8 +1244,8 @@ def test_bad_parameters(iris):
     fails("'batch_size' parameter", batch_size=0)
     fails("'split_confidence' parameter", split_confidence=1.0)
     fails(r"smearing=0\.0 with sampler='copula' would draw copies", smearing=0.0, sampler="copula")
-    fails("target='value' does not go", target="value")
-    fails("no predict_proba", estimator=SVC(), target="proba")
+    fails("response='value' does not go", response="value")
+    fails("no predict_proba", estimator=SVC(), response="proba")
     fails("does not tell what the function", estimator=forest.predict)
     fails("neither a classifier nor a regressor", estimator=ScalerWithPredict())
     fails("requires y to be passed", y=None, estimator=RandomForestClassifier())
@@ -1314,8 +1316,8 @@ def test_bad_predictors(iris):
     def fickle(rows):
         return np.full(len(rows), 0 if len(rows) == len(X) else 8)
 
-    def fails(match, function, target="label", error=ValueError):
-        tree = RepresenterTree(function, target=target, validation_fraction=0, n_samples=50)
+    def fails(match, function, target="class", error=ValueError):
+        tree = RepresenterTree(function, response=target, validation_fraction=0, n_samples=50)
         with pytest.raises(error, match=match):
             tree.fit(X, y)
 

@@ -49,9 +49,9 @@ def values():
     return X, y, RandomForestRegressor(10, random_state=0).fit(X, y)
 
 
-def representer(function, target="label", **options):
+def representer(function, response="class", **options):
     options = {"max_leaf_nodes": 16, "n_samples": 3000, "random_state": 0} | options
-    return RepresenterTree(function, target=target, **options)
+    return RepresenterTree(function, response=response, **options)
 
 
 def same(a, b):
@@ -73,7 +73,7 @@ def siblings(tree):
 # ---------------------------------------------------------------------- sizes
 
 
-@pytest.mark.parametrize("target", ["label", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "proba", "value"])
 @pytest.mark.parametrize("sampling", ["one_shot", "per_node"])
 def test_another_size_asks_nothing(target, sampling, labels, values):
     X, _, model = values if target == "value" else labels
@@ -159,7 +159,7 @@ def test_leaves_hold_rates(labels, how):
     model = {"labels": forest.predict, "proba": forest.predict_proba}.get(
         how, FrozenEstimator(forest)
     )
-    target = "proba" if how == "proba" else "label"
+    target = "proba" if how == "proba" else "class"
     options = {"max_leaf_nodes": 12, "validation_fraction": 0}
     tree = representer(model, target, **options).fit(X, y if how == "y" else None)
     chances = {
@@ -288,7 +288,7 @@ def test_no_leaf_is_wasted():
     def rare(rows):
         return (rows[:, 0] + 0.7 * np.sin(3 * rows[:, 1]) > 1.9).astype(int)
 
-    tree = RepresenterTree(rare, target="label", max_leaf_nodes=12, random_state=0).fit(X)
+    tree = RepresenterTree(rare, response="class", max_leaf_nodes=12, random_state=0).fit(X)
     for n in (3, 6, 12):
         smaller = tree.at(n)
         made = smaller.decision_tree_
@@ -312,7 +312,7 @@ def test_growing_goes_on_until_there_are_leaves_enough():
         corner = (rows[:, 1] > 0.99) & (np.modf(rows[:, 0] * 4)[0] < 0.5)
         return (corner | (noise < likely)).astype(int)
 
-    options = {"target": "label", "keep_rows": 0.0, "sampler": "smear", "n_samples": 4000}
+    options = {"response": "class", "keep_rows": 0.0, "sampler": "smear", "n_samples": 4000}
     tree = RepresenterTree(function, max_leaf_nodes=6, random_state=1, **options).fit(X)
     assert tree.n_leaves_ == 6  # in 18 leaves there are five that differ
     answers = tree.decision_tree_.tree_.value[:, 0].argmax(axis=1)
@@ -341,14 +341,14 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, sampler, labels, value
     So it is with one law; to choose it, all folds are looked at.
     """
     X, _, model = values if kind == "values" else labels
-    target = "value" if kind == "values" else "label"
+    target = "value" if kind == "values" else "class"
     rng = np.random.default_rng(0)
     fold_of = rng.integers(-1, 3, len(X))
     weight = rng.integers(1, 3, len(X)).astype(float)
     often = np.quantile(X[:, 0], 0.95)
     function = (lambda rows: (rows[:, 0] > often).astype(int)) if kind == "rare" else model.predict
     changed = function(X)
-    changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "label" else -9.0
+    changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "class" else -9.0
 
     def answers(function):
         tree = representer(function, target, validation_fraction=0, sampler=sampler, keep_rows=0.5)
@@ -402,7 +402,7 @@ def test_rows_of_a_fold_are_not_learned():
     assert tree.folds_.agreement[-1] < 0.6
 
 
-@pytest.mark.parametrize("target", ["label", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "proba", "value"])
 def test_what_folds_tell(target, labels, values):
     X, _, model = values if target == "value" else labels
     function = Counting(model.predict_proba if target == "proba" else model.predict)
@@ -498,7 +498,7 @@ def test_folds_that_cannot_be(labels):
     fails("fold_of has shape.*float64", fold_of=np.zeros(400))
     fails(r"answers has shape \(3,\).*400 rows", answers=[0, 1, 0])
     fails("answers= holds the label 7, which is none of the classes", answers=np.full(400, 7),
-          estimator=FrozenEstimator(forest), target="auto")  # fmt: skip
+          estimator=FrozenEstimator(forest), response="auto")  # fmt: skip
     fails(r"answers= holds.*shape \(360, 2\)", answers=np.zeros((400, 2)))
     fails("n_neighbors=5 has no meaning with sampler='auto'", n_neighbors=5)
     fails("smearing=0.5 has no meaning with sampler='leaves'", sampler="leaves", smearing=0.5)
@@ -508,7 +508,7 @@ def test_folds_that_cannot_be(labels):
 # ---------------------------------------------------------------------- answers given
 
 
-@pytest.mark.parametrize("target", ["label", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "proba", "value"])
 def test_answers_that_are_given_judge(target, labels, values):
     """Folds are compared with them; the tree is what it is without."""
     X, y, model = values if target == "value" else labels
@@ -572,18 +572,18 @@ def test_the_law_is_chosen_by_rows_left_out(asked, labels):
         {"sampling": "per_node"},
         {"feature_groups": [[0, 1]]},
         {"categorical_features": [5]},
-        {"target": "proba"},
-        {"target": "value"},
+        {"response": "proba"},
+        {"response": "value"},
     ],
     ids=lambda options: "-".join(options),
 )
 def test_a_law_is_chosen_whatever_is_asked_for(options, labels, values):
     """By trees of at most 16 leaves where no size is given, and of 32 at most."""
-    options = {"target": "label", "n_samples": 500, "random_state": 1} | options
-    X, _, model = values if options["target"] == "value" else labels
+    options = {"response": "class", "n_samples": 500, "random_state": 1} | options
+    X, _, model = values if options["response"] == "value" else labels
     X = X.copy()
     X[:, 5] = np.round(X[:, 5])
-    function = model.predict_proba if options["target"] == "proba" else model.predict
+    function = model.predict_proba if options["response"] == "proba" else model.predict
     tree = RepresenterTree(function, **{"max_leaf_nodes": 20} | options).fit(X)
     folds = tree.folds_
     assert tree.sampler_ in folds.laws
@@ -614,14 +614,14 @@ def test_what_is_given_is_kept_in_every_law(labels):
     assert tree.folds_ is None
 
 
-@pytest.mark.parametrize("kind", ["label", "proba", "value"])
+@pytest.mark.parametrize("kind", ["class", "proba", "value"])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_forest_is_judged_by_its_out_of_bag_answers(kind, frozen, labels, values):
     """They are those of `out_of_bag`, of the rows that the forest was fitted on."""
     X, y, model = values if kind == "value" else labels
     estimator = FrozenEstimator(model) if frozen else clone(model)
     tree = RepresenterTree(
-        estimator, target=kind, max_leaf_nodes=8, n_samples=800, random_state=0
+        estimator, response=kind, max_leaf_nodes=8, n_samples=800, random_state=0
     ).fit(X, y)
     folds = tree.folds_
     judged = folds.fold_of >= 0
@@ -642,7 +642,7 @@ def test_a_forest_is_judged_by_its_out_of_bag_answers(kind, frozen, labels, valu
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 7])
-@pytest.mark.parametrize("target", ["label", "value"])
+@pytest.mark.parametrize("target", ["class", "value"])
 def test_few_rows_and_one_answer(n_rows, target):
     """Every law ties; the default is taken."""
     X = np.random.default_rng(0).random((n_rows, 2))

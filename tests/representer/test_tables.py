@@ -406,7 +406,7 @@ def test_not_below_a_tree_of_filled_codes():
                 rows[name] = rows[name].map(dict(enumerate(levels))).astype(object)
             return model.predict(rows)
 
-        of_codes = RepresenterTree(ask, target="label", **options).fit(filled(table), y)
+        of_codes = RepresenterTree(ask, response="class", **options).fit(filled(table), y)
         truth = model.predict(new)
         gained.append(
             np.mean(tree.predict(new) == truth) - np.mean(of_codes.predict(filled(new)) == truth)
@@ -463,7 +463,7 @@ def test_a_sample_comes_in_the_dtypes_of_the_table(sampler, gaps):
     assert tree.fidelity(table) > 0.7
 
 
-@pytest.mark.parametrize("target", ["label", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "proba", "value"])
 def test_a_function_of_frames_gets_integers_and_booleans(target):
     table, _ = of_all_kinds()
     names = np.array(list("abcdefghi"))
@@ -477,7 +477,7 @@ def test_a_function_of_frames_gets_integers_and_booleans(target):
             return np.column_stack([1.0 - 0.8 * hit, 0.8 * hit])
         return hit * 2.5 if target == "value" else np.where(hit, "yes", "no")
 
-    tree = RepresenterTree(function, target=target, max_leaf_nodes=12, random_state=0).fit(table)
+    tree = RepresenterTree(function, response=target, max_leaf_nodes=12, random_state=0).fit(table)
     assert tree.fidelity(table) > 0.95
     unknown = table.assign(text="never seen", grade="never seen")
     np.testing.assert_array_equal(tree.predict(unknown), walked(tree, unknown))
@@ -584,7 +584,7 @@ def test_frames_of_polars():
         late = (X["grade"] == "mid") | (X["text"] == "a").fill_null(False)
         return (late ^ X["flag"]).to_numpy()
 
-    tree = RepresenterTree(function, target="label", max_leaf_nodes=16, random_state=0).fit(table)
+    tree = RepresenterTree(function, response="class", max_leaf_nodes=16, random_state=0).fit(table)
     assert tree.fidelity(table) > 0.95
     assert tree._table.levels[1].tolist() == ["low", "mid", "high"]
     assert tree.sample(30, random_state=0).schema == table.schema

@@ -1,0 +1,93 @@
+"""Names of parameters: old ones go on working, and of unknown ones the nearest is told."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from ensemble_simplify.base._scikit_learn import _validate_params
+from ensemble_simplify.base.limits import warn
+
+
+def validate_params(
+    constraints: Mapping[str, Any], renamed: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Any], Any]:
+    """Of a function: it checks its parameters, and estimators that it fits check theirs.
+
+    `renamed` are names that parameters had before, with those of now.
+    """
+    check = _validate_params(constraints, prefer_skip_nested_validation=False)
+
+    def decorated(function: Any) -> Any:
+        return _with_names(check(function), function.__name__, renamed)
+
+    return decorated
+
+
+def _with_names(function, who, renamed):
+    """The function with old names, which warn, and the nearest one told of those unknown."""
+    known = inspect.signature(function).parameters
+    if any(own.kind is own.VAR_KEYWORD for own in known.values()):
+        return function
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        for name in [name for name in kwargs if name not in known]:
+            kwargs[_name_now(who, name, known, renamed, kwargs)] = kwargs.pop(name)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _name_now(who, name, known, renamed, given):
+    """The name that a parameter has now."""
+    if name not in renamed:
+        near = get_close_matches(name, [own for own in known if own != "self"], n=1)
+        remedy = f"Did you mean {near[0]!r}?" if near else "Leave it out."
+        raise TypeError(f"{who}() has no parameter {name!r}. {remedy}")
+    now = renamed[name]
+    if now in given:
+        raise TypeError(f"{who}() was given {now}, and {name}, its old name, too. Leave that out.")
+    warn(
+        f"{name} of {who}() is called {now} since version 0.4, and {name} will go in 0.6. "
+        f"Write {now}=.",
+        FutureWarning,
+    )
+    return now
+
+
+class NamesItsParameters:
+    """An estimator that takes old names of its parameters, and tells unknown ones the nearest."""
+
+    _renamed: ClassVar[dict] = {}
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _with_names(cls.__init__, cls.__name__, cls._renamed)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or of one that it holds.
+
+        Parameters
+        ----------
+        **params
+            Names and values; ``name__parameter`` is a parameter of what is in ``name``.
+
+        Returns
+        -------
+        self : estimator
+            Itself.
+        """
+        known = self.get_params(deep=False)  # ty: ignore[missing-attribute]
+        renamed = {
+            name: _name_now(type(self).__name__, name, known, self._renamed, params)
+            for name in params
+            if name in self._renamed
+        }
+        params = {renamed.get(name, name): value for name, value in params.items()}
+        return super().set_params(**params)  # ty: ignore[missing-attribute]

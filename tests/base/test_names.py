@@ -1,0 +1,83 @@
+"""Names of parameters: old ones work and warn, unknown ones are told with the nearest."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+import ensemble_simplify
+from ensemble_simplify import RepresenterTree, nearest_flip, simplify
+
+PUBLIC = {name: getattr(ensemble_simplify, name) for name in ensemble_simplify.__all__}
+ESTIMATORS = [
+    kind
+    for kind in PUBLIC.values()
+    if inspect.isclass(kind) and issubclass(kind, BaseEstimator) and "fit" in vars(kind)
+]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, y, DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+
+
+def test_old_names_of_simplify(iris):
+    X, y, model = iris
+    options = {"methods": ["representer"], "random_state": 0}
+    with pytest.warns(FutureWarning, match="Write max_leaf_nodes="):
+        old = simplify(model, X, y, max_leaves=3, **options)
+    new = simplify(model, X, y, max_leaf_nodes=3, **options)
+    assert old.export_text() == new.export_text()
+    with pytest.warns(FutureWarning, match="max_leaf_nodes"):
+        assert new.max_leaves == new.max_leaf_nodes == 3
+    with pytest.raises(TypeError, match="was given max_leaf_nodes, and max_leaves"):
+        simplify(model, X, max_leaves=3, max_leaf_nodes=4)
+
+
+def test_old_names_of_representers(iris):
+    X, _, model = iris
+    with pytest.warns(FutureWarning, match="Write response="):
+        old = RepresenterTree(model.predict, target="label", max_leaf_nodes=3, random_state=0)
+    assert "target" not in old.get_params()
+    with pytest.warns(FutureWarning, match="'class'"):
+        old.fit(X)
+    new = clone(old).set_params(response="class").fit(X)
+    assert np.array_equal(old.predict(X), new.predict(X))
+    with pytest.warns(FutureWarning, match="Write response="):
+        assert new.set_params(target="proba").response == "proba"
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_estimators_tell_the_nearest_name(kind):
+    name = [*inspect.signature(kind).parameters][-1]
+    with pytest.raises(TypeError, match=rf"{kind.__name__}\(\) .*Did you mean '{name}'"):
+        kind(**{f"{name}e": 1})
+
+
+def test_functions_tell_the_nearest_name(iris):
+    X, _, model = iris
+    with pytest.raises(TypeError, match=r"nearest_flip\(\) .*'max_change'.*'max_changes'"):
+        nearest_flip(model, X[:1], max_change=2)
+    with pytest.raises(TypeError, match=r"simplify\(\) .*'zzz'. Leave it out"):
+        simplify(model, X, zzz=1)
+
+
+def test_one_idea_has_one_name():
+    """No public function has a name that other packages, or versions, have for the same."""
+    others = {
+        "max_leaves",
+        "n_leaf_nodes",
+        "seed",
+        "random_seed",
+        "n_threads",
+        "timeout",
+        "weights_",
+    }
+    for name, one in PUBLIC.items():
+        if callable(one) and not (inspect.isclass(one) and issubclass(one, Exception)):
+            given = set(inspect.signature(one).parameters)
+            assert not given & others, name
