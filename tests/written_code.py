@@ -33,18 +33,29 @@ def by_c(text, rows, folder, *, n_proba=0, real=False, n_texts=0, library=None):
     pointer = ctypes.POINTER(ctypes.c_double)
     rows = np.ascontiguousarray(rows)
     address = [row.ctypes.data_as(pointer) for row in rows]
+
+    def as_a_block(found, kind):
+        """Check that rows given together are answered as one by one."""
+        if hasattr(library, "predict_rows"):
+            whole, count = np.empty_like(found), ctypes.c_long(len(rows))
+            out = whole.ctypes.data_as(ctypes.POINTER(kind))
+            library.predict_rows(rows.ctypes.data_as(pointer), count, out)
+            np.testing.assert_array_equal(whole, found)
+        return found
+
     if n_proba:
         found = np.empty((len(rows), n_proba))
         for own, out in zip(address, found, strict=True):
             library.predict(own, out.ctypes.data_as(pointer))
-        return found
+        return as_a_block(found, ctypes.c_double)
     if n_texts:
         texts = [(ctypes.c_char_p * n_texts)() for _ in rows]
         for own, out in zip(address, texts, strict=True):
             library.predict(own, out)
         return [[text.decode() for text in out] for out in texts]
-    library.predict.restype = ctypes.c_double if real else ctypes.c_int
-    return np.array([library.predict(own) for own in address])
+    kind = ctypes.c_double if real else ctypes.c_int
+    library.predict.restype = kind
+    return as_a_block(np.array([library.predict(own) for own in address], dtype=kind), kind)
 
 
 def by_sqlite(text, frame):

@@ -40,7 +40,6 @@ from ensemble_simplify.proof import (
 from ensemble_simplify.reading import KeepsVersion, Model, Table, name_of, readable, unwrap
 from ensemble_simplify.scorecards import NamedCard, Reason, ShowsCard, card_fragment
 from ensemble_simplify.writing import (
-    BRACES,
     NamedTree,
     export_model,
     export_tree,
@@ -613,10 +612,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         """
         if self.named_card is not None:
             return export_model(self.fitted, language, **options)
-        tree = self._tree(f"form in {language}")
-        if language in BRACES:  # they write what answers
-            return export_tree(self.fitted, language, **{"feature_names": tree.names, **options})
-        return export_tree(tree, language, **options)
+        return export_tree(self._tree(f"form in {language}"), language, **options)
 
     # ------------------------------------------------------------------ beside the model
 

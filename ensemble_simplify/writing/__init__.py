@@ -4,8 +4,8 @@
 says what their nodes answer. `reweighted` writes an ensemble with some of its trees, under other
 weights, as its family in `reading` says. `named_columns` says columns in their user's words, and
 `named_tree` a tree or an ensemble. `languages` writes them: `in_sql` in one of the `dialects`,
-`in_c` and `in_json` in one language each, `in_braces` in JavaScript, Java, Go and C#, and
-`in_python`, which is much like these.
+`in_json` in one language, `in_braces` in JavaScript, Java, Go and C#, and `in_c` and `in_python`,
+which are much like these.
 `code` lists what an ensemble computes as operations on single numbers, which all languages but JSON
 write, also of one rounded to `int16`; `caveats` counts the rows to which the code may answer
 otherwise than the model, and `given_rows` finds shorter thresholds. `words` shows names and
@@ -26,7 +26,6 @@ from ensemble_simplify.writing.code import (
 )
 from ensemble_simplify.writing.dialects import DIALECTS, dialect_of
 from ensemble_simplify.writing.files import check_place, replacing, write_text
-from ensemble_simplify.writing.in_braces import BRACES
 from ensemble_simplify.writing.in_sql import tree_in_sql
 from ensemble_simplify.writing.languages import (
     LANGUAGES,

@@ -1,4 +1,4 @@
-"""Fitted trees and ensembles in JavaScript, Java, Go and C#, all by one writer.
+"""Fitted trees and ensembles in JavaScript, Java, Go and C#, and in Python and C, by one writer.
 
 The walk over the nodes, and what is made of leaves, are functions of the same names and arguments
 in a file of each language (`templates`). So what is written for a model, tables and calls of these
@@ -17,8 +17,7 @@ from string import Template
 import numpy as np
 
 from ensemble_simplify.writing.code import Probability, StepWriter
-from ensemble_simplify.writing.in_c import c_comment, node_tables
-from ensemble_simplify.writing.words import checked_text, counted, literal_kind
+from ensemble_simplify.writing.words import checked_text, counted, literal_kind, one_line
 
 # Numbers in a line of a table.
 _IN_A_LINE = 12
@@ -26,10 +25,22 @@ _IN_A_LINE = 12
 _LINES = 200
 
 
-def _in_commas(entries) -> str:
+def numbers_in_lines(entries) -> str:
     """Entries of a table; in all languages but Java, a comma may end it."""
     starts = range(0, len(entries), _IN_A_LINE)
     return "".join(f"\n    {', '.join(entries[i : i + _IN_A_LINE])}," for i in starts)
+
+
+def in_comment(text) -> str:
+    """Text inside of a comment: nothing in it ends the comment or joins lines."""
+    return (
+        one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
+    )
+
+
+def template_of(file) -> Template:
+    """The template of a language; what it does not know raises KeyError."""
+    return Template((files(str(__package__)) / "templates" / file).read_text("utf-8"))
 
 
 def _in_texts(entries) -> str:
@@ -71,7 +82,7 @@ class Braces:
     array : str
         A format of an array of doubles.
     spread : str
-        A format of an array whose entries are the arguments of a function.
+        A format of an array, and its length, whose entries are the arguments of a function.
     own : str
         A format of what stands before the names of functions, of the name of the function.
     place_of : str
@@ -109,7 +120,7 @@ class Braces:
     reads: str = "number"
     gives: str = "return {};"
     classes: str = "CLASSES"
-    table: Callable = _in_commas
+    table: Callable = numbers_in_lines
     text: Callable = json.dumps
     names: bool = True
 
@@ -206,7 +217,7 @@ class BracesFile(StepWriter):
 
     def operation(self, sign, one, two, single):
         value = f"{one} {sign} {two}"
-        value = self.braces.product.format(value) if sign == "*" else value
+        value = self.braces.product.format(value, own=self.own) if sign == "*" else value
         return self._variable(f"{self.own}single({value})" if single else value)
 
     def exponential(self, number, single):
@@ -224,18 +235,21 @@ class BracesFile(StepWriter):
         line = self.braces.place_of.format(f"[{', '.join(['0', *lines])}][{label}]")
         return f"[{', '.join(texts)}][{label}][{line}]"
 
+    def listed(self, numbers):
+        """Numbers as the last arguments of a function."""
+        return ", ".join(numbers)
+
     def above(self, label, number, target):
-        at = ", ".join(
-            [str(label.first), self._truth(label.inclusive), *map(self.literal, label.at)]
-        )
-        self._place(target, f"{self.own}beyond({number}, {at})")
+        how, at = self._truth(label.inclusive), self.listed(list(map(self.literal, label.at)))
+        at = f", {at}" if at else ""
+        self._place(target, f"{self.own}beyond({number}, {label.first}, {how}{at})")
 
     def largest(self, label, numbers, target):
-        listed = ", ".join(numbers)
+        listed = self.listed(numbers)
         if label.softmax is not None:
             is_single = self._truth(label.softmax == "float32")
             listed = f"{self.own}softmax({is_single}, {listed})"
-            listed = self.braces.spread.format(listed)
+            listed = self.braces.spread.format(listed, len(numbers))
         self._place(target, f"{self.own}largest({self._truth(label.last)}, {listed})")
 
     def _place(self, target, value):
@@ -243,36 +257,42 @@ class BracesFile(StepWriter):
 
     # --------------------------------------------------------------- the whole
 
-    def text(self, probabilities, told):
-        """The whole file."""
-        ensemble, braces, code = self.ensemble, self.braces, self.ensemble.code
-        kinds = {literal_kind(label, "label", braces.title) for label in ensemble.classes or ()}
-        # labels of several types are told by their texts
-        of_answer = self.of_label = str if len(kinds) > 1 else next(iter(kinds), float)
+    def _kind(self):
+        """The type of a label; labels of several types are told by their texts."""
+        title = self.braces.title
+        kinds = {literal_kind(label, "label", title) for label in self.ensemble.classes or ()}
+        return str if len(kinds) > 1 else next(iter(kinds), float)
+
+    def _answered(self, probabilities):
+        """What answers, and its type; the steps before are written."""
+        code = self.ensemble.code
+        self.of_label = self._kind()
         self.labels(code)
         if probabilities:
-            answer, of_answer = self._probabilities(code.outputs), "proba"
-        elif ensemble.classes is None:
-            answer = self.number(code.result)
-        else:
-            self.label(code.result, "answer")
-            answer = self._answer("answer")
+            return self._probabilities(code.outputs), "proba"
+        if self.ensemble.classes is None:
+            return self.number(code.result), self.of_label
+        self.label(code.result, "answer")
+        return self._answer("answer"), self.of_label
+
+    def _about(self):
+        """What it is, as a sentence."""
+        own, leaves = self.ensemble, len(self.ensemble.value)
+        trees, columns = counted(own.n_trees, "tree"), counted(own.n_features, "column")
+        return f"An ensemble of {trees} with {leaves} leaves on rows of {columns}."
+
+    def text(self, probabilities, told):
+        """The whole file."""
+        ensemble, braces = self.ensemble, self.braces
+        answer, of_answer = self._answered(probabilities)
         types = braces.types or dict.fromkeys([str, float, int, bool, "proba"], "")
         space = " " * braces.indent
-        about = [
-            f"An ensemble of {counted(ensemble.n_trees, 'tree')} with {len(ensemble.value)} leaves "
-            f"on rows of {counted(ensemble.n_features, 'column')}.",
-            *told,
-        ]
         # CatBoost knows a truth value by the text of a number
         of_catboost = ensemble.table is not None and bool(ensemble.table.hashed)
         words = ("1", "0") if of_catboost else ("True", "False")
-        # what a template does not know raises KeyError
-        return Template(
-            (files(str(__package__)) / "templates" / braces.file).read_text("utf-8")
-        ).substitute(
+        return template_of(braces.file).substitute(
             self._tables(),
-            about=self._comment(about),
+            about=self._comment([self._about(), *told]),
             name=self.name,
             true=words[0],
             false=words[1],
@@ -286,7 +306,7 @@ class BracesFile(StepWriter):
         )
 
     def _comment(self, lines):
-        return c_comment(" ".join(lines)).replace("\\", "/")
+        return in_comment(" ".join(lines)).replace("\\", "/")
 
     def _answer(self, label):
         """The class of a number."""
@@ -294,17 +314,26 @@ class BracesFile(StepWriter):
 
     def _tables(self):
         """Entries of the tables of the template."""
-        ensemble, braces, sets = self.ensemble, self.braces, self.ensemble.forest.sets
-        end, column, left, right = node_tables(ensemble)
-        first, codes = ([], []) if sets is None else (sets.offsets, sets.goes_left.astype(int))
+        ensemble, braces, forest = self.ensemble, self.braces, self.ensemble.forest
+        is_leaf, sets = ensemble.leaf >= 0, forest.sets
+        # of a leaf, the column is -1, and its number is in the place of the left child; of a set,
+        # the end is its number, and the column has the number of columns added
+        end, column = np.where(is_leaf, 0.0, ensemble.end), np.where(is_leaf, -1, forest.feature)
+        first, codes = [], []
+        if sets is not None:
+            first, codes, is_set = sets.offsets, sets.goes_left.astype(int), sets.is_set & ~is_leaf
+            column[is_set] += ensemble.n_features
+            end[is_set] = sets.which[is_set]
+        # missing values go left where the right child is negative
+        right = np.where(ensemble.missing_left, -forest.right, forest.right)
         ends = [self.literal(own) for own in end]
         if braces.table is _in_texts:
             ends = [text.replace(braces.infinity, "Infinity") for text in ends]
         tables = {
             "end": ends,
             "column": column,
-            "left": left,
-            "right": right,
+            "left": np.where(is_leaf, ensemble.leaf, forest.left),
+            "right": np.where(is_leaf, 0, right),
             "roots": ensemble.forest.offsets[:-1],
             "values": [repr(own) for own in ensemble.value.ravel().tolist()],
             "first_code": first,

@@ -6,29 +6,24 @@ In 16 bits, a function turns numbers into codes, and the trees go by these.
 from __future__ import annotations
 
 import math
+import re
+from string import Template
 from types import SimpleNamespace
 
 import numpy as np
 
 from ensemble_simplify.grid import preorder
-from ensemble_simplify.writing.code import Probability, StepWriter, Text
+from ensemble_simplify.writing.code import Probability, Text
+from ensemble_simplify.writing.in_braces import (
+    Braces,
+    BracesFile,
+    in_comment,
+    numbers_in_lines,
+    template_of,
+)
 from ensemble_simplify.writing.int16 import LAST, MISSING
 from ensemble_simplify.writing.named_columns import ALL
-from ensemble_simplify.writing.words import (
-    blocks,
-    checked_text,
-    counted,
-    literal_kind,
-    one_line,
-    used_features,
-)
-
-
-def c_comment(text) -> str:
-    """Text inside of a comment: nothing in it ends the comment or joins lines."""
-    return (
-        one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
-    )
+from ensemble_simplify.writing.words import blocks, checked_text, literal_kind, used_features
 
 
 def c_string(text) -> str:
@@ -36,7 +31,7 @@ def c_string(text) -> str:
     encoded = checked_text(text, "level", "C").encode("utf-8")
     # octal, which ends after three digits: a hexadecimal escape takes all digits that follow; and
     # no question marks, of which two begin a trigraph
-    as_is = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
+    as_is = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(b) if b in as_is else f"\\{b:03o}" for b in encoded) + '"'
 
 
@@ -46,7 +41,7 @@ def c_number(value) -> str:
     return f"{digits.rstrip('0').removesuffix('.') if '.' in digits else digits}p{exponent}"
 
 
-def c_codes(tree, j, name) -> tuple[list[str], bool]:
+def c_codes(tree, j, name) -> str:
     """The function that turns a level of a column into its code."""
     levels, _ = tree.literals(j, mixed=False)
     kinds = {literal_kind(level, "level", "C") for level in levels}
@@ -56,7 +51,7 @@ def c_codes(tree, j, name) -> tuple[list[str], bool]:
     if not text:
         missing, equal = "isnan(level)", "level == {}"
     lines = [
-        f"/* Code of a level of {c_comment(tree.shown(j))}, for x[{j}]; "
+        f"/* Code of a level of {in_comment(tree.shown(j))}, for x[{j}]; "
         f"{'NULL' if text else 'NAN'} is missing, {other} stands for other levels. */",
         f"double {name}_code_{j}({'const char *' if text else 'double '}level)",
         "{",
@@ -65,7 +60,7 @@ def c_codes(tree, j, name) -> tuple[list[str], bool]:
     for code, level in enumerate(levels):
         literal = c_string(level) if text else c_number(level)
         lines.append(f"    if ({equal.format(literal)}) return {code};")
-    return [*lines, f"    return {other};", "}", ""], text
+    return "\n".join([*lines, f"    return {other};", "}", ""])
 
 
 def tree_in_c(tree, probabilities, name) -> str:
@@ -75,7 +70,7 @@ def tree_in_c(tree, probabilities, name) -> str:
         comment, has_levels = "", tree.levels(j) is not None
         if has_levels:
             words = tree.condition(j, ALL.below(threshold, to_left))
-            comment = f" /* {'' if left else 'not: '}{c_comment(words)} */" if words else ""
+            comment = f" /* {'' if left else 'not: '}{in_comment(words)} */" if words else ""
         if np.isinf(threshold):
             goes_left = "1" if to_left else f"!isnan(x[{j}])"
         else:
@@ -94,20 +89,27 @@ def tree_in_c(tree, probabilities, name) -> str:
         if tree.classes is None:
             return [f"return {c_number(tree.label(node))};"]
         k = int(tree.value[node].argmax())
-        return [f"return {k}; /* {c_comment(tree.classes[k])} */"]
+        return [f"return {k}; /* {in_comment(tree.classes[k])} */"]
 
-    frame = _Frame(tree, name, probabilities, used_features(tree), lambda j: f"x[{j}] < 0")
+    used, nothing, kind = used_features(tree), ["return -1;"], "int"
+    if probabilities:
+        kind, nothing = "void", [*_filled("proba", len(tree.classes), "NAN"), "return;"]
+    elif tree.classes is None:
+        kind, nothing = "double", ["return NAN;"]
+    codes = [c_codes(tree, j, name) for j in used if tree.levels(j) is not None]
     return "\n".join(
         [
-            *frame.head(["math.h"]),
+            f"#include <math.h>{_string_header(codes)}",
+            "",
+            *codes,
             f"/* A decision tree of {tree.nodes.n_leaves} leaves on rows of {tree.n_features} "
             "columns; NAN is missing.",
-            *frame.about,
+            *_about(tree, used),
             "*/",
-            frame.function,
+            f"{kind} {name}(const double *x{', double *proba' if probabilities else ''})",
             "{",
-            *([] if frame.used else ["    (void)x;"]),
-            *frame.refusal,
+            *([] if used else ["    (void)x;"]),
+            *_refusal(tree, used, "x[{}] < 0", nothing),
             *blocks(tree, test, leaf, "}"),
             "}",
             "",
@@ -115,54 +117,46 @@ def tree_in_c(tree, probabilities, name) -> str:
     )
 
 
-class _Frame:
-    """What stands around the nodes of a tree or an ensemble.
-
-    Attributes
-    ----------
-    used : list of int
-        Features that are tested.
-    about : list of str
-        Lines of the comment: what features and classes are.
-    refusal : list of str
-        Lines that answer rows with a level that is refused, where there are such levels.
-    function : str
-        The head of the function.
-    """
-
-    def __init__(self, named, name, probabilities, used, refuses):
-        self.used, self.codes, self.has_text = used, [], False
-        checks, classes = [], named.classes
-        for j in (j for j in used if named.levels(j) is not None):
-            lines, has_text = c_codes(named, j, name)
-            self.codes += lines
-            self.has_text |= has_text
-            if named.unknown(j) == "refused":
-                checks.append(refuses(j))
-        kind, more, nothing = "int", "", ["return -1;"]
-        if probabilities:
-            of_text = not isinstance(named.code.outputs[0], Text) if hasattr(named, "code") else 1
-            n, none, of = (len(classes), "NAN", "double ") if of_text else (4, '""', "const char *")
-            nothing = [*(f"proba[{k}] = {none};" for k in range(n)), "return;"]
-            kind, more = "void", f", {of}*proba"
-        elif classes is None:
-            kind, nothing = "double", ["return NAN;"]
-        self.function = f"{kind} {name}(const double *x{more})"
-        self.refusal = []
-        if checks:
-            answers = [f"        {line}" for line in nothing]
-            self.refusal = [f"    if ({' || '.join(checks)}) {{", *answers, "    }"]
-        self.about = [f"   x[{j}]: {c_comment(named.shown(j))}" for j in used]
-        self.about += [f"   class {k}: {c_comment(label)}" for k, label in enumerate(classes or ())]
-
-    def head(self, headers):
-        """The first lines of the file: headers, and functions of levels."""
-        headers = [*headers, *(["string.h"] if self.has_text else [])]
-        return [*(f"#include <{header}>" for header in headers), "", *self.codes]
+def _string_header(codes):
+    return "\n#include <string.h>" if any("strcmp(" in own for own in codes) else ""
 
 
-# Numbers in a line of a table.
-_IN_A_LINE = 8
+def _about(named, used):
+    """What features and classes are, as lines of a comment."""
+    lines = [f"   x[{j}]: {in_comment(named.shown(j))}" for j in used]
+    classes = enumerate(named.classes or ())
+    return lines + [f"   class {k}: {in_comment(label)}" for k, label in classes]
+
+
+def _refusal(named, used, test, nothing):
+    """Lines that answer rows with a level that is refused, where there are such levels."""
+    refused = (j for j in used if named.levels(j) is not None and named.unknown(j) == "refused")
+    tests = " || ".join(map(test.format, refused))
+    lines = [f"    if ({tests}) {{", *(f"        {own}" for own in nothing), "    }"]
+    return lines if tests else []
+
+
+def _filled(array, n, value):
+    return [f"{array}[{k}] = {value};" for k in range(n)]
+
+
+# What C says differently from the languages of `in_braces`.
+_C = Braces(
+    "model.c99",
+    "C",
+    "double {name} = {value};",
+    "int {name} = {value};",
+    "",
+    infinity="INFINITY",
+    truth=("0", "1"),
+    product="{own}product({})",
+    spread="{1}, {0}",
+    indent=4,
+    own="{}_",
+)
+# Rows that go through a tree together, which then stays in the processor's cache; and the entries
+# that leaves of as many trees and rows may have on the stack.
+_BLOCK, _ON_STACK = 64, 16_384
 
 
 def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, told=()) -> str:
@@ -170,84 +164,79 @@ def ensemble_in_c(ensemble, probabilities, name, *, nested=False, int16=None, to
 
     `int16` is the ensemble in 16 bits, if that is wanted; `told` are lines for the comment.
     """
-    form = _Nested if nested else _Tables
-    trees = form(ensemble, name) if int16 is None else _IN_16_BITS[form](int16, name)
-    return _CFile(ensemble, name, trees, told).text(probabilities)
+    return _CFile(ensemble, name, nested, int16).text(probabilities, told)
 
 
-def _table(kind, name, entries) -> list[str]:
-    """A constant array."""
-    lines = [
-        "    " + ", ".join(entries[i : i + _IN_A_LINE]) + ","
-        for i in range(0, len(entries), _IN_A_LINE)
-    ]
-    return [f"static const {kind} {name}[] = {{", *lines, "};"]
+def _called(template, called):
+    """A template without the static functions and tables of which nothing below them speaks."""
+    kept = []
+    for part in reversed(template.split("\n\n")):
+        found = re.search(r"^static .*?\$\{name\}_(\w+)[(\[]", part, re.MULTILINE)
+        if found is None or found[1] in called:
+            kept.append(part)
+            called = called | set(re.findall(r"\$\{name\}_(\w+)", part))
+    return "\n\n".join(reversed(kept))
 
 
-class _Trees:
-    """What a form of trees has in common: the numbers of leaves, and sums of what they say."""
+class _CFile(BracesFile):
+    """One C file. Its function of a block of rows walks one tree after the other."""
 
-    kind, leaf_kind, headers = "double", "int", ("math.h",)
+    literal = staticmethod(c_number)
 
-    def __init__(self, ensemble, name):
-        self.ensemble, self.name = ensemble, name
+    def __init__(self, ensemble, name, nested, int16):
+        super().__init__(ensemble, _C, name)
+        self.nested, self.int16 = nested, int16
+        # leaves that say one number stand for themselves
+        self.is_number = ensemble.value.shape[1] == 1
+        values = ensemble.value if int16 is None else int16.count
+        write = c_number if int16 is None else str
+        self.values = [write(value) for value in values.ravel().tolist()]
+        self.entry, self.value = ("double", "double") if int16 is None else ("int16_t", "int16_t")
+        self.leaf = "int"
+        if self.is_number:
+            self.leaf = "double" if int16 is None else "int32_t"
 
-    def values(self):
-        """The table of what leaves say."""
-        return _table("double", f"{self.name}_values", [c_number(v) for v in self._numbers()])
+    # --------------------------------------------------------------- steps
 
-    def _numbers(self):
-        return self.ensemble.value.ravel()
+    def listed(self, numbers):
+        return f"{len(numbers)}, (double[]){{{', '.join(numbers) or '0'}}}"
 
-    def set_tables(self) -> list[str]:
-        """The sets that nodes test, and a function that looks a code up in one."""
-        name, sets = self.name, self.ensemble.forest.sets
-        return [
-            *_table("int", f"{name}_first_code", list(map(str, sets.offsets.tolist()))),
-            *_table("unsigned char", f"{name}_codes", list(map(str, sets.goes_left.tolist()))),
-            "",
-            "/* Whether a code is in a set; codes beyond the last one are where it is. */",
-            f"static int {name}_in(double code, int set)",
-            "{",
-            f"    int first = {name}_first_code[set], last = {name}_first_code[set + 1] - 1;",
-            "    if (isnan(code)) return 0;",
-            f"    return {name}_codes[code > last - first ? last : first + (int)code];",
-            "}",
-            "",
-        ]
+    def text_of(self, text, lines):
+        found = '""'
+        for k, (line, texts) in enumerate(zip(lines, text.texts, strict=True), start=1):
+            listed = f"(const char *[]){{{', '.join(map(c_string, texts))}}}"
+            found = f"label_{text.label} == {k} ? {listed}[(int){line}] : {found}"
+        return found
 
-    def call(self, leaf_sum):
-        """The kind of a sum, and what computes it."""
-        kind = "float" if leaf_sum.single else "double"
-        function = f"{self.name}_sum_single" if leaf_sum.single else f"{self.name}_sum"
-        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}, {c_number(leaf_sum.init)}"
-        return kind, f"{function}(leaf, {place})"
+    def tree_sum(self, leaf_sum):
+        if self.int16 is None:
+            return super().tree_sum(leaf_sum)
+        place = f"{leaf_sum.start}, {leaf_sum.stop}, {leaf_sum.column}"
+        return self._variable(f"{self.own}sumUnits(leaf, {place}, {c_number(self.int16.unit)})")
 
-    def sums(self, body):
-        """The functions of sums that the steps call."""
-        name, n, lines = self.name, self.ensemble.value.shape[1], []
-        for single, kind in ((False, "double"), (True, "float")):
-            function = f"{name}_sum{'_single' if single else ''}"
-            if f"{function}(" not in body:
-                continue
-            lines += [
-                f"static {kind} {function}(const int *leaf, int start, int stop, int column, "
-                f"{kind} total)",
-                "{",
-                "    for (int t = start; t < stop; t++)",
-                f"        total += {'(float)' if single else ''}"
-                f"{name}_values[leaf[t] * {n} + column];",
-                "    return total;",
-                "}",
-                "",
-            ]
-        return lines
+    def _kind(self):
+        return int if self.ensemble.classes else float
 
-    def refuses(self, j):
-        """The test for a level that the ensemble refuses."""
-        return f"x[{j}] < 0"
+    def _answer(self, label):
+        return label
 
-    def in_preorder(self, t) -> tuple:
+    def _probabilities(self, outputs):
+        # into the array itself
+        first = outputs[0]
+        if isinstance(first, Probability):
+            numbers, single = list(map(self.number, first.numbers)), self._truth(first.single)
+            if first.link == "sigmoid":
+                self.steps.append(f"{self.own}sigmoid({numbers[0]}, out);")
+                return
+        else:
+            numbers = map(self.number, outputs)
+        self.steps += [f"out[{k}] = {own};" for k, own in enumerate(numbers)]
+        if isinstance(first, Probability):
+            self.steps.append(f"{self.own}softmax({single}, {len(outputs)}, out);")
+
+    # --------------------------------------------------------------- nodes
+
+    def _in_preorder(self, t) -> tuple:
         """The nodes of a tree, a left child after its parent, and where they are in the forest."""
         forest = self.ensemble.forest
         nodes = slice(*forest.offsets[t : t + 2])
@@ -258,448 +247,180 @@ class _Trees:
         tree, order = preorder(*children, forest.feature[nodes], np.zeros(len(inner)))
         return tree, order + nodes.start
 
-    def before(self, about, function):
-        """What stands before the function of the steps, and its head."""
-        return ["/* " + "\n".join(about), "*/", function]
-
-    def after(self, function, probabilities):
-        """What stands after it."""
-        return []
-
-
-def node_tables(ensemble) -> list[list]:
-    """End, column, left and right of each node, as the loop over a table reads them.
-
-    Of a set, the end is its number, and the column has the number of columns added. Missing values
-    go left where the right child is negative. Of a leaf, the column is -1, and its number is in the
-    place of the left child.
-    """
-    forest, is_leaf = ensemble.forest, ensemble.leaf >= 0
-    end = np.where(is_leaf, 0.0, ensemble.end)
-    column = np.where(is_leaf, -1, forest.feature)
-    if forest.sets is not None:
-        is_set = forest.sets.is_set & ~is_leaf
-        column[is_set] += ensemble.n_features
-        end[is_set] = forest.sets.which[is_set]
-    left = np.where(is_leaf, ensemble.leaf, forest.left)
-    right = np.where(is_leaf, 0, np.where(ensemble.missing_left, -forest.right, forest.right))
-    return [own.tolist() for own in (end, column, left, right)]
-
-
-class _Tables(_Trees):
-    """Nodes in a table, and a loop."""
-
-    def tables(self):
-        """The nodes of all trees and the values of their leaves."""
-        ensemble, forest, name = self.ensemble, self.ensemble.forest, self.name
-        end, column, left, right = node_tables(ensemble)
-        sets = []
-        if forest.sets is not None:
-            sets = [
-                f"/* From column {ensemble.n_features} on, `end` is the number of a set: a code of",
-                f"   the column less {ensemble.n_features} goes left if the set has a 1 for it. */",
-                *self.set_tables(),
-            ]
-        nodes = [
-            f"{{{c_number(e) if np.isfinite(e) else str(e).upper() + 'INITY'}, {j}, {a}, {b}}}"
-            for e, j, a, b in zip(end, column, left, right, strict=True)
-        ]
-        return [
-            "/* A number goes left if it is at most `end`, else right. NAN goes right, or left",
-            "   where `right` is negative. Of a leaf, `column` is -1 and `left` its number. */",
-            f"struct {name}_node {{ double end; int column, left, right; }};",
-            "",
-            *_table(f"struct {name}_node", f"{name}_nodes", nodes),
-            *_table("int", f"{name}_roots", [str(i) for i in forest.offsets[:-1].tolist()]),
-            *self.values(),
-            "",
-            *sets,
-        ]
-
-    def walk(self):
-        """Lines that find the leaf of a row in each tree."""
-        name, n = self.name, self.ensemble.n_features
-        has_sets = self.ensemble.forest.sets is not None
-        column = "node->column"
-        is_below = "own <= node->end"
-        if has_sets:
-            column = f"node->column - (node->column >= {n} ? {n} : 0)"
-            is_below = f"(node->column < {n} ? {is_below} : {name}_in(own, (int)node->end))"
-        return [
-            f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
-            f"        int i = {name}_roots[t];",
-            f"        while ({name}_nodes[i].column >= 0) {{",
-            f"            const struct {name}_node *node = &{name}_nodes[i];",
-            f"            double own = x[{column}];",
-            "            int right = node->right < 0 ? -node->right : node->right;",
-            f"            int to_left = {is_below} || (isnan(own) && node->right < 0);",
-            "            i = to_left ? node->left : right;",
-            "        }",
-            f"        leaf[t] = {name}_nodes[i].left;",
-            "    }",
-        ]
-
-
-class _Nested(_Trees):
-    """A function for each tree, of nested tests."""
-
-    def leaf(self, node):
-        """What stands for a leaf of the forest."""
-        return int(self.ensemble.leaf[node])
-
-    def goes_left(self, node):
-        """The test of a split of the forest."""
-        x, end = f"x[{self.ensemble.forest.feature[node]}]", self.ensemble.end[node]
-        to_left = bool(self.ensemble.missing_left[node])
+    def _end(self, node):
+        """The last number that goes left, or the number of a set."""
         if self.ensemble.has_set(node):
-            number = self.ensemble.forest.sets.which[node]
-            return f"{self.name}_in({x}, {number})" + (f" || isnan({x})" if to_left else "")
-        if np.isinf(end):
-            return (
-                ("1" if to_left else f"!isnan({x})")
-                if end > 0
-                else (f"isnan({x})" if to_left else "0")
-            )
-        return f"{x} <= {c_number(end)}" + (f" || isnan({x})" if to_left else "")
+            return str(self.ensemble.forest.sets.which[node])
+        if self.int16 is not None:
+            return str(self.int16.end[node])
+        end = self.ensemble.end[node]
+        return c_number(end) if np.isfinite(end) else f"{'-' if end < 0 else ''}INFINITY"
 
-    def tables(self):
-        """A function for each tree, and the values of the leaves."""
-        lines = [] if self.ensemble.forest.sets is None else self.set_tables()
-        for t in range(self.ensemble.n_trees):
-            tree, order = self.in_preorder(t)
+    def _said(self, node):
+        """What stands for a leaf: what it says, or its number."""
+        number = int(self.ensemble.leaf[node])
+        return self.values[number] if self.is_number else str(number)
+
+    def _table(self, small):
+        """The nodes of all trees as a table, and a loop."""
+        ensemble, sets, n = self.ensemble, self.ensemble.forest.sets, self.ensemble.n_features
+        nodes, roots, widest = [], [], 0
+        for t in range(ensemble.n_trees):
+            tree, order = self._in_preorder(t)
+            first = int(ensemble.leaf[order[tree.left < 0]].min())
+            roots.append(f"{{{len(nodes)}, {0 if self.is_number else first}}}")
+            for i, node in enumerate(order.tolist()):
+                if tree.left[i] < 0:
+                    end = self._said(node) if self.is_number else "0"
+                    column, right = -1, 0 if self.is_number else int(ensemble.leaf[node]) - first
+                else:
+                    end, right = self._end(node), int(tree.right[i]) - i
+                    column = int(tree.feature[i]) + n * ensemble.has_set(node)
+                    column = -2 - column if ensemble.missing_left[node] else column
+                widest = max(widest, right)
+                nodes.append(f"{{{end}, {column}, {right}}}")
+        exact, below = self.int16 is None, "own <= node->end"
+        number = "node->end" if self.is_number else f"{self.own}roots[t].leaf + (int)node->right"
+        return template_of("nodes.c99").substitute(
+            small,
+            found="`end` is what it says" if self.is_number else "`right` its number in the tree",
+            about_sets=""
+            if sets is None
+            else f"\n   Of columns from {n} on, less {n}, `end` is the number of a set.",
+            place="int" if exact else "int16_t",
+            # nodes of six bytes in 16 bits, unless a tree is too large for that
+            wide="int" if exact else f"uint{16 if widest < 2**16 else 32}_t",
+            nodes=numbers_in_lines(nodes),
+            roots=numbers_in_lines(roots),
+            modulo="" if sets is None else f" % {n}",
+            is_missing="isnan(own)" if exact else "own == INT16_MIN",
+            is_below=below
+            if sets is None
+            else f"column < {n} ? {below} : {self.own}in(own, (int)node->end)",
+            number=number,
+        )
+
+    def _functions(self):
+        """A function for each tree, of nested tests."""
+        ensemble, name, n = self.ensemble, self.own, self.ensemble.n_features
+        lines, calls = [], []
+        for t in range(ensemble.n_trees):
+            tree, order = self._in_preorder(t)
 
             def test(node, left, order=order):
-                condition = self.goes_left(order[node])
+                condition = self._goes_left(order[node])
                 return f"if ({condition if left else f'!({condition})'}) {{"
 
             def leaf(node, order=order):
-                return [f"return {self.leaf(order[node])};"]
+                return [f"return {self._said(order[node])};"]
 
             lines += [
-                f"static {self.leaf_kind} {self.name}_tree_{t}(const {self.kind} *x)",
+                f"static {self.leaf} {name}tree_{t}(const {self.entry} *x)",
                 "{",
                 *(["    (void)x;"] if tree.n_nodes == 1 else []),
                 *blocks(SimpleNamespace(nodes=tree), test, leaf, "}"),
                 "}",
                 "",
             ]
-        return [*lines, *self.values(), ""]
+            place = f"leaf[i * {ensemble.n_trees}L + {t}] = {name}tree_{t}(x + i * {n}L);"
+            calls.append(f"    for (int i = 0; i < n; i++) {place}")
+        head = f"static void {name}leaves(const {self.entry} *x, int n, {self.leaf} *leaf)"
+        return "\n".join([*lines, head, "{", *calls, "}"])
 
-    def walk(self):
-        """Lines that find the leaf of a row in each tree."""
-        return [f"    leaf[{t}] = {self.name}_tree_{t}(x);" for t in range(self.ensemble.n_trees)]
-
-
-class _Int16(_Trees):
-    """What both forms write of an ensemble in 16 bits, of which `int16` tells."""
-
-    kind, leaf_kind, headers = "int16_t", "int32_t", ("math.h", "stdint.h")
-
-    def __init__(self, int16, name):
-        super().__init__(int16.ensemble, name)
-        self.int16, self.end = int16, int16.end
-        # leaves that say one number stand for themselves
-        self.is_number = int16.count.shape[1] == 1
-        self.said = int16.count[:, 0] if self.is_number else np.arange(len(int16.count))
-
-    def values(self):
-        if self.is_number:
-            return []
-        return _table("int16_t", f"{self.name}_values", list(map(str, self.int16.count.ravel())))
-
-    def call(self, leaf_sum):
-        column = "" if self.is_number else f", {leaf_sum.column}"
-        return "double", f"{self.name}_sum(leaf, {leaf_sum.start}, {leaf_sum.stop}{column})"
-
-    def sums(self, body):
-        name, n = self.name, self.int16.count.shape[1]
-        if f"{name}_sum(" not in body:
-            return []
-        said = "leaf[t]" if self.is_number else f"{name}_values[leaf[t] * {n} + column]"
-        return [
-            f"static double {name}_sum(const int32_t *leaf, int start, int stop"
-            f"{'' if self.is_number else ', int column'})",
-            "{",
-            f"    {'int32_t' if self.int16.sums_fit else 'int64_t'} total = 0;",
-            "    for (int t = start; t < stop; t++)",
-            f"        total += {said};",
-            f"    return (double)total * {c_number(self.int16.unit)};",
-            "}",
-            "",
-        ]
-
-    def refuses(self, j):
-        return f"(x[{j}] < 0 && x[{j}] != INT16_MIN)"
-
-    def goes_left(self, node):
-        x = f"x[{self.ensemble.forest.feature[node]}]"
-        if self.ensemble.missing_left[node]:
-            return f"{x} <= {self.end[node]}" if self.end[node] < LAST else "1"
-        if self.end[node] == MISSING:
-            return "0"
-        return f"{x} <= {self.end[node]} && {x} != INT16_MIN"
-
-    def leaf(self, node):
-        return int(self.said[self.ensemble.leaf[node]])
-
-    def before(self, about, function):
-        name, int16 = self.name, self.int16
-        codes = [
-            f"    codes[{j}] = {name}_code(x[{j}], {c_number(int16.low[j])}, "
-            f"{c_number(int16.per_unit[j])});"
-            for j in self.ensemble.used
-        ]
-        return [
-            f"static int16_t {name}_code(double x, double low, double per_unit)",
-            "{",
-            "    double cell = (x - low) * per_unit;",
-            "    if (isnan(x)) return INT16_MIN;",
-            f"    if (cell > {LAST}) return {LAST};",
-            f"    return (int16_t)(cell < -{LAST} ? -{LAST} : floor(cell));",
-            "}",
-            "",
-            "/* Codes of a row of numbers; of a missing one, INT16_MIN. */",
-            f"void {name}_codes(const double *x, int16_t *codes)",
-            "{",
-            *(codes or ["    (void)x; (void)codes;"]),
-            "}",
-            "",
-            "/* " + "\n".join(about),
-            "*/",
-            function.replace(f"{name}(const double", f"{name}_int16(const int16_t"),
-        ]
-
-    def after(self, function, probabilities):
-        name = self.name
-        call = f"{name}_int16(codes{', proba' if probabilities else ''});"
-        return [
-            "",
-            "/* The same for a row of numbers. */",
-            function,
-            "{",
-            f"    int16_t codes[{self.ensemble.n_features}];",
-            f"    {name}_codes(x, codes);",
-            f"    {'' if probabilities else 'return '}{call}",
-            "}",
-        ]
-
-
-class _Int16Tables(_Int16, _Tables):
-    """Nodes of six bytes, in pre-order: a left child stands after its parent."""
-
-    def tables(self):
-        ensemble, name = self.ensemble, self.name
-        nodes, roots, widest = [], [], 0
-        for t in range(ensemble.n_trees):
-            tree, order = self.in_preorder(t)
-            first = int(ensemble.leaf[order[tree.left < 0]].min())
-            roots.append(f"{{{len(nodes)}, {0 if self.is_number else first}}}")
-            for i, node in enumerate(order.tolist()):
-                if tree.left[i] < 0:
-                    stands_for = self.leaf(node)
-                    end, right = (stands_for, 0) if self.is_number else (0, stands_for - first)
-                    column = -1
-                else:
-                    end, right = int(self.end[node]), int(tree.right[i]) - i
-                    column = int(tree.feature[i])
-                    column = -2 - column if ensemble.missing_left[node] else column
-                widest = max(widest, right)
-                nodes.append(f"{{{end}, {column}, {right}}}")
-        # nodes of six bytes, unless a tree is too large for that
-        wide = "uint16_t" if widest < 2**16 else "uint32_t"
-        found = "`end` is what it says" if self.is_number else "`right` is its number in the tree"
-        return [
-            "/* A code goes left, to the next node, if it is at most `end`, else to the node that",
-            "   is `right` further on. INT16_MIN goes right, or left where `column` is less than",
-            f"   -1: then the column is -2 - column. Of a leaf, `column` is -1, and {found}. */",
-            f"struct {name}_node {{ int16_t end, column; {wide} right; }};",
-            "",
-            *_table(f"struct {name}_node", f"{name}_nodes", nodes),
-            f"static const struct {{ int32_t node, leaf; }} {name}_roots[] = {{",
-            *(f"    {root}," for root in roots),
-            "};",
-            *self.values(),
-            "",
-        ]
-
-    def walk(self):
-        name = self.name
-        leaf_number = (
-            "node->end" if self.is_number else f"{name}_roots[t].leaf + (int32_t)node->right"
-        )
-        return [
-            f"    for (int t = 0; t < {self.ensemble.n_trees}; t++) {{",
-            f"        const struct {name}_node *node = &{name}_nodes[{name}_roots[t].node];",
-            "        while (node->column != -1) {",
-            "            int missing_left = node->column < 0;",
-            "            int16_t own = x[missing_left ? -2 - node->column : node->column];",
-            "            int to_left = own <= node->end && (own != INT16_MIN || missing_left);",
-            "            node += to_left ? 1 : node->right;",
-            "        }",
-            f"        leaf[t] = {leaf_number};",
-            "    }",
-        ]
-
-
-class _Int16Nested(_Int16, _Nested):
-    """A function for each tree, of nested tests of codes."""
-
-
-_IN_16_BITS = {_Tables: _Int16Tables, _Nested: _Int16Nested}
-
-
-class _CFile(StepWriter):
-    """One C file: tables, functions of steps, and the function itself."""
-
-    def __init__(self, ensemble, name, trees, told):
-        self.ensemble, self.name = ensemble, name
-        self.trees, self.told = trees, told
-        self.steps, self.n_steps = [], 0
-        # the type in which scores are compared behind a softmax, if they are
-        self.softmax = None
-
-    # --------------------------------------------------------------- steps
-
-    literal = staticmethod(c_number)
-
-    def tree_sum(self, leaf_sum):
-        return self._variable(*self.trees.call(leaf_sum))
-
-    def operation(self, sign, one, two, single):
-        # an offset of float64 is added before the sum is rounded
-        if single and sign == "+":
-            return self._variable("float", f"(float)((double){one} + {two})")
-        if single:
-            return self._variable("float", f"(float){one} {sign} (float){two}")
-        # volatile: a product may not be joined with a sum, which would round once
-        kind = "volatile double" if sign == "*" else "double"
-        return self._variable(kind, f"{one} {sign} {two}")
-
-    def exponential(self, number, single):
-        kind, exp = ("float", "expf") if single else ("double", "exp")
-        return self._variable(kind, f"{exp}({number})")
-
-    def chosen(self, choice):
-        test = f"label_{choice.label} == {choice.column}"
-        return self._variable("double", f"{test} ? {c_number(choice.yes)} : {c_number(choice.no)}")
-
-    def _variable(self, kind, value):
-        self.n_steps += 1
-        self.steps.append(f"    {kind} v{self.n_steps} = {value};")
-        return f"v{self.n_steps}"
-
-    def text_of(self, text, lines):
-        found = '""'
-        for k, (line, texts) in enumerate(zip(lines, text.texts, strict=True), start=1):
-            listed = f"(const char *[]){{{', '.join(map(c_string, texts))}}}"
-            found = f"label_{text.label} == {k} ? {listed}[(int){line}] : {found}"
-        return found
-
-    def above(self, label, number, target):
-        sign = ">=" if label.inclusive else ">"
-        tests = " + ".join(f"({number} {sign} {c_number(at)})" for at in label.at) or "0"
-        tests = f"({label.first} + {tests}) % 2" if len(label.at) != 1 or label.first else tests
-        self.steps.append(f"    int {target} = {tests};")
-
-    def largest(self, label, numbers, target):
-        array, kind = f"of_{target}", "float" if label.softmax == "float32" else "double"
-        self.steps.append(f"    {kind} {array}[] = {{{', '.join(numbers)}}};")
-        if label.softmax is not None:
-            self.steps.append(f"    {self.name}_softmax({array}, {len(numbers)});")
-            self.softmax = kind
-        self.steps.append(
-            f"    int {target} = {self.name}_largest({array}, {len(numbers)}, {int(label.last)});"
-        )
-
-    def helpers(self):
-        """The functions that the steps call."""
-        name, body = self.name, "\n".join(self.steps)
-        lines = self.trees.sums(body)
-        kind = self.softmax or "double"
-        if f"{name}_softmax(" in body:
-            lines += [
-                f"static void {name}_softmax({kind} *x, int n)",
-                "{",
-                f"    {kind} most = x[0];",
-                "    double total = 0;",
-                "    for (int i = 1; i < n; i++) if (x[i] > most) most = x[i];",
-                f"    for (int i = 0; i < n; i++) x[i] = ({kind})exp(x[i] - most);",
-                "    for (int i = 0; i < n; i++) total += x[i];",
-                f"    for (int i = 0; i < n; i++) x[i] = x[i] / ({kind})total;",
-                "}",
-                "",
-            ]
-        if f"{name}_largest(" in body:
-            lines += [
-                f"static int {name}_largest(const {kind} *x, int n, int last)",
-                "{",
-                "    int best = 0;",
-                "    for (int i = 1; i < n; i++)",
-                "        if (x[i] > x[best] || (last && x[i] == x[best])) best = i;",
-                "    return best;",
-                "}",
-                "",
-            ]
-        return lines
+    def _goes_left(self, node):
+        """The test of a split of the forest."""
+        x, end = f"x[{self.ensemble.forest.feature[node]}]", self._end(node)
+        to_left = bool(self.ensemble.missing_left[node])
+        missing = f"isnan({x})" if self.int16 is None else f"{x} == INT16_MIN"
+        if self.ensemble.has_set(node):
+            below = f"{self.own}in({x}, {end})"
+        elif end in ("INFINITY", f"{LAST}"):
+            return "1" if to_left else f"!({missing})"
+        elif end in ("-INFINITY", f"{MISSING}"):
+            return missing if to_left else "0"
+        else:
+            below = f"{x} <= {end}"
+            if self.int16 is not None:  # INT16_MIN is the least number
+                return below if to_left else f"{below} && !({missing})"
+        return f"{below} || {missing}" if to_left else below
 
     # --------------------------------------------------------------- the whole
 
-    def text(self, probabilities):
-        """The whole file."""
-        ensemble, name, program = self.ensemble, self.name, self.ensemble.code
-        self.labels(program)
+    def text(self, probabilities, told):
+        ensemble, name, int16 = self.ensemble, self.name, self.int16
+        answer, _ = self._answered(probabilities)
+        kind, width, nothing = ("int", 1, "-1") if ensemble.classes else ("double", 1, "NAN")
         if probabilities:
-            self._probabilities(program.outputs)
-        elif ensemble.classes is None:
-            self.steps.append(f"    return {self.number(program.result)};")
+            outputs = ensemble.code.outputs
+            kind, width, nothing = "double", len(outputs), "NAN"
+            if isinstance(outputs[0], Text):
+                kind, nothing = "const char *", '""'
         else:
-            self.label(program.result, "answer")
-            self.steps.append("    return answer;")
-        trees = self.trees
-        frame = _Frame(ensemble, name, probabilities, ensemble.used, trees.refuses)
-        about = [
-            f"An ensemble of {counted(ensemble.n_trees, 'tree')} with {len(ensemble.value)} leaves "
-            f"on rows of {counted(ensemble.n_features, 'column')}; NAN is missing.",
-            *frame.about,
-            *(f"   {c_comment(line)}" for line in self.told),
-        ]
-        return "\n".join(
-            [
-                *frame.head(trees.headers),
-                *trees.tables(),
-                *self.helpers(),
-                *trees.before(about, frame.function),
-                "{",
-                f"    {trees.leaf_kind} leaf[{max(1, ensemble.n_trees)}];",
-                *frame.refusal,
-                *trees.walk(),
-                *self.steps,
-                "}",
-                *trees.after(frame.function, probabilities),
-                "",
-            ]
+            self.steps.append(f"out[0] = {answer};")
+        of_row = f"{kind} {{}}(const {{}} *x)"
+        if probabilities:
+            of_row = f"void {{}}(const {{}} *x, {kind} *proba)".replace("* *", "**")
+        main = name if int16 is None else f"{name}_int16"
+        codes = [c_codes(ensemble, j, name) for j in ensemble.coded]
+        test = "x[{0}] < 0" if int16 is None else "(x[{0}] < 0 && x[{0}] != INT16_MIN)"
+        nothing = [*_filled("out", width, nothing), "return;"]
+        refusal = _refusal(ensemble, ensemble.used, test, nothing)
+        small = {
+            "name": name,
+            "entry": self.entry,
+            "leaf": self.leaf,
+            "n_trees": max(1, ensemble.n_trees),
+            "n_features": ensemble.n_features,
+        }
+        sets = ensemble.forest.sets
+        called = set(re.findall(rf"\b{self.own}(\w+)", "\n".join(self.steps)))
+        called |= {"answer"} | ({"values"} if not self.is_number else set())
+        called |= {"in"} if sets is not None else set()
+        text = Template(_called(template_of(_C.file).template, called)).substitute(
+            small,
+            headers="\n#include <stdint.h>" * (int16 is not None) + _string_header(codes),
+            levels="\n".join(codes),
+            first_code="" if sets is None else ", ".join(map(str, sets.offsets.tolist())),
+            codes=""
+            if sets is None
+            else numbers_in_lines(list(map(str, sets.goes_left.astype(int).tolist()))),
+            trees=self._functions() if self.nested else self._table(small),
+            value=self.value,
+            values=numbers_in_lines(self.values),
+            said="leaf[t]"
+            if self.is_number
+            else f"{self.own}values[leaf[t] * {ensemble.value.shape[1]} + column]",
+            total="int32_t" if int16 is not None and int16.sums_fit else "int64_t",
+            refusal="\n".join(refusal),
+            steps="\n".join(f"    {step}" for step in self.steps),
+            about="\n".join(
+                [
+                    f"{self._about()[:-1]}; NAN is missing.",
+                    *_about(ensemble, ensemble.used),
+                    *(f"   {in_comment(line)}" for line in told),
+                ]
+            ),
+            function=of_row.format(main, self.entry),
+            function_name=main,
+            out=kind,
+            width=width,
+            block=max(1, min(_BLOCK, _ON_STACK // max(1, ensemble.n_trees))),
+            declared="" if probabilities else f"{kind} out;\n    ",
+            place="proba" if probabilities else "&out",
+            returned="" if probabilities else "\n    return out;",
         )
-
-    def _probabilities(self, outputs):
-        """Write the steps that fill the array of probabilities."""
-        # the probabilities of all classes are made of the same numbers: of one, or of all in turn
-        first = outputs[0]
-        if not isinstance(first, Probability):
-            for k, number in enumerate(outputs):
-                self.steps.append(f"    proba[{k}] = {self.number(number)};")
-            return
-        numbers = [self.number(number) for number in first.numbers]
-        if first.link == "sigmoid":
-            one, exp = ("1.0f", "expf") if first.single else ("1.0", "exp")
-            upper = self._variable(
-                "float" if first.single else "double", f"{one} / ({one} + {exp}(-{numbers[0]}))"
-            )
-            self.steps += [f"    proba[0] = {one} - {upper};", f"    proba[1] = {upper};"]
-            return
-        n = len(numbers)
-        self.steps += [
-            f"    double power[] = {{{', '.join(numbers)}}}, most = power[0], total = 0;",
-            f"    for (int k = 1; k < {n}; k++) if (power[k] > most) most = power[k];",
-            f"    for (int k = 0; k < {n}; k++) total += power[k] = exp(power[k] - most);",
-            f"    for (int k = 0; k < {n}; k++) proba[k] = power[k] / total;",
-        ]
+        if int16 is None:
+            return text
+        code = f"codes[{{0}}] = {name}_code(x[{{0}}], {{1}}, {{2}});"
+        per_column = (
+            f"    {code.format(j, c_number(int16.low[j]), c_number(int16.per_unit[j]))}"
+            for j in ensemble.used
+        )
+        call = f"{main}(codes{', proba' if probabilities else ''});"
+        return text + template_of("int16.c99").substitute(
+            small,
+            last=LAST,
+            codes="\n".join(per_column),
+            function=of_row.format(name, "double"),
+            call=call if probabilities else f"return {call}",
+        )

@@ -184,9 +184,7 @@ def export_tree(
     tree = NamedTree.of(model, feature_names=feature_names, class_names=class_names)
     if not has_own_methods(unwrap(model)):
         Model.of(model)  # refuses what answers otherwise than its tree
-    tree = like_rows(tree, X)
-    if readable:
-        tree = with_short_ends(tree, X, Model.of(model, rows=X).table.read(X))
+    tree = _as_asked(tree, X, readable)
     probabilities = output == "probabilities"
     if probabilities and tree.classes is None:
         raise ValueError(
@@ -200,12 +198,9 @@ def export_tree(
         column = "prediction" if name is None else name
         return tree_in_sql(tree, probabilities, column, table, written_for)
     if language in BRACES:
-        ensemble = _ensemble(model, feature_names, class_names, X, readable)
-        if ensemble.table is None:
-            ensemble = replace(ensemble, table=tree.table, names=tree.names)
-        return ensemble_in_braces(
-            ensemble, language, probabilities, checked_function(name, language)
-        )
+        ensemble = _as_asked(NamedEnsemble.of_tree(tree), X, readable).shortened()
+        function = checked_function(name, language)
+        return ensemble_in_braces(ensemble, language, probabilities, function)
     write = tree_in_c if language == "c" else tree_in_python
     return write(tree, probabilities, checked_function(name, language))
 
@@ -247,8 +242,10 @@ def export_model(
         - "c": a C99 file with tables of nodes and a function of a row of doubles that allocates
           no memory. NAN is a missing value. The function returns the position of the class in
           ``classes_``, or the value in regression. For probabilities, it fills an array. For each
-          column with levels that is split on, a function turns a level into its code. Do not
-          compile with ``-ffast-math``.
+          column with levels that is split on, a function turns a level into its code.
+          ``predict_rows(x, n, out)`` answers `n` rows that stand one after the other, a block of
+          rows at a time tree by tree: so large ensembles stay in the cache. Do not compile with
+          ``-ffast-math``.
         - "python": a file with a function of a row that needs the standard library alone. A row is
           indexed by the names of the columns, or by their positions if there are no names. None
           and NaN are missing values.
@@ -430,7 +427,8 @@ def export_model(
     _check_readable(readable, X, language)
     if readable and precision == "int16":
         raise ValueError("readable=True has exact thresholds, but precision='int16'. Choose one.")
-    ensemble = _ensemble(model, feature_names, class_names, X, readable)
+    names = {"feature_names": feature_names, "class_names": class_names}
+    ensemble = _as_asked(NamedEnsemble.of(model, rows=X, **names), X, readable).shortened()
     if reasons is not None:
         ensemble = replace(ensemble, code=with_reasons(ensemble.code, *reasons))
         name = "reason" if name is None and language == "sql" else name
@@ -470,11 +468,11 @@ def export_model(
     return ensemble_in_python(ensemble, probabilities, function, told=told)
 
 
-def _ensemble(model, feature_names, class_names, X, readable):
-    """A model as it is written."""
-    own = NamedEnsemble.of(model, feature_names=feature_names, class_names=class_names, rows=X)
-    own = like_rows(own, X)
-    return with_short_ends(own, X, own.model.table.read(X)).shortened() if readable else own
+def _as_asked(named, X, readable):
+    """A tree or an ensemble as some rows say that it is written."""
+    named = like_rows(named, X)
+    table = named.model.table if named.table is None else named.table
+    return with_short_ends(named, X, table.read(X)) if readable else named
 
 
 def _check_readable(readable, X, language):

@@ -148,6 +148,11 @@ class NamedTree(NamedColumns):
 
     compares_in = "float32"
 
+    @property
+    def model(self):
+        """What answers."""
+        return Model.of(self.estimator)
+
     def splits_of_numbers(self):
         """Feature and threshold of each split of numbers, and the last double that goes left."""
         inner = (self.nodes.left >= 0) & np.isfinite(self.nodes.threshold)
@@ -513,6 +518,15 @@ class NamedEnsemble(NamedColumns):
             value=nodes,
         )
         return named.renamed(feature_names, class_names)._with(forest)
+
+    @classmethod
+    def of_tree(cls, tree):
+        """A `NamedTree` as an ensemble of one."""
+        own, to_left = cls.of(tree.estimator), np.zeros(len(tree.order), dtype=bool)
+        to_left[tree.order] = tree.missing_left
+        return replace(
+            own, names=tree.names, table=tree.table, classes=tree.classes, missing_left=to_left
+        )
 
     @property
     def compares_in(self) -> str:
