@@ -126,7 +126,8 @@ def stand_in(
             "genesim": 'methods="auto" leaves it out',
             "born_again_0": 'methods="auto" leaves it out',
         },
-        max_leaf_nodes=leaves, n_rows=len(y), n_judged=int(aside.sum()), n_folds=1, seconds=4.2, _stability=None,
+        max_leaf_nodes=leaves, n_rows=len(y), n_judged=int(aside.sum()), n_folds=1, seconds=4.2,
+        _stability=None,
         feature_names=list(getattr(X, "columns", [])), results={},
         best_model=SimpleNamespace(named_card=None, named_tree=named),
         _differences=differences(

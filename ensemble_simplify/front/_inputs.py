@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import check_column_names, safe_indexing, tags_of, warn
-from ensemble_simplify.reading import Model, learned_from, n_features_of, out_of_bag
+from ensemble_simplify.reading import Model, is_missing, learned_from, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
 # Most entries of the table, and most rows, that are looked at.
@@ -146,6 +146,8 @@ def _labels(y, X):
         y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(f"y has {y.ndim} dimensions; only one output is supported.")
+    if gaps := sum(map(is_missing, y.tolist())):
+        raise ValueError(f"y has {gaps:,} gaps. Leave these rows out of X and y.")
     return y
 
 

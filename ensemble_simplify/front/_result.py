@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from itertools import combinations
 from numbers import Integral
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -264,8 +265,18 @@ class Simplification:
         -------
         str
             The report as text.
+
+        Raises
+        ------
+        ValueError
+            If `path` does not end in ".html" or ".htm".
         """
         if path is not None:
+            if Path(path).suffix.lower() not in (".html", ".htm"):
+                raise ValueError(
+                    f"path={str(path)!r} is no page: the report is written as HTML. Give a name "
+                    "that ends in .html; document() writes .md and .docx, too."
+                )
             write_text(path, as_page(self, rows))
         return as_text(self)
 
@@ -517,6 +528,7 @@ class Simplification:
     score = _of_best("score", if_there=True)
     explain = _of_best("explain")
     apply = _of_best("apply", if_there=True)
+    decision_path = _of_best("decision_path", if_there=True)
     export_text = _of_best("export_text")
     save = _of_best("save")
     verify = _of_best("verify")

@@ -612,7 +612,8 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         """
         if self.named_card is not None:
             return export_model(self.fitted, language, **options)
-        return export_tree(self._tree(f"form in {language}"), language, **options)
+        names = self._tree(f"form in {language}").names
+        return export_tree(self.fitted, language, **{"feature_names": names, **options})
 
     # ------------------------------------------------------------------ beside the model
 

@@ -378,21 +378,11 @@ def values_that_hardly_differ():
     return values_forest(X, y), X, y
 
 
-@case
-def labels_with_a_gap():
-    X, y = numbers()
-    y = y.astype(float)
-    model = forest(X, y)
-    y[3] = np.nan
-    return model, X, y
-
-
 # In which no method can learn: floats of a tree are those of float32, and NaN is no label.
 WITHOUT_A_TREE = ("infinite", "beyond_float32", "answers_that_are_no_labels")
 # What a model or a method refuses leaves methods without a result: one line each.
 FEWER = {
     "dates_that_the_model_does_not_read",  # a born-again tree takes no dates
-    "labels_with_a_gap",
     "large_values",
     "model_that_knows_these_rows_only",
     *WITHOUT_A_TREE,
