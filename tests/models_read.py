@@ -15,6 +15,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -24,6 +25,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,
+    StackingRegressor,
     VotingClassifier,
     VotingRegressor,
 )
@@ -31,9 +33,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import (
     BornAgainClassifier,
@@ -56,7 +59,7 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.reading import unwrap
+from ensemble_simplify.reading import Model, units_of, unwrap
 
 TABLE = Path(__file__).parents[1] / "doc" / "reference" / "models.rst.inc"
 
@@ -272,14 +275,30 @@ KINDS = {
         _own("imblearn.ensemble", "BalancedBaggingClassifier", estimator=_TREE, n_estimators=3),
         numbers,
     ),
-    "``VotingClassifier(voting='soft')`` of boosting": (
+    "``VotingClassifier(voting='soft')``, ``BaggingClassifier`` of boosting": (
         VotingClassifier(
             [("a", GradientBoostingClassifier(n_estimators=3, random_state=0)), ("b", _FOREST)],
             voting="soft",
         ),
         numbers,
     ),
+    "``OneVsRestClassifier`` of forests or boosting": (
+        OneVsRestClassifier(_FOREST),
+        lambda: (numbers()[0], numbers()[0][:, 0].astype(int) // 2),
+    ),
+    "``OneVsOneClassifier``": (
+        OneVsOneClassifier(_TREE),
+        lambda: (numbers()[0], numbers()[0][:, 0].astype(int) // 2),
+    ),
     "``StackingClassifier``": (StackingClassifier([("a", _FOREST)], cv=2), numbers),
+    "``StackingRegressor`` with a linear last model": (
+        StackingRegressor([("a", RandomForestRegressor(3, max_depth=2, random_state=0))], cv=2),
+        numbers,
+    ),
+    "``AdaBoostRegressor``": (
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=3, random_state=0),
+        numbers,
+    ),
     ":class:`BornAgainClassifier`, :class:`GenesimClassifier` and other trees made here": (
         GenesimClassifier(n_iter=1, random_state=0),
         numbers,
@@ -356,7 +375,8 @@ def ask_agreement(model, X, y):
 
 def ask_audit(model, X, y):
     row = X.iloc[:1] if hasattr(X, "columns") else X[:1]
-    assert is_monotone(model, 0).monotone in (True, False)
+    several = {} if _is_regressor(model) or len(set(y)) < 3 else {"class_order": sorted(set(y))}
+    assert is_monotone(model, 0, **several).monotone in (True, False)
     box, target = {}, None
     if _is_regressor(model):
         own = _answers(model, X)
@@ -414,17 +434,18 @@ def ask_export(model, X, y):
     assert export_model(model, "sql", table="rows", X=X)
 
 
+# What is asked, and what a model that is taken is said to be.
 QUESTIONS = {
-    ":ref:`verify <verify>`": ask_verify,
-    ":ref:`agreement <agreement>`": ask_agreement,
-    ":ref:`audit <audit>`": ask_audit,
-    ":ref:`export <export_ensembles>`": ask_export,
-    ":ref:`born-again <born_again>`": ask_born_again,
-    ":ref:`faithful <faithful_pruning>`": ask_faithful,
-    ":ref:`budget <feature_budget>`": ask_budget,
-    ":ref:`GENESIM <genesim>`": ask_genesim,
-    ":ref:`representer <representer>`": ask_representer,
-    ":ref:`simplify <simplify>`": ask_simplify,
+    ":ref:`verify <verify>`": (ask_verify, "proven"),
+    ":ref:`agreement <agreement>`": (ask_agreement, "asked"),
+    ":ref:`audit <audit>`": (ask_audit, "proven"),
+    ":ref:`export <export_ensembles>`": (ask_export, "written"),
+    ":ref:`born-again <born_again>`": (ask_born_again, "proven"),
+    ":ref:`faithful <faithful_pruning>`": (ask_faithful, "proven"),
+    ":ref:`budget <feature_budget>`": (ask_budget, "proven"),
+    ":ref:`GENESIM <genesim>`": (ask_genesim, "merged"),
+    ":ref:`representer <representer>`": (ask_representer, "asked"),
+    ":ref:`simplify <simplify>`": (ask_simplify, "asked"),
 }
 
 
@@ -434,10 +455,35 @@ def refusal(kind, question):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            QUESTIONS[question](model, X, y)
+            QUESTIONS[question][0](model, X, y)
         except (TypeError, ValueError) as error:
             return str(error)
     return None
+
+
+def answer(kind, question):
+    """What the table says, and the reason of a refusal; None if there is none."""
+    why, said = refusal(kind, question), QUESTIONS[question][1]
+    if why is not None:
+        return "no", _reason(why)
+    if said == "proven" and not _is_regressor(fitted(kind)[0]):
+        said = "proven" if _has_bounds(kind) else "by cells"
+    return said, None
+
+
+def _has_bounds(kind):
+    """Whether the class of a kind of models is told by sums, which have bounds in every box."""
+    units = Model.of(fitted(kind)[0]).forest
+    return not any(unit.opaque for unit in units_of(units, np.arange(units.n_classes), 3).units)
+
+
+def _reason(why):
+    """A refusal without the names of the models that it is about."""
+    why = re.sub(r"(Supported: .*scorecard\.|^estimators\[0\]: ) ?", "", why)
+    why = re.sub(r"\w*(\[0\])?=?\b\w+\(\.\.\.\)", "it", why)
+    why = re.sub(r"model_a and model_b are it and it: | of type LogisticRegression", "", why)
+    why = re.sub(r"^[A-Z][a-z]+[A-Z]\w+ ", "it ", why)
+    return (why[0].upper() + why[1:]).replace("*", "\\*")
 
 
 # ------------------------------------------------------------------- the table
@@ -445,6 +491,7 @@ def refusal(kind, question):
 
 def written():
     """The table as the documentation has it."""
+    reasons = {}
     lines = [
         ".. Written by python tests/models_read.py: do not edit.",
         "",
@@ -457,20 +504,28 @@ def written():
     ]
     for kind in KINDS:
         lines.append(f"   * - {kind}")
-        lines += [f"     - {'yes' if refusal(kind, q) is None else 'no'}" for q in QUESTIONS]
+        for question in QUESTIONS:
+            said, why = answer(kind, question)
+            place = "" if why is None else f" {reasons.setdefault(why, len(reasons) + 1)}"
+            lines.append(f"     - {said}{place}")
+    lines += ["", "Why not:", "", *(f"{place}. {why}" for why, place in reasons.items())]
     return "\n".join(lines) + "\n"
 
 
 def read_table():
-    """What the documentation says: for each kind of model, what works with it."""
-    found, kind = {}, None
+    """What the documentation says: for each kind of model, what works with it, and why not."""
+    found, kind, reasons = {}, None, {}
     for line in TABLE.read_text(encoding="utf8").splitlines():
         if line.startswith("   * - "):
             kind = line.removeprefix("   * - ")
             found[kind] = []
         elif line.startswith("     - "):
             found[kind].append(line.removeprefix("     - "))
+        elif line[:1].isdigit():
+            place, _, why = line.partition(". ")
+            reasons[f"no {place}"] = "no", why
     heads = found.pop("Model")
+    found = {kind: [reasons.get(cell, (cell, None)) for cell in own] for kind, own in found.items()}
     return {kind: dict(zip(heads, cells, strict=True)) for kind, cells in found.items()}
 
 

@@ -28,11 +28,13 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingClassifier,
     VotingClassifier,
     VotingRegressor,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -376,6 +378,13 @@ def _voting(voting, weights=None):
     return make
 
 
+def _of_members(kind, **options):
+    return lambda seed: kind(
+        [("a", _Tree(random_state=seed)), ("b", _GRADIENT(seed).set_params(n_estimators=2))],
+        **options,
+    )
+
+
 def _average(seed):
     members = [("a", _FOREST_VALUE(seed)), ("b", _GRADIENT_VALUE(seed)), ("c", _HIST_VALUE(seed))]
     return VotingRegressor(members, weights=[1, 0.3, 2])
@@ -507,6 +516,18 @@ READERS = {
     "soft votes, weights": Reader(_voting("soft", [1, 0.3, 2]), 2, "mean"),
     "hard votes": Reader(_voting("hard", None), 3, is_sum=False),
     "hard votes, weights": Reader(_voting("hard", [1, 0.3, 2]), 2, is_sum=False),
+    "soft votes of boosting": Reader(_of_members(VotingClassifier, voting="soft"), 2, is_sum=False),
+    "bagging of adaboost": Reader(
+        _of(BaggingClassifier, AdaBoostClassifier(_Tree(max_depth=1), n_estimators=2), 2),
+        2,
+        is_sum=False,
+    ),
+    "one against the rest": Reader(lambda s: OneVsRestClassifier(_Forest(random_state=s)), 3),
+    "one against the rest, boosting": Reader(
+        lambda s: OneVsRestClassifier(_GRADIENT(s).set_params(n_estimators=2)), 3
+    ),
+    "one against one": Reader(lambda s: OneVsOneClassifier(_Tree(random_state=s)), 3, is_sum=False),
+    "stacking": Reader(_of_members(StackingClassifier, cv=2), 3, is_sum=False),
     "pipeline": Reader(
         lambda s: make_pipeline(StandardScaler(), _Forest(random_state=s)), 2, "mean"
     ),

@@ -272,7 +272,8 @@ def sums_of(models, tolerance, refuse=False):
             f"model_a and model_b are {models[0].name}(...) and {models[1].name}(...): values of "
             "one are sums over its trees, those of the other are exponentials of such sums, or "
             "neither. Both must be of one kind, or one of them a single tree of positive values. "
-            "Give the models inside a TransformedTargetRegressor (regressor_)."
+            "Give the models inside a TransformedTargetRegressor (regressor_), or compare rows "
+            "with agreement."
         )
     odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:

@@ -23,6 +23,7 @@ from ensemble_simplify.grid import last_number, number_at, place_of
 from ensemble_simplify.reading.decision import (
     decision_of,
     has_probabilities,
+    labels_of_scores,
     probabilities_of,
     values_of,
 )
@@ -75,11 +76,16 @@ class OnNumbers(ClassifierMixin, BaseEstimator):
     classes : ndarray of shape (n_classes,)
     proba, decision : callables or None
         What its methods answer to scores; None: it lacks the method.
+    label : callable or None
+        What ``predict`` answers; None: it is not asked.
+    columns : slice or None
+        Columns of the rows that are its scores; None: all.
     """
 
-    def __init__(self, classes, proba=None, decision=None):
+    def __init__(self, classes, proba=None, decision=None, label=None, columns=slice(None)):
         self.classes = self.classes_ = classes
         self.proba, self.decision = proba, decision
+        self.label, self.columns = label, columns
 
     def fit(self, X=None, y=None):
         """Nothing is left to be fitted; scikit-learn takes no model without this method."""
@@ -87,11 +93,54 @@ class OnNumbers(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: self.proba is not None)
     def predict_proba(self, X):
-        return self.proba(X)
+        return self.proba(X[:, self.columns])
 
     @available_if(lambda self: self.decision is not None)
     def decision_function(self, X):
-        return self.decision(X)
+        return self.decision(X[:, self.columns])
+
+    def predict(self, X):
+        return self.label(X[:, self.columns])
+
+
+def stack_of(estimator, members, readings):
+    """The function of a `MemberStack`: what an ensemble makes of the scores of its members.
+
+    It is a copy of the ensemble, in which each member answers to columns of its own.
+    """
+    copied, end = copy.copy(estimator), 0
+    copied.estimators_ = []
+    for member, reading in zip(members, readings, strict=True):
+        begin, end = end, end + reading.vote.n_scores
+        columns = slice(begin, end)
+        if reading.classes is None:
+            part = OnNumbers(None, label=_Answers(reading.vote, values_of), columns=columns)
+        else:
+            part = _standing_in(member, reading, estimator)
+            label = _Labels(reading.vote, reading.classes)
+            part = OnNumbers(part.classes, part.proba, part.decision, label, columns)
+        copied.estimators_.append(part)
+    vars(copied).pop("feature_names_in_", None)
+    if "n_features_in_" in vars(copied):
+        copied.n_features_in_ = end
+    return Stacked(copied)
+
+
+class Stacked:
+    """What an ensemble answers where rows are the scores of its members; it can be pickled."""
+
+    def __init__(self, copied):
+        self.copied = copied
+
+    def __call__(self, scores):
+        """Class indices, or values."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = np.asarray(self.copied.predict(scores))
+        classes = getattr(self.copied, "classes_", None)
+        if classes is None:
+            return found.astype(np.float64)
+        return np.searchsorted(classes, found)
 
 
 def _standing_in(model, reading, estimator):
@@ -130,7 +179,18 @@ class _Answers:
                 "is not supported. Use response_method='predict_proba' in a threshold, and "
                 "boosting_type='gbdt' for a calibration."
             )
-        return self.function(self.vote, scores)
+        return self.function(self.vote, scores.astype(self.vote.dtype, copy=False))
+
+
+class _Labels(_Answers):
+    """The labels of an ensemble, which has some classes."""
+
+    def __init__(self, vote, classes):
+        super().__init__(vote, labels_of_scores)
+        self.classes = classes
+
+    def __call__(self, scores):
+        return self.classes[super().__call__(scores)]
 
 
 # ------------------------------------------------------------------- readers of both kinds
@@ -381,7 +441,7 @@ def in_range(vote, low, high, column=None, on_numbers=None):
         ranges = ()
     else:
         first = ranges[0]
-    return Cut(at, first, score if is_mean else 1, ranges), meant
+    return Cut(at, first, 1 if vote.is_boosted_sum or vote.is_of_votes else score, ranges), meant
 
 
 def _is_of_one_score(vote):

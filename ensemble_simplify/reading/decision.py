@@ -36,18 +36,24 @@ def shares_of(program, columns, factor=1.0, *, through_labels=False) -> list[Sha
 
     `columns` are those, in the whole, of the program's classes, `factor` is what it is multiplied
     by there. None where a member is asked for its label, unless such members count
-    (`through_labels`), or is calibrated.
+    (`through_labels`), or answers what is no sum.
     """
     if type(program.numbers) not in steps.NUMBERS:
         raise steps.unknown_step(program.numbers, "The linear form of a model")
-    if program.calibrated is not None:
-        return None
     if not program.members:
         return [Share(program, columns, factor)]
-    if program.is_of_votes or (program.counts_labels and not through_labels):
+    is_stack = isinstance(program.numbers, steps.MemberStack)
+    if program.is_of_votes or isinstance(program.numbers, steps.MemberMedian):
+        return None
+    if is_stack and program.numbers.weights is None:
+        return None
+    if program.counts_labels and not through_labels:
+        return None
+    if not program.counts_labels and any(member.is_curved for member in program.members):
         return None
     weights = program.member_weights
-    total = program.divisor if isinstance(program.numbers, steps.MemberMean) else weights.sum()
+    is_mean = isinstance(program.numbers, steps.MemberMean)
+    total = program.divisor if is_mean or is_stack else weights.sum()
     shares = []
     for member, weight in zip(program.members, weights, strict=True):
         places = columns if member.columns is None else columns[member.columns]
@@ -103,7 +109,9 @@ def _(numbers: steps.MemberAverage, sums):
 def _(numbers: steps.MemberMean, sums):
     total = 0.0
     for member in numbers.members:
-        total = total + _member_scores(member, numbers.n_scores, sums)
+        own = _member_scores(member, numbers.n_scores, sums)
+        # probabilities are added up in float64, whatever members answer
+        total = total + (own if member.columns is None else own.astype(np.float64))
     return total / numbers.divisor
 
 
@@ -130,15 +138,36 @@ def _(numbers: steps.MemberCount, sums):
     return counts
 
 
+@_scores.register
+def _(numbers: steps.MemberMedian, sums):
+    answers = np.hstack([_member_scores(member, 1, sums) for member in numbers.members])
+    order = np.argsort(answers, axis=1)
+    below = np.cumsum(numbers.weights[order], axis=1)
+    first = (below >= 0.5 * below[:, -1:]).argmax(axis=1)[:, None]
+    return np.take_along_axis(answers, np.take_along_axis(order, first, axis=1), axis=1)
+
+
+@_scores.register
+def _(numbers: steps.MemberStack, sums):
+    scores = np.hstack([scores_of(member, sums) for member in numbers.members])
+    # no ensemble takes a table without rows
+    found = numbers.function(scores) if len(scores) else np.zeros(0, dtype=np.intp)
+    return found[:, None] if numbers.n_scores == 1 else one_hot(found, numbers.n_scores)
+
+
 def _member_scores(member, n_scores, sums):
     """Probabilities of a member, in the classes of the whole, or its value; labels are ones."""
     if member.counts_labels:
         return one_hot(member.columns[labels_of(member, sums)], n_scores)
     scores = scores_of(member, sums)
-    if member.columns is None and member.link is not None:
-        scores = values_of(member, scores)[:, None]
     if member.calibrated is not None:
         scores = member.calibrated.predict_proba(scores)
+    elif member.link is not None:
+        scores = (
+            values_of(member, scores)[:, None]
+            if member.columns is None
+            else probabilities_of(member, scores)
+        )
     if member.columns is None or scores.shape[1] == n_scores:
         return scores
     full = np.zeros((scores.shape[0], n_scores))

@@ -612,6 +612,8 @@ def _assemble(reading, n_features, estimator):
     nodes.check_tests()
     nodes.check_structure()
     nodes.check_values(reading.vote)
+    # kernels have a column for each class, also where scores of members are fewer
+    nodes.value = _padded(nodes.value, max(nodes.value.shape[1], reading.vote.n_scores))
     offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
     all_float32 = all(tree.dtype == "float32" and not tree.rescaled for tree in reading.trees)
     sets = _sets_of(reading.trees, nodes)

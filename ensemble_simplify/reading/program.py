@@ -116,9 +116,29 @@ class MemberCount(OfMembers):
     """Hard voting: the weight of the members that say each label."""
 
 
+class MemberMedian(OfMembers):
+    """AdaBoost of regressors: the median of what members answer, by their weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemberStack(OfMembers):
+    """What an ensemble makes of the scores of its members, by a function that nobody looks into.
+
+    With `weights`, it is the sum of the values of members by these, up to rounding.
+
+    Attributes
+    ----------
+    function : callable or None
+        What it makes of rows of the scores of all members, side by side: class indices, which
+        count as a score of one, or values.
+    """
+
+    function: Any = None
+
+
 NUMBERS = (
     *(TreeMean, TreeCount, TreeVotes, TreeSum),
-    *(MemberMean, MemberAverage, MemberVotes, MemberCount),
+    *(MemberMean, MemberAverage, MemberVotes, MemberCount, MemberMedian, MemberStack),
 )
 
 
@@ -503,13 +523,16 @@ class Program:
         return self.counts_labels and trees and not (self.member_weights < 0).any()
 
     @property
+    def is_curved(self) -> bool:
+        """Whether what it hands on, as a member, is no mean of leaf values."""
+        return self.calibrated is not None or self.link is not None
+
+    @property
     def is_rising(self) -> bool:
         """Whether its scores never fall where a leaf rises: sums and means, of weights above 0."""
-        if not (self.is_mean or self.is_boosted_sum) or self.calibrated is not None:
+        if not (self.is_mean or self.is_boosted_sum) or (self.member_weights < 0).any():
             return False
-        return bool(
-            (self.member_weights >= 0).all() and all(member.is_rising for member in self.members)
-        )
+        return all(member.is_rising and not member.is_curved for member in self.members)
 
     @property
     def is_boosted(self) -> bool:

@@ -18,6 +18,8 @@ import numpy as np
 from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading.decision import one_hot, shares_of
 
+# Shares add up to one up to this.
+_SHARES = 1e-14
 # A cut-off that is this near to a fraction of a denominator of at most that is told by the
 # fraction, so that sums of whole numbers stay whole.
 _NEAR, _DENOMINATOR = 2.0**-50, 4096
@@ -156,8 +158,12 @@ def _cut_sums(forest, vote):
     if not cut.at:
         start[cut.first] = 1.0
         return Sums(value, start, 1.0, 0.0, is_exact=True, first=_first_tree(forest, vote))
+    if cut.first == cut.last:
+        return None
+    if isinstance(vote.numbers, steps.MemberMedian):
+        return _median_sums(forest, vote)
     shares = shares_of(vote, np.arange(max(2, vote.n_scores)))
-    if shares is None or cut.first == cut.last:
+    if shares is None:
         return None
     # of ranges, the first of the two numbers that part them
     middle, half = cut.middle(cut.first if cut.ranges else None)
@@ -190,7 +196,11 @@ def _cut_sums(forest, vote):
             if len(place):
                 value[nodes, 1] = forest.value[nodes, place[0]] * share
             value[nodes, 0] = at * (1.0 if fraction is not None else share)
-    largest = abs(middle)
+    # of members, each takes its share of the cut-off; shares of a `MemberStack` are not all of it
+    rest = 1.0 - sum(share.factor for share in shares) if vote.members else 0.0
+    if abs(rest) > _SHARES:
+        start[0] += middle * rest
+    largest = abs(middle) + abs(middle * rest)
     if cut.ranges:
         beyond, half_beyond = cut.middle(cut.last)
         half, largest = max(half, half_beyond), largest + abs(beyond)
@@ -213,6 +223,37 @@ def _cut_sums(forest, vote):
         is_exact=is_exact,
         # what is the fraction comes out, once divided, at the cut-off or right below it
         tie_upper=(cut.last == 1) != (fraction is not None and float(fraction) < middle),
+        first=_first_tree(forest, vote),
+    )
+
+
+def _median_sums(forest, vote):
+    """The same of a weighted median of trees: the weights of the trees on each side of a cut-off.
+
+    It is below a number where half the weight is. None of members that are more than a tree.
+    """
+    cut, weights = vote.cut, np.repeat(vote.member_weights, np.diff(forest.offsets))
+    if not all(member.is_one_tree for member in vote.members) or (weights < 0).any():
+        return None
+    leaf = forest.value[:, 0]
+    if cut.ranges:
+        below, above = (
+            np.where(side, weights, -weights) for side in (leaf < cut.at[0], leaf >= cut.at[1])
+        )
+        value = np.column_stack([below, np.zeros_like(below), above])
+    else:
+        value = np.where(
+            (leaf[:, None] < cut.at[0]) == (np.arange(2) == cut.first), weights[:, None], 0.0
+        )
+    value, magnitude = _leaves(forest, vote, value)
+    rounding = 8.0 * (vote.n_trees + 16) * _EPS * magnitude
+    return Sums(
+        value,
+        np.zeros(value.shape[1]),
+        magnitude,
+        rounding,
+        error_bound=rounding,
+        tie_upper=not cut.ranges and cut.first == 1,
         first=_first_tree(forest, vote),
     )
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ensemble_simplify.reading.program import Above, Largest, Lead, MemberAverage, MemberMean
+from ensemble_simplify.reading.program import (
+    Above,
+    Largest,
+    Lead,
+    MemberAverage,
+    MemberMean,
+    MemberMedian,
+    MemberStack,
+)
 from ensemble_simplify.reading.sums import class_sums
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -129,13 +137,13 @@ class _Splitting:
     def _below(self, vote, labels, factor):
         """Put trees that add up into `value`; return (unit, weight) of all other members.
 
-        None if a weight is negative, a member calibrated, or there are none: then nothing is
+        None if a weight is negative, a member behind a link, or there are none: then nothing is
         bounded.
         """
-        if not vote.members:
+        if not vote.members or isinstance(vote.numbers, MemberMedian | MemberStack):
             return None
         weights = factor * vote.member_weights
-        if any(member.calibrated is not None for member in vote.members):
+        if vote.is_mean and any(member.is_curved for member in vote.members):
             return None
         if vote.is_of_votes and vote.n_scores > 1:
             weights = weights * (1.0 + 1.0 / (vote.n_scores - 1))

@@ -216,15 +216,30 @@ class _Lowering:
         """Probabilities of a member, in the classes of the whole; labels count as ones."""
         if member.counts_labels:
             return self.chosen(member, n_scores, 1.0, 0.0)
-        if member.link is not None:
-            self.refuse("averages probabilities behind a sigmoid or softmax", "Write its members.")
-        scores = self.scores(member)
+        if member.link is None:
+            scores = self.scores(member)
+        elif member.columns is None:
+            scores = [self.value(member)]
+        else:
+            scores = list(map(self.as_number, self.probabilities(member)))
         if member.columns is None or len(scores) == n_scores:
             return scores
         full = [Constant(0.0)] * n_scores
         for score, k in zip(scores, member.columns.tolist(), strict=True):
             full[k] = score
         return full
+
+    def as_number(self, number):
+        """A number that others are made of: a probability of two classes as its formula."""
+        if not isinstance(number, Probability):
+            return number
+        if number.link != "sigmoid":
+            self.refuse(
+                "averages probabilities of more than two classes behind a softmax",
+                "Write its members (estimators_).",
+            )
+        upper = _sigmoid(number.numbers[0], number.single)
+        return upper if number.column else Operation("-", Constant(1.0), upper, number.single)
 
     def chosen(self, member, n_scores, yes, no):
         """For every class one number if it is the label of a member, another one if not."""
@@ -249,10 +264,9 @@ class _Lowering:
         (score,) = self.scores(vote)
         if vote.link is None:
             return score
-        single, one = vote.dtype == "float32", Constant(1.0)
+        single = vote.dtype == "float32"
         if vote.link.kind == "sigmoid":
-            below = Exponential(Operation("*", Constant(-1.0), score, single), single)
-            return Operation("/", one, Operation("+", below, one, single), single)
+            return _sigmoid(score, single)
         if vote.link.kind not in ("exp", "expm1"):
             self.refuse(
                 "changes its sums by a function of its own",
@@ -282,6 +296,11 @@ class _Lowering:
             scores = [Operation("+", score, shift, single) for score in scores]
         kind = "softmax" if len(scores) > 1 else "sigmoid"
         return [Probability(kind, tuple(scores), k, single) for k in range(n)]
+
+
+def _sigmoid(score, single) -> Operation:
+    below = Exponential(Operation("*", Constant(-1.0), score, single), single)
+    return Operation("/", Constant(1.0), Operation("+", below, Constant(1.0), single), single)
 
 
 # ------------------------------------------------------------------- numbers, step by step
@@ -341,7 +360,9 @@ def _(numbers: steps.MemberAverage, writer):
         numbers, lambda member: writer.probabilities_of_member(member, n_scores)
     )
     if weights is None:
-        return [_over(_added(terms, None), float(len(terms))) for terms in columns]
+        # NumPy's mean of what is all float32 is in float32
+        single = all(own.dtype == "float32" and own.link is not None for own in numbers.members)
+        return [_over(_added(terms, None, single), float(len(terms)), single) for terms in columns]
     weights = np.asarray(weights, dtype=np.float64)
     # the total is NumPy's own, in its order
     ones = np.ones((len(weights), 2, n_scores))
@@ -351,6 +372,18 @@ def _(numbers: steps.MemberAverage, writer):
         _over(_added(map(partial(Operation, "*"), terms, factors), None), total)
         for terms in columns
     ]
+
+
+@_scores.register
+def _(numbers: steps.MemberMedian | steps.MemberStack, writer):
+    if isinstance(numbers, steps.MemberStack) and numbers.weights is not None:
+        terms = [writer.probabilities_of_member(member, 1)[0] for member in numbers.members]
+        weights = [Constant(float(weight)) for weight in numbers.weights]
+        return [_added(map(partial(Operation, "*"), terms, weights), None)]
+    writer.refuse(
+        "makes no sum of what its members answer",
+        "Write its members (estimators_), or a tree that simplify makes of it.",
+    )
 
 
 @_scores.register
@@ -436,12 +469,12 @@ def _lead(scores) -> Operation:
     return Operation("-", scores[1], scores[0])
 
 
-def _added(terms, init):
+def _added(terms, init, single=False):
     """The sum of some terms, one after the other, from a number on; None: from the first term."""
     terms = list(terms)
     total = terms.pop(0) if init is None else Constant(init)
     for term in terms:
-        total = Operation("+", total, term)
+        total = Operation("+", total, term, single)
     return total
 
 

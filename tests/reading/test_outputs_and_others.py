@@ -12,16 +12,18 @@ import pytest
 from readers import Reading, cells, edges
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
+    AdaBoostRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingRegressor,
     VotingRegressor,
 )
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import (
     Domain,
@@ -162,14 +164,59 @@ def test_functions_that_fall_are_refused():
         is_monotone(model, 0)
 
 
-def test_averages_of_exponentials_are_refused():
+def test_averages_of_exponentials_are_answered_but_no_sums():
     pytest.importorskip("lightgbm")
     from lightgbm import LGBMRegressor
 
     log = LGBMRegressor(objective="poisson", n_estimators=2, num_leaves=4, verbose=-1)
     model = VotingRegressor([("a", log), ("b", GradientBoostingRegressor(n_estimators=2))])
-    with pytest.raises(TypeError, match="without a link"):
-        verify(model.fit(X, Y[:, 0] + 1), model, atol=1.0)
+    model.fit(X, Y[:, 0] + 1)
+    rows = cells(model)
+    np.testing.assert_array_equal(Reading(model).answers(rows), model.predict(rows))
+    with pytest.raises(TypeError, match="compare rows with agreement"):
+        verify(model, model, atol=1.0)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_stacking_by_a_linear_model_is_a_sum_up_to_roundings(inside):
+    # which are NumPy's, and depend on how many rows are asked at once
+    forest = RandomForestRegressor(2, max_depth=2, random_state=0)
+    members = [("a", forest), ("b", GradientBoostingRegressor(n_estimators=2, max_depth=1))]
+    model = StackingRegressor(members, cv=2)
+    model = VotingRegressor([("s", model), ("f", forest)]) if inside else model
+    model.fit(X, Y[:, 1])
+    rows = cells(model)
+    own = model.predict(rows)
+    np.testing.assert_allclose(Reading(model).answers(rows), own, rtol=1e-14)
+    other = copy.deepcopy(model)
+    stacked = other.estimators_[0] if inside else other
+    stacked.estimators_[0].estimators_[0].tree_.value[-1] += 0.5
+    furthest = np.abs(other.predict(rows) - own).max()
+    assert furthest > 0
+    assert verify(model, other, atol=furthest * 1.001).equal is True
+    assert verify(model, other, atol=furthest * 0.999).equal is False
+    for low in (np.median(own), own.max() - 1e-9):
+        flip = nearest_flip(model, rows[[own.argmin()]], max_changes=3, target=(low, None))
+        assert flip.predictions[1] >= low
+    between = (float(np.quantile(own, 0.4)), float(np.quantile(own, 0.6)))
+    assert nearest_flip(model, rows[[own.argmin()]], max_changes=3, target=between)
+
+
+def test_a_weighted_median_enters_ranges_where_enumeration_says():
+    model = AdaBoostRegressor(
+        DecisionTreeRegressor(max_depth=2), n_estimators=4, random_state=0
+    ).fit(X, Y[:, 0].round())
+    rows = cells(model)
+    own = model.predict(rows)
+    np.testing.assert_array_equal(Reading(model).answers(rows), own)
+    for low in np.unique(own):
+        found = nearest_flip(model, rows[[own.argmin()]], max_changes=1, target=(low, None))
+        near = ((rows != rows[own.argmin()]).sum(axis=1) == 1) & (own >= low)
+        assert bool(found) == bool(near.any()) or own.min() >= low
+    with pytest.raises(TypeError, match="compare rows with agreement"):
+        verify(model, model, atol=1.0)
+    with pytest.raises(TypeError, match="estimators_"):
+        export_model(model, "sql", table="rows", X=X)
 
 
 # ------------------------------------------------------------------- names and types of columns

@@ -306,7 +306,11 @@ STEPS = {
     "scorecard": lambda: scorecard(gradient()),
     "scorecard: slope and shift": lambda: scorecard(calibrated(gradient(), "sigmoid")),
 }
-REFUSED = {"calibrated, folds": "averages probabilities"}
+REFUSED = {
+    "calibrated, folds": "averages calibrations",
+    "one against one": "estimators_",
+    "stacking": "estimators_",
+}
 
 
 def _classes(model):

@@ -122,7 +122,9 @@ class CatBoost(OfSeveral):
             threshold = self._threshold()
             choice = Above(threshold) if n_scores == 1 else None
             # of "one against all", each class has a sigmoid of its own
-            link = Link("unknown" if loss == "MultiClassOneVsAll" else link_of(n_scores))
+            kind = "unknown" if loss == "MultiClassOneVsAll" else link_of(n_scores)
+            # its softmax differs from others in the last bits
+            link = Link(kind, is_followed=kind != "softmax")
         offset = bias if bias.any() else None
         vote = boosted(len(trees), n_scores, init=init, offset=offset, link=link, choice=choice)
         return Reading(trees, vote, classes, self._table(features))

@@ -11,14 +11,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array
 
-from ensemble_simplify.reading.decision import samme_votes
+from ensemble_simplify.reading.cut_offs import stack_of
+from ensemble_simplify.reading.decision import has_probabilities, samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, RandomForest, scaled_members
 from ensemble_simplify.reading.families.gradient_boosting import GradientBoosting
 from ensemble_simplify.reading.family import Family, family_of, kept_table
-from ensemble_simplify.reading.program import adaboost, mean_of_members, mean_of_trees, voting
-from ensemble_simplify.reading.trees import Reading, name_of, spread
+from ensemble_simplify.reading.program import (
+    Largest,
+    Link,
+    MemberMedian,
+    MemberStack,
+    Program,
+    adaboost,
+    mean_of_members,
+    mean_of_trees,
+    voting,
+)
+from ensemble_simplify.reading.trees import Reading, constant_tree, name_of, spread
 
 
 class Bagging(OfMembers):
@@ -42,9 +54,7 @@ class Bagging(OfMembers):
             seen = None if rows is None else _as_array(rows)[:, subset]
             reading = family_of(member).read(seen, within=len(subset))
             self._check_averaged(member, reading)
-            if classes is None:
-                check_sum(self, member, reading)
-            else:
+            if classes is not None:
                 index = _index_of(reading.classes, np.arange(n_scores), self)
                 reading.vote = replace(reading.vote, columns=index).chosen_by(None)
             for tree in reading.trees:
@@ -91,11 +101,8 @@ class Bagging(OfMembers):
             raise TypeError(
                 f"{self.name} of {name_of(member)} is not supported: use a {kind} as its estimator."
             )
-        if reading.vote.is_boosted and not regression:
-            raise TypeError(
-                f"{self.name} of {name_of(member)} is not supported: it averages probabilities "
-                "that are no sums of leaf values. Use trees or forests."
-            )
+        if not regression:
+            check_probabilities(self, member, reading)
 
     def grown_on(self, n_rows: int) -> list:
         if all(hasattr(member, "tree_") for member in self.members):
@@ -200,16 +207,13 @@ class Voting(OfMembers):
         readings = []
         for member in self.members:
             reading = family_of(member).read(rows, within=self.n_features)
-            if soft and (reading.vote.is_boosted or reading.vote.counts_labels):
-                raise TypeError(
-                    f"{self.name}(voting='soft') over {name_of(member)} is not supported: its "
-                    "probabilities are no sums of leaf values. Use voting='hard'."
-                )
             if reading.classes is None:
                 raise TypeError(
                     f"{self.name} over the regressor {name_of(member)} is not supported. Use "
                     "classifiers."
                 )
+            if soft:
+                check_probabilities(self, member, reading)
             if soft and len(reading.classes) == len(classes):
                 index = np.arange(len(classes))
             else:
@@ -265,22 +269,119 @@ class Averaging(Voting):
     methods = ("predict",)
 
     def trees(self, rows: Any = None) -> Reading:
-        readings = []
-        for member in self.members:
-            readings.append(family_of(member).read(rows, within=self.n_features))
-            check_sum(self, member, readings[-1])
-        trees, votes, filled = self.joined(readings)
+        trees, votes, filled = self.joined(readings_of_values(self, rows))
         vote = voting(votes, 1, soft=True, weights=self._weights())
         return Reading(trees, vote, None, filled=filled)
 
 
-def check_sum(family: Family, member: Any, reading: Reading) -> None:
-    """Refuse (TypeError) a member whose values are no sums over its trees."""
-    if reading.classes is not None or reading.vote.link is not None:
+class AdaBoostMedian(OfMembers):
+    """AdaBoostRegressor: the weighted median of what members answer."""
+
+    kinds = ("sklearn.AdaBoostRegressor",)
+    title = "AdaBoostRegressor"
+    methods = ("predict",)
+
+    def trees(self, rows: Any = None) -> Reading:
+        rows = None if rows is None else _as_array(rows)
+        trees, votes, _ = self.joined(readings_of_values(self, rows))
+        weights = np.asarray(self.estimator.estimator_weights_[: len(votes)], dtype=np.float64)
+        return Reading(trees, Program(MemberMedian(tuple(votes), 1, weights), Largest()), None)
+
+
+class Stacking(OfMembers):
+    """StackingClassifier and StackingRegressor: a last model goes by the answers of the others."""
+
+    kinds = ("sklearn.StackingClassifier", "sklearn.StackingRegressor")
+    title = "Stacking* of these"
+    methods = ("predict",)
+
+    def trees(self, rows: Any = None) -> Reading:
+        classes = getattr(self.estimator, "classes_", None)
+        why = None
+        if getattr(self.estimator, "passthrough", False):
+            why = "passthrough=True, so that its last model reads the columns themselves"
+        elif isinstance(classes, list) or getattr(self.estimator, "multilabel_", False):
+            why = "several labels a row"
+        if why is not None:
+            raise TypeError(
+                f"{self.name} is not supported with {why}. Fit it without. Methods that need no "
+                "more of a model than predict: RepresenterTree, agreement, simplify."
+            )
+        if classes is None:
+            readings = readings_of_values(self, rows)
+        else:
+            readings = [family_of(m).read(rows, within=self.n_features) for m in self.members]
+        trees, votes, filled = self.joined(readings)
+        program = self._program(readings, votes, trees, classes)
+        return Reading(trees, program, classes, filled=filled)
+
+    def _program(self, readings, votes, trees, classes):
+        n_scores, link = (1, None) if classes is None else (len(classes), Link("unknown"))
+        function, weights = stack_of(self.estimator, self.members, readings), None
+        last = getattr(self.estimator, "final_estimator_", None)
+        if classes is None and type(last).__module__.startswith("sklearn.linear_model"):
+            # what is added to the weighted values is a tree of one leaf
+            trees.append(constant_tree(self.estimator, [float(last.intercept_)]))
+            votes.append(mean_of_trees(1, 1).moved(len(trees) - 1))
+            weights = np.append(last.coef_, 1.0)
+        numbers = MemberStack(tuple(votes), n_scores, weights, function=function)
+        return Program(numbers, Largest(), link)
+
+
+class OneAgainst(Stacking):
+    """A classifier of two classes for each class against the rest, or for each pair of classes."""
+
+    kinds = ("sklearn.OneVsRestClassifier", "sklearn.OneVsOneClassifier")
+    title = "OneVsRestClassifier and OneVsOneClassifier of these"
+
+    def _program(self, readings, votes, trees, classes):
+        """Against the rest, it is the largest sum of forests, or boosting, of the same size."""
+        n_classes, numbers = len(classes), votes[0].numbers
+        is_sum = isinstance(self.estimator, OneVsRestClassifier) and n_classes == len(votes)
+        is_sum &= all(map(_is_one_sum, self.members, votes))
+        if not is_sum or len({vote.divisor for vote in votes}) > 1:
+            return super()._program(readings, votes, trees, classes)
+        for k, vote in enumerate(votes):
+            for t in vote.trees:
+                trees[t].value = spread(trees[t].value[:, -1:], [k], n_classes)
+        numbers = replace(numbers, stop=len(trees), n_scores=n_classes)
+        if votes[0].is_boosted_sum:
+            numbers = replace(numbers, init=np.array([vote.moved_by[0] for vote in votes]))
+        # the last of equal ones
+        return Program(numbers, Largest(last=True), Link("unknown"))
+
+
+def _is_one_sum(member, vote):
+    """Whether the number that a classifier of two classes says of the second is one sum."""
+    if vote.cut is not None or vote.offset is not None or vote.dtype != "float64":
+        return False
+    if hasattr(member, "decision_function"):
+        return vote.has_one_score
+    return vote.is_mean_of_trees and vote.link is None
+
+
+def readings_of_values(family: OfMembers, rows: Any) -> list[Reading]:
+    """The readings of members, which have to be regressors."""
+    readings = []
+    for member in family.members:
+        readings.append(family_of(member).read(rows, within=family.n_features))
+        if readings[-1].classes is not None:
+            raise TypeError(
+                f"{family.name} over the classifier {name_of(member)} is not supported. Use "
+                "regressors."
+            )
+    return readings
+
+
+def check_probabilities(family: Family, member: Any, reading: Reading) -> None:
+    """Refuse (TypeError) a member of which it is not known what it makes of its sums."""
+    vote = reading.vote
+    is_plain = vote.link is None or (vote.link.is_followed and reading.on_numbers is None)
+    if not (has_probabilities(vote) and is_plain) and not vote.counts_labels:
         raise TypeError(
-            f"{family.name} over {name_of(member)} is not supported: the answers of that are no "
-            "sums of leaf values, and a mean of such is none. Use regressors without a link, such "
-            "as with a squared error."
+            f"{family.name} over {name_of(member)} is not supported: what turns the scores of that "
+            "into probabilities is not known. Use members without calibrations and thresholds, or "
+            "voting='hard'."
         )
 
 
