@@ -58,10 +58,12 @@ class Response(NamedTuple):
         else:
             asked = cls("proba", class_of(classes.tolist(), positive))
         if rising and rising_sums(audited.forest, asked.column)[0] is None:
+            remedy = "Ask about the class: response='class'."
+            if classes is None:
+                remedy = "Use nearest_flip or sufficient_box, which ask about ranges of it."
             raise TypeError(
                 f"response={response!r} asks about numbers, but those of {name}(...) are neither "
-                "sums over its trees, nor a sigmoid or softmax of such sums. Ask about the class: "
-                "response='class'."
+                f"sums over its trees, nor a sigmoid or softmax of such sums. {remedy}"
             )
         return asked
 

@@ -103,44 +103,16 @@ class OnNumbers(ClassifierMixin, BaseEstimator):
         return self.label(X[:, self.columns])
 
 
-def stack_of(estimator, members, readings):
-    """The function of a `MemberStack`: what an ensemble makes of the scores of its members.
+def part_of(model, reading, estimator, columns) -> OnNumbers:
+    """What stands for a member of an estimator, where rows are the scores of all members.
 
-    It is a copy of the ensemble, in which each member answers to columns of its own.
+    Its own are in some `columns`.
     """
-    copied, end = copy.copy(estimator), 0
-    copied.estimators_ = []
-    for member, reading in zip(members, readings, strict=True):
-        begin, end = end, end + reading.vote.n_scores
-        columns = slice(begin, end)
-        if reading.classes is None:
-            part = OnNumbers(None, label=_Answers(reading.vote, values_of), columns=columns)
-        else:
-            part = _standing_in(member, reading, estimator)
-            label = _Labels(reading.vote, reading.classes)
-            part = OnNumbers(part.classes, part.proba, part.decision, label, columns)
-        copied.estimators_.append(part)
-    vars(copied).pop("feature_names_in_", None)
-    if "n_features_in_" in vars(copied):
-        copied.n_features_in_ = end
-    return Stacked(copied)
-
-
-class Stacked:
-    """What an ensemble answers where rows are the scores of its members; it can be pickled."""
-
-    def __init__(self, copied):
-        self.copied = copied
-
-    def __call__(self, scores):
-        """Class indices, or values."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            found = np.asarray(self.copied.predict(scores))
-        classes = getattr(self.copied, "classes_", None)
-        if classes is None:
-            return found.astype(np.float64)
-        return np.searchsorted(classes, found)
+    if reading.classes is None:
+        return OnNumbers(None, label=_Answers(reading.vote, values_of), columns=columns)
+    part = _standing_in(model, reading, estimator)
+    label = _Labels(reading.vote, reading.classes)
+    return OnNumbers(part.classes, part.proba, part.decision, label, columns)
 
 
 def _standing_in(model, reading, estimator):

@@ -7,6 +7,7 @@ its vote becomes one of the votes that the ensemble's own goes over.
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array
 
-from ensemble_simplify.reading.cut_offs import stack_of
+from ensemble_simplify.reading.cut_offs import part_of
 from ensemble_simplify.reading.decision import has_probabilities, samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, RandomForest, scaled_members
 from ensemble_simplify.reading.families.gradient_boosting import GradientBoosting
@@ -317,7 +318,7 @@ class Stacking(OfMembers):
 
     def _program(self, readings, votes, trees, classes):
         n_scores, link = (1, None) if classes is None else (len(classes), Link("unknown"))
-        function, weights = stack_of(self.estimator, self.members, readings), None
+        function, weights = Stacked(self.estimator, self.members, readings), None
         last = getattr(self.estimator, "final_estimator_", None)
         if classes is None and type(last).__module__.startswith("sklearn.linear_model"):
             # what is added to the weighted values is a tree of one leaf
@@ -358,6 +359,32 @@ def _is_one_sum(member, vote):
     if hasattr(member, "decision_function"):
         return vote.has_one_score
     return vote.is_mean_of_trees and vote.link is None
+
+
+class Stacked:
+    """What an ensemble answers where rows are the scores of its members; it can be pickled.
+
+    It asks a copy of the ensemble, in which each member answers to columns of its own.
+    """
+
+    def __init__(self, estimator, members, readings):
+        copied, ends = copy.copy(estimator), np.cumsum([r.vote.n_scores for r in readings])
+        copied.estimators_ = [
+            part_of(member, reading, estimator, slice(end - reading.vote.n_scores, end))
+            for member, reading, end in zip(members, readings, ends.tolist(), strict=True)
+        ]
+        vars(copied).pop("feature_names_in_", None)
+        if "n_features_in_" in vars(copied):
+            copied.n_features_in_ = int(ends[-1])
+        self.copied = copied
+
+    def __call__(self, scores):
+        """Class indices, or values."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = np.asarray(self.copied.predict(scores))
+        classes = getattr(self.copied, "classes_", None)
+        return found.astype(np.float64) if classes is None else np.searchsorted(classes, found)
 
 
 def readings_of_values(family: OfMembers, rows: Any) -> list[Reading]:
