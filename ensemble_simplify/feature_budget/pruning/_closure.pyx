@@ -14,7 +14,8 @@ the source), started from the preflow that is optimal for a single tree. Excess 
 sweeps: a sweep discharges each height once, from the top, and leaves a vertex that has to be
 lifted to the next one, so that small amounts join before they move on. Global relabelling keeps
 the sweeps on course. An arc from a node to an item has the capacity of the item, which loses
-nothing and keeps the numbers small.
+nothing and keeps the numbers small. The parent of a node is one more thing that it needs, so that
+one rule moves flow along all arcs.
 
 As lam grows the optimal sets only shrink. So between two known optimal sets only the
 nodes in between have to be looked at: the cut at the slope of the chord either finds a
@@ -27,9 +28,7 @@ above it gains against prices, so that scaled down it is a preflow of either.
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
-)
+from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t, uint8_t
 from ensemble_simplify.grid._limits cimport should_stop
 
 # Capacities of one cut add up to less than this.
@@ -39,130 +38,96 @@ cdef intp_t POLL = 65536
 
 
 cdef cppclass Subproblem:
-    # The nodes between two known optimal sets, with what they need and is not yet paid.
-    vector[int32_t] node        # ids in the whole problem; parents come before children
-    vector[int32_t] parent      # local ids; -1: the parent is kept already
-    vector[int32_t] start       # items of local node v: item[start[v]:start[v + 1]]
-    vector[int32_t] item        # local ids
-    vector[int64_t] gain
-    vector[int64_t] own
-    vector[int64_t] price
+    # The nodes between two known optimal sets, with what they need and is not yet paid. Vertices
+    # are the nodes, parents before children, then the items.
+    vector[int32_t] node        # ids in the whole problem
+    vector[int32_t] start       # vertex v needs the vertices need[start[v]:start[v + 1]]:
+    vector[int32_t] need        # first its parent, unless that is kept already, then its items
+    vector[int64_t] gain        # of every vertex
+    vector[int64_t] cost
     int64_t d_gain              # of all of them together
     int64_t d_cost
     # What rows pay for them, where that is not the cost that the cuts weigh; see solve_path.
     vector[float64_t] paid
     float64_t d_paid
     int is_closed               # its inside is not wanted
-    # Flow of the cut that split this part off, in units in which `unit` stood for one of gain
-    # (is_low: prices have risen against it) or of price (gains have risen). Empty: none.
-    vector[int64_t] flow        # on arcs node -> item
-    vector[int64_t] up          # on arcs node -> parent
+    # Flow of the cut that split this part off, on the arcs of `need`, in units in which `unit`
+    # stood for one of gain (is_low: prices have risen against it) or of price (gains have risen).
+    # Empty: none.
+    vector[int64_t] flow
     float64_t unit
     int is_low
 
 
 cdef cppclass Network:
-    # Residual network of one cut. Vertices: nodes 0..n-1, items n..n+m-1.
-    int32_t n
-    int32_t m
+    # Residual network of one cut.
     float64_t unit_gain         # capacity that stands for one of gain, and of price
     float64_t unit_price
-    int32_t far                 # height of a vertex that cannot reach the sink: n + m + 1
+    int32_t far                 # height of a vertex that cannot reach the sink
     vector[int64_t] excess
     vector[int64_t] to_sink     # residual capacity of the arc to the sink
-    vector[int64_t] capacity    # of the item's arc to the sink
-    vector[int64_t] flow        # on arcs node -> item
-    vector[int64_t] up          # flow on the arc node -> parent
+    vector[int64_t] capacity    # of the arcs into a vertex
+    vector[int64_t] flow        # on the arcs of `need`
     vector[int32_t] height
     vector[int32_t] current     # next arc to try
-    vector[int32_t] back_start  # arcs into an item, and the nodes they come from
+    vector[int32_t] back_start  # arcs into a vertex, and the nodes they come from
     vector[int32_t] back
     vector[int32_t] back_node
-    vector[int32_t] child_start
-    vector[int32_t] child
     vector[int32_t] queue       # of the search, then the next vertex of the same height
     vector[uint8_t] queued
     vector[int32_t] touched     # vertices that a discharge has pushed to
 
 
 cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
-    # Sign of a * b - c * d, exactly, for numbers that are not negative.
-    cdef uint64_t low = 0xFFFFFFFF, t, u
-    cdef uint64_t[2] x, y, high, rest
-    cdef int k
-    x[0] = <uint64_t>a
-    y[0] = <uint64_t>b
-    x[1] = <uint64_t>c
-    y[1] = <uint64_t>d
-    for k in range(2):
-        t = (x[k] & low) * (y[k] & low)
-        u = (x[k] >> 32) * (y[k] & low) + (t >> 32)
-        t = (x[k] & low) * (y[k] >> 32) + (u & low)
-        high[k] = (x[k] >> 32) * (y[k] >> 32) + (u >> 32) + (t >> 32)
-        rest[k] = x[k] * y[k]
-    if high[0] != high[1]:
-        return 1 if high[0] > high[1] else -1
-    if rest[0] != rest[1]:
-        return 1 if rest[0] > rest[1] else -1
-    return 0
+    # Sign of a * b - c * d, exactly, for numbers that are not negative. Where a / c and d / b have
+    # one whole part, it can be taken out of both: the continued fractions are compared.
+    cdef int64_t p, q
+    while a and b and c and d:
+        p, q = a // c, d // b
+        if p != q:
+            return 1 if p > q else -1
+        a, b, c, d = b, a - p * c, d - q * b, c
+    return (a > 0 and b > 0) - (c > 0 and d > 0)
 
 
 cdef int64_t common_divisor(int64_t a, int64_t b) noexcept nogil:
-    cdef int64_t t
     while b:
-        t = a % b
-        a = b
-        b = t
+        a, b = b, a % b
     return a
 
 
 cdef void wire(Subproblem* part, Network* net) noexcept nogil:
     # Fill the shape of the network; capacities follow.
-    cdef int32_t n = <int32_t>part.node.size(), m = <int32_t>part.price.size()
-    cdef int32_t n_arcs = part.start[n], v, w, a
-    net.n = n
-    net.m = m
-    net.far = n + m + 1
-    net.excess.assign(n + m, 0)
-    net.to_sink.assign(n + m, 0)
-    net.capacity.assign(m, 0)
+    cdef int32_t total = <int32_t>part.gain.size(), n_arcs = <int32_t>part.need.size(), v, w, a
+    net.far = total + 1
+    net.excess.assign(total, 0)
+    net.to_sink.assign(total, 0)
+    net.capacity.assign(total, CAPACITY)
     net.flow.assign(n_arcs, 0)
-    net.up.assign(n, 0)
-    net.height.assign(n + m, 0)
-    net.current.assign(n + m, 0)
-    net.queued.assign(n + m, 0)
-    net.queue.assign(n + m, 0)
+    net.height.assign(total, 0)
+    net.current.assign(total, 0)
+    net.queued.assign(total, 0)
+    net.queue.assign(total, 0)
     net.back.resize(n_arcs)
     net.back_node.resize(n_arcs)
-    net.back_start.assign(m + 2, 0)
+    net.back_start.assign(total + 2, 0)
     for a in range(n_arcs):
-        net.back_start[part.item[a] + 2] += 1
-    for w in range(m):
+        net.back_start[part.need[a] + 2] += 1
+    for w in range(total):
         net.back_start[w + 2] += net.back_start[w + 1]
-    for v in range(n):
+    for v in range(<int32_t>part.node.size()):
         for a in range(part.start[v], part.start[v + 1]):
-            w = part.item[a]
+            w = part.need[a]
             net.back[net.back_start[w + 1]] = a
             net.back_node[net.back_start[w + 1]] = v
             net.back_start[w + 1] += 1
-    net.child.resize(n)
-    net.child_start.assign(n + 2, 0)
-    for v in range(n):
-        if part.parent[v] >= 0:
-            net.child_start[part.parent[v] + 2] += 1
-    for v in range(n):
-        net.child_start[v + 2] += net.child_start[v + 1]
-    for v in range(n):
-        if part.parent[v] >= 0:
-            net.child[net.child_start[part.parent[v] + 1]] = v
-            net.child_start[part.parent[v] + 1] += 1
 
 
 cdef void push_up(Subproblem* part, Network* net, bint resumes) noexcept nogil:
     # Each node's gain pays for its own items, what is left goes to its parent: the best preflow
     # of a single tree. Where it resumes an earlier flow, as much of that as the new capacities
     # allow; the rest stays as excess.
-    cdef int32_t n = net.n, v, w, a
+    cdef int32_t n = <int32_t>part.node.size(), v, w, a, first, last, skipped
     cdef int64_t e, d
     cdef float64_t factor = 0.0
     if resumes:
@@ -173,22 +138,24 @@ cdef void push_up(Subproblem* part, Network* net, bint resumes) noexcept nogil:
             d = min(e, net.to_sink[v])
             net.to_sink[v] -= d
             e -= d
-        for a in range(part.start[v], part.start[v + 1]):
+        first, last = part.start[v], part.start[v + 1]
+        skipped = first < last and part.need[first] < n
+        for a in range(first + skipped, last + skipped):
             if e == 0:
                 break
-            w = part.item[a]
-            d = min(e, net.to_sink[n + w])
+            a = a if a < last else first  # the parent
+            w = part.need[a]
+            d = e if w < n else min(e, net.to_sink[w])
             if resumes:
                 d = min(d, <int64_t>(factor * <float64_t>part.flow[a]))
-            if d:
-                net.flow[a] += d
-                net.to_sink[n + w] -= d
-                e -= d
-        if e and part.parent[v] >= 0:
-            d = min(e, <int64_t>(factor * <float64_t>part.up[v])) if resumes else e
-            net.up[v] += d
-            net.excess[part.parent[v]] += d
+            if d == 0:
+                continue
+            net.flow[a] += d
             e -= d
+            if w < n:
+                net.excess[w] += d
+            else:
+                net.to_sink[w] -= d
         net.excess[v] = e
 
 
@@ -204,9 +171,9 @@ cdef inline bint reached(Network* net, int32_t x, int32_t height, int32_t* last)
 
 cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
     # Exact distances to the sink; `far` where there is no way.
-    cdef int32_t n = net.n, total = n + net.m
-    cdef int32_t first = 0, last = 0, nodes_left = n, items_left = net.m
-    cdef int32_t v, w, a, k, x, q, above
+    cdef int32_t n = <int32_t>part.node.size(), total = <int32_t>part.gain.size()
+    cdef int32_t first = 0, last = 0, nodes_left = n, items_left = total - n
+    cdef int32_t a, k, x, above, stop
     net.current.assign(total, 0)
     net.height.assign(total, net.far)
     for x in range(total):
@@ -220,23 +187,20 @@ cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
         x = net.queue[first]
         first += 1
         above = net.height[x] + 1
-        if x < n:
-            q = part.parent[x]
-            if q >= 0 and net.up[x] > 0:
-                nodes_left -= reached(net, q, above, &last)
-            for a in range(net.child_start[x], net.child_start[x + 1]):
-                nodes_left -= reached(net, net.child[a], above, &last)
-            if items_left == 0:
-                continue
-            for a in range(part.start[x], part.start[x + 1]):
-                if net.flow[a] > 0:
-                    items_left -= reached(net, part.item[a] + n, above, &last)
-        elif nodes_left:
-            w = x - n
-            for k in range(net.back_start[w], net.back_start[w + 1]):
-                v = net.back_node[k]
-                if net.flow[net.back[k]] < net.capacity[w]:
-                    nodes_left -= reached(net, v, above, &last)
+        if nodes_left:
+            for k in range(net.back_start[x], net.back_start[x + 1]):
+                if net.flow[net.back[k]] < net.capacity[x]:
+                    nodes_left -= reached(net, net.back_node[k], above, &last)
+        # Where all items are reached, only the parent is left, which comes first.
+        stop = part.start[x + 1]
+        if not items_left:
+            stop = min(stop, part.start[x] + 1)
+        for a in range(part.start[x], stop):
+            if net.flow[a] > 0 and reached(net, part.need[a], above, &last):
+                if part.need[a] < n:
+                    nodes_left -= 1
+                else:
+                    items_left -= 1
 
 
 cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept nogil:
@@ -245,106 +209,44 @@ cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept no
     return amount
 
 
-cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v) noexcept nogil:
-    # Push the excess of a node downhill until none is left or the node has to be lifted, which
+cdef int64_t discharge(Subproblem* part, Network* net, int32_t x) noexcept nogil:
+    # Push the excess of a vertex downhill until none is left or the vertex has to be lifted, which
     # is then done. Returns the work; vertices that received flow are added to `touched`.
-    cdef int32_t n = net.n, total = n + net.m
-    cdef int32_t first = part.start[v], n_items = part.start[v + 1] - first
-    cdef int32_t child_first = net.child_start[v]
-    cdef int32_t n_children = net.child_start[v + 1] - child_first
-    # Arcs in turn: sink, parent, items, children.
-    cdef int32_t n_arcs = 2 + n_items + n_children
-    cdef int32_t k = net.current[v], x, a, lowest
-    cdef int64_t d, e = net.excess[v], work = 0
-    while e > 0:
-        if k == n_arcs:
-            # Relabel.
-            work += n_arcs
-            lowest = net.far
-            if net.to_sink[v] > 0:
-                lowest = 0
-            else:
-                x = part.parent[v]
-                if x >= 0 and net.height[x] < lowest:
-                    lowest = net.height[x]
-                for a in range(first, first + n_items):
-                    x = part.item[a]
-                    if net.height[n + x] < lowest and net.flow[a] < net.capacity[x]:
-                        lowest = net.height[n + x]
-                for a in range(child_first, child_first + n_children):
-                    x = net.child[a]
-                    if net.height[x] < lowest and net.up[x] > 0:
-                        lowest = net.height[x]
-            k = 0
-            net.height[v] = min(lowest + 1, net.far)
-            break
-        work += 1
-        if k == 0:
-            if net.to_sink[v] > 0 and net.height[v] == 1:
-                d = min(e, net.to_sink[v])
-                net.to_sink[v] -= d
-                e -= d
-        elif k == 1:
-            x = part.parent[v]
-            if x >= 0 and net.height[x] == net.height[v] - 1:
-                net.up[v] += e
-                e -= push_to(net, x, e)
-        elif k < 2 + n_items:
-            a = first + k - 2
-            x = part.item[a]
-            if net.height[n + x] == net.height[v] - 1:
-                d = min(e, net.capacity[x] - net.flow[a])
-                if d > 0:
-                    net.flow[a] += d
-                    e -= push_to(net, n + x, d)
-        else:
-            x = net.child[child_first + k - 2 - n_items]
-            if net.height[x] == net.height[v] - 1 and net.up[x] > 0:
-                d = min(e, net.up[x])
-                net.up[x] -= d
-                e -= push_to(net, x, d)
-        if e > 0:
-            k += 1
-        if <int32_t>net.touched.size() > total:
-            break
-    net.excess[v] = e
-    net.current[v] = k
-    return work
-
-
-cdef int64_t discharge_item(Network* net, int32_t w) noexcept nogil:
-    # The same for an item. Arcs in turn: sink, nodes that need it.
-    cdef int32_t n = net.n, total = n + net.m, x = n + w
-    cdef int32_t first = net.back_start[w], n_arcs = 1 + net.back_start[w + 1] - first
-    cdef int32_t k = net.current[x], a, v, lowest
+    cdef int32_t total = <int32_t>part.gain.size(), height = net.height[x]
+    cdef int32_t first = part.start[x], n_needs = part.start[x + 1] - first
+    cdef int32_t back = net.back_start[x] - n_needs - 1
+    # Arcs in turn: sink, what it needs, what needs it.
+    cdef int32_t n_arcs = net.back_start[x + 1] - back
+    cdef int32_t k = net.current[x], y, a
     cdef int64_t d, e = net.excess[x], work = 0
     while e > 0:
         if k == n_arcs:
             work += n_arcs
-            lowest = net.far
-            if net.to_sink[x] > 0:
-                lowest = 0
-            else:
-                for k in range(first, first + n_arcs - 1):
-                    v = net.back_node[k]
-                    if net.height[v] < lowest and net.flow[net.back[k]] > 0:
-                        lowest = net.height[v]
+            net.height[x] = lifted(part, net, x)
             k = 0
-            net.height[x] = min(lowest + 1, net.far)
             break
         work += 1
         if k == 0:
-            if net.to_sink[x] > 0 and net.height[x] == 1:
+            if height == 1:
                 d = min(e, net.to_sink[x])
                 net.to_sink[x] -= d
                 e -= d
+        elif k <= n_needs:
+            a = first + k - 1
+            y = part.need[a]
+            if net.height[y] == height - 1:
+                d = min(e, net.capacity[y] - net.flow[a])
+                if d > 0:
+                    net.flow[a] += d
+                    e -= push_to(net, y, d)
         else:
-            v = net.back_node[first + k - 1]
-            a = net.back[first + k - 1]
-            if net.height[v] == net.height[x] - 1 and net.flow[a] > 0:
+            y = net.back_node[back + k]
+            if net.height[y] == height - 1:
+                a = net.back[back + k]
                 d = min(e, net.flow[a])
-                net.flow[a] -= d
-                e -= push_to(net, v, d)
+                if d > 0:
+                    net.flow[a] -= d
+                    e -= push_to(net, y, d)
         if e > 0:
             k += 1
         if <int32_t>net.touched.size() > total:
@@ -354,13 +256,28 @@ cdef int64_t discharge_item(Network* net, int32_t w) noexcept nogil:
     return work
 
 
+cdef inline int32_t lifted(Subproblem* part, Network* net, int32_t x) noexcept nogil:
+    # One above the lowest vertex to which an arc still leads.
+    cdef int32_t lowest = net.far - 1, a, k, y
+    if net.to_sink[x] > 0:
+        return 1
+    for a in range(part.start[x], part.start[x + 1]):
+        y = part.need[a]
+        if net.height[y] < lowest and net.flow[a] < net.capacity[y]:
+            lowest = net.height[y]
+    for k in range(net.back_start[x], net.back_start[x + 1]):
+        y = net.back_node[k]
+        if net.height[y] < lowest and net.flow[net.back[k]] > 0:
+            lowest = net.height[y]
+    return lowest + 1
+
+
 cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
-    cdef int32_t total = net.n + net.m, x, y, top
-    cdef int64_t limit = <int64_t>part.item.size() + total, work
+    cdef int32_t total = <int32_t>part.gain.size(), x, y, top
+    cdef int64_t limit = <int64_t>part.need.size() + total, work
     cdef intp_t polled = 0
-    cdef size_t i
     cdef size_t left                # active vertices of this sweep
     cdef vector[int32_t] head       # stacks of active vertices by height
     cdef vector[int32_t] later      # active vertices of the next sweep
@@ -383,8 +300,7 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
         while work < limit and later.size():
             top = 0
             left = later.size()
-            for i in range(left):
-                x = later[i]
+            for x in later:
                 net.queued[x] = 1
                 net.queue[x] = head[net.height[x]]
                 head[net.height[x]] = x
@@ -401,10 +317,7 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
                 net.queued[x] = 0
                 left -= 1
                 net.touched.clear()
-                if x < net.n:
-                    work += discharge_node(part, net, x)
-                else:
-                    work += discharge_item(net, x - net.n)
+                work += discharge(part, net, x)
                 if net.excess[x] > 0 and net.height[x] < net.far:
                     if net.height[x] > top:
                         later.push_back(x)
@@ -426,117 +339,111 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
 cdef int cut(Subproblem* part, Network* net) except -1 nogil:
     # The cut at the slope of the chord, d_gain / d_cost: exact while the products fit in
     # 61 bits, else rounded to that precision. Returns 1 when the clock ran out.
-    cdef int32_t n, v, w
+    cdef int32_t n = <int32_t>part.node.size(), v
     cdef int64_t divisor = common_divisor(part.d_gain, part.d_cost)
     cdef int64_t by_gain = part.d_cost // divisor
     cdef int64_t by_cost = part.d_gain // divisor
     cdef float64_t gains = 0.0, costs = 0.0, scale
     cdef int64_t net_gain
     wire(part, net)
-    n = net.n
-    for v in range(n):
+    for v in range(<int32_t>part.gain.size()):
         gains += abs(<float64_t>part.gain[v])
-        costs += <float64_t>part.own[v]
-    for w in range(net.m):
-        costs += <float64_t>part.price[w]
+        costs += <float64_t>part.cost[v]
     gains *= <float64_t>by_gain
     costs *= <float64_t>by_cost
     scale = <float64_t>CAPACITY / (gains + costs + 1.0)
     net.unit_gain = min(scale, 1.0) * <float64_t>by_gain
     net.unit_price = min(scale, 1.0) * <float64_t>by_cost
-    for v in range(n):
+    for v in range(<int32_t>part.gain.size()):
         if scale >= 1.0:
-            net_gain = part.gain[v] * by_gain - part.own[v] * by_cost
+            net_gain = part.gain[v] * by_gain - part.cost[v] * by_cost
         else:
             net_gain = <int64_t>(
                 scale * (<float64_t>part.gain[v] * <float64_t>by_gain)
-                - scale * (<float64_t>part.own[v] * <float64_t>by_cost)
+                - scale * (<float64_t>part.cost[v] * <float64_t>by_cost)
             )
         if net_gain >= 0:
             net.excess[v] = net_gain
         else:
             net.to_sink[v] = -net_gain
-    for w in range(net.m):
-        if scale >= 1.0:
-            net.capacity[w] = part.price[w] * by_cost
-        else:
-            net.capacity[w] = <int64_t>(scale * (<float64_t>part.price[w] * <float64_t>by_cost))
-        net.to_sink[n + w] = net.capacity[w]
+        if v >= n:
+            net.capacity[v] = net.to_sink[v]
     return push_relabel(part, net)
 
 
-cdef void add_node(Subproblem* to, int32_t q, Subproblem* part, Network* net, int32_t v,
-                   vector[int32_t]& item_place, vector[int32_t]* paid,
-                   float64_t paid_per_price) noexcept nogil:
-    # Copy node v of `part` under node q of `to`, and what it needs but the items already paid.
-    cdef int32_t w, a
-    to.node.push_back(part.node[v])
-    to.parent.push_back(q)
-    to.gain.push_back(part.gain[v])
-    to.own.push_back(part.own[v])
-    to.up.push_back(net.up[v])
-    to.d_gain += part.gain[v]
-    to.d_cost += part.own[v]
-    to.paid.push_back(part.paid[v])
-    to.d_paid += part.paid[v]
-    for a in range(part.start[v], part.start[v + 1]):
-        w = part.item[a]
-        if paid != NULL and paid[0][w] >= 0:
-            continue
-        if item_place[w] < 0:
-            item_place[w] = <int32_t>to.price.size()
-            to.price.push_back(part.price[w])
-            to.d_cost += part.price[w]
-            to.d_paid += paid_per_price * <float64_t>part.price[w]
-        to.item.push_back(item_place[w])
-        to.flow.push_back(net.flow[a])
-    to.start.push_back(<int32_t>to.item.size())
+cdef void copy_some(Subproblem* part, const vector[uint8_t]& wanted, uint8_t which,
+                    const vector[int64_t]& flow, Subproblem* to) noexcept nogil:
+    # The vertices that are `which` of a part, without what they need of others; empty at first.
+    # Items are numbered as nodes need them, so that those of a node lie close together.
+    cdef int32_t n = <int32_t>part.node.size(), v, w, a
+    cdef size_t k = 0
+    cdef vector[int32_t] order, place
+    place.assign(wanted.size(), -1)
+    for v in range(n):
+        if wanted[v] == which:
+            place[v] = <int32_t>order.size()
+            order.push_back(v)
+    to.start.push_back(0)
+    while k < order.size():
+        v = order[k]
+        k += 1
+        to.gain.push_back(part.gain[v])
+        to.cost.push_back(part.cost[v])
+        to.paid.push_back(part.paid[v])
+        to.d_gain += part.gain[v]
+        to.d_cost += part.cost[v]
+        to.d_paid += part.paid[v]
+        if v < n:
+            to.node.push_back(part.node[v])
+        for a in range(part.start[v], part.start[v + 1]):
+            w = part.need[a]
+            if wanted[w] != which:
+                continue
+            if place[w] < 0:
+                place[w] = <int32_t>order.size()
+                order.push_back(w)
+            to.need.push_back(place[w])
+            if flow.size():
+                to.flow.push_back(flow[a])
+        to.start.push_back(<int32_t>to.need.size())
 
 
-cdef void split(Subproblem* part, Network* net, Subproblem* low, Subproblem* high,
-                float64_t paid_per_price) noexcept nogil:
+cdef bint halve(Subproblem* part, Network* net, Subproblem* low,
+                Subproblem* high) noexcept nogil:
+    # Divide a stretch at the set that its cut found; False if there is none above the chord.
     # low: the nodes the cut keeps; high: the others, for which the items of low are paid. Both
     # are empty at first.
-    cdef int32_t n = net.n, far = net.far, v, q
-    cdef vector[int32_t] place      # local id in low or high
-    cdef vector[int32_t] item_low, item_high
-    place.resize(n)
-    item_low.assign(net.m, -1)
-    item_high.assign(net.m, -1)
-    low.start.push_back(0)
-    high.start.push_back(0)
-    for v in range(n):
-        if net.height[v] == far:
-            place[v] = <int32_t>low.node.size()
-            q = part.parent[v]
-            add_node(low, place[q] if q >= 0 else -1, part, net, v, item_low, NULL,
-                     paid_per_price)
-    for v in range(n):
-        if net.height[v] < far:
-            place[v] = <int32_t>high.node.size()
-            q = part.parent[v]
-            if q >= 0:
-                q = place[q] if net.height[q] < far else -1
-            add_node(high, q, part, net, v, item_high, &item_low, paid_per_price)
+    cdef int32_t v
+    cdef int64_t profit = 0
+    cdef vector[uint8_t] is_low
+    for v in range(<int32_t>part.gain.size()):
+        profit = max(profit, net.excess[v])
+    if profit == 0:
+        # Items and losses could absorb all gain.
+        return False
+    is_low.assign(part.gain.size(), 0)
+    for v in range(<int32_t>part.node.size()):
+        is_low[v] = net.height[v] == net.far
+    mark_needed(part, is_low)
+    copy_some(part, is_low, 1, net.flow, low)
+    copy_some(part, is_low, 0, net.flow, high)
     low.unit = net.unit_gain
     low.is_low = 1
     high.unit = net.unit_price
     high.is_low = 0
+    # Profit may be of no more than rounding, where the capacities were rounded.
+    return low.d_gain > 0 and compare_products(
+        low.d_gain, part.d_cost, low.d_cost, part.d_gain
+    ) > 0
 
 
-cdef bint halve(Subproblem* part, Network* net, Subproblem* low, Subproblem* high,
-                float64_t paid_per_price) noexcept nogil:
-    # Divide a stretch at the set that its cut found; False if there is none above the chord.
-    cdef int32_t x
-    for x in range(net.n + net.m):
-        if net.excess[x] > 0:
-            # No item or loss could absorb this: there is profit.
-            split(part, net, low, high, paid_per_price)
-            # Of no more than rounding, where the capacities were rounded.
-            return low.d_gain > 0 and compare_products(
-                low.d_gain, part.d_cost, low.d_cost, part.d_gain
-            ) > 0
-    return False
+cdef void mark_needed(Subproblem* part, vector[uint8_t]& wanted) noexcept nogil:
+    # What the nodes that are wanted need is wanted, too.
+    cdef int32_t v, a
+    for v in range(<int32_t>part.node.size()):
+        if wanted[v]:
+            for a in range(part.start[v], part.start[v + 1]):
+                wanted[part.need[a]] = 1
 
 
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
@@ -544,37 +451,30 @@ cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t
                const uint8_t[::1] active, const float64_t[::1] paid, bint has_paid,
                float64_t paid_per_price, Subproblem* part) noexcept nogil:
     # The whole problem, restricted to the active nodes (closed under parents); empty at first.
-    cdef intp_t n = parent.shape[0], v, a
-    cdef vector[int32_t] place, item_place
-    cdef int32_t w, q
-    place.assign(n, -1)
-    item_place.assign(price.shape[0], -1)
-    part.item.reserve(items.shape[0])
-    part.start.push_back(0)
+    cdef int32_t n = <int32_t>parent.shape[0], v, w, a
+    cdef Subproblem whole
+    cdef vector[uint8_t] wanted
+    wanted.assign(n + price.shape[0], 0)
+    whole.need.reserve(items.shape[0] + n)
+    whole.start.push_back(0)
     for v in range(n):
-        if not active[v]:
-            continue
-        place[v] = <int32_t>part.node.size()
-        part.node.push_back(<int32_t>v)
-        q = parent[v]
-        if q >= 0:
-            q = place[q]
-        part.parent.push_back(q)
-        part.gain.push_back(gain[v])
-        part.own.push_back(own[v])
-        part.d_gain += gain[v]
-        part.d_cost += own[v]
-        part.paid.push_back(paid[v] if has_paid else <float64_t>own[v])
-        part.d_paid += part.paid.back()
+        wanted[v] = active[v]
+        whole.node.push_back(v)
+        whole.gain.push_back(gain[v])
+        whole.cost.push_back(own[v])
+        whole.paid.push_back(paid[v] if has_paid else <float64_t>own[v])
+        if parent[v] >= 0:
+            whole.need.push_back(parent[v])
         for a in range(start[v], start[v + 1]):
-            w = items[a]
-            if item_place[w] < 0:
-                item_place[w] = <int32_t>part.price.size()
-                part.price.push_back(price[w])
-                part.d_cost += price[w]
-                part.d_paid += paid_per_price * <float64_t>price[w]
-            part.item.push_back(item_place[w])
-        part.start.push_back(<int32_t>part.item.size())
+            whole.need.push_back(n + items[a])
+        whole.start.push_back(<int32_t>whole.need.size())
+    for w in range(<int32_t>price.shape[0]):
+        whole.gain.push_back(0)
+        whole.cost.push_back(price[w])
+        whole.paid.push_back(paid_per_price * <float64_t>price[w])
+        whole.start.push_back(<int32_t>whole.need.size())
+    mark_needed(&whole, wanted)
+    copy_some(&whole, wanted, 1, whole.flow, part)
 
 
 def solve_path(
@@ -624,8 +524,7 @@ def solve_path(
     none.is_closed = 0
     none.unit = 0.0
     none.is_low = 0
-    for k in range(<size_t>edge_of_node.shape[0]):
-        edge_of_node[k] = -1
+    edge_of_node[:] = -1
     with nogil:
         part = none
         take(parent, gain, own, start, items, price, active, paid, paid is not None,
@@ -646,7 +545,7 @@ def solve_path(
                 if not late:
                     low = none
                     high = none
-                    is_halved = halve(&part, &net, &low, &high, paid_per_price)
+                    is_halved = halve(&part, &net, &low, &high)
                     is_edge = not is_halved
                     cuts[n_cuts, 0] = part.d_gain
                     cuts[n_cuts, 1] = part.d_cost
