@@ -12,6 +12,7 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 
 from ensemble_simplify.base._scikit_learn import _fit_context
+from ensemble_simplify.grid import doing, waiting
 
 # Frames of these packages are not the user's: warnings point beyond them.
 _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
@@ -53,9 +54,11 @@ def warn_out_of_time(message) -> None:
 
 
 def report(estimator, message) -> None:
-    """Print a line about the progress of an estimator, if it is verbose."""
+    """Say how far an estimator is; it is printed, too, if it is verbose."""
+    name = type(estimator).__name__
+    doing(f"{name}: {message}")
     if estimator.verbose:
-        print(f"[{type(estimator).__name__}] {message}", flush=True)
+        print(f"[{name}] {message}", flush=True)
 
 
 def fit_context(**checks):
@@ -69,8 +72,10 @@ def fit_context(**checks):
         @functools.wraps(fit)
         def wrapper(self, *args, **kwargs):
             before = dict(vars(self))
+            title = "" if getattr(self, "verbose", 0) else type(self).__name__
             try:
-                return fit(self, *args, **kwargs)
+                with waiting(title, getattr(self, "time_limit", None)):
+                    return fit(self, *args, **kwargs)
             except BaseException:
                 vars(self).clear()
                 vars(self).update(before)

@@ -28,6 +28,7 @@ from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._verdict import Verdict
+from ensemble_simplify.grid import waiting
 from ensemble_simplify.proof import Differences, differences
 from ensemble_simplify.writing import write_text
 
@@ -295,6 +296,7 @@ class Simplification:
         """
         return SimplificationDisplay.from_simplification(self, axes=axes)
 
+    @waiting("document")
     def document(
         self,
         path: str | PathLike,
@@ -389,6 +391,7 @@ class Simplification:
         )
         write_document(asked, path, sections, template)
 
+    @waiting("stability")
     def stability(self, *, n_fits: int = 4, name: str | None = None) -> Bunch:
         """How far results agree with one another that learn from other rows of the same kind.
 

@@ -25,6 +25,7 @@ from ensemble_simplify.front._methods import (
     card_result,
 )
 from ensemble_simplify.front._rules import size_in_words
+from ensemble_simplify.grid import doing, waiting
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -331,16 +332,20 @@ class Progress:
     def __init__(self, verbose, n_methods):
         self.verbose = bool(verbose)
         self._bar = _bar(n_methods) if self.verbose else None
+        self._line = waiting("" if self.verbose else "simplify")
 
     def __enter__(self):
+        self._line.__enter__()
         return self
 
     def __exit__(self, *error):
+        self._line.__exit__(*error)
         if self._bar is not None:
             self._bar.close()
 
     def begin(self, title) -> None:
         """A method is tried now."""
+        doing(title)
         if self._bar is not None:
             self._bar.set_description(title)
 

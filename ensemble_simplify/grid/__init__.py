@@ -7,7 +7,8 @@ nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts 
 over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
 `_boxes` bounds what trees can add inside a box, `_joint` searches boxes for points of large sums or
 covers a space with boxes that have none, `_sweep` searches a sorted column for the best split, and
-`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time.
+`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time, and
+`waiting` tells people who wait.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -86,3 +87,4 @@ from ensemble_simplify.grid.tree_nodes import (
     refuse_any,
     walk,
 )
+from ensemble_simplify.grid.waiting import doing, waiting

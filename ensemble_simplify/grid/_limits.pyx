@@ -18,6 +18,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.time cimport monotonic as now
 from libc.math cimport INFINITY
 
+from ensemble_simplify.grid.waiting import waiting
+
 cdef extern from *:
     """
     /* When the limit of time of this thread ends. */
@@ -53,15 +55,18 @@ def limited(function):
     """Decorate a public call: its ``time_limit`` holds for all that runs inside.
 
     It is a keyword of a function, or a parameter of the estimator whose method it is. What is no
-    positive number is left to the function, which says what it takes.
+    positive number is left to the function, which says what it takes. People who wait are told.
     """
     is_keyword = "time_limit" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         own = kwargs.get("time_limit") if is_keyword else getattr(args[0], "time_limit", None)
+        title = function.__name__ if is_keyword else type(args[0]).__name__
+        is_told = not is_keyword and getattr(args[0], "verbose", 0)
         with limits(own if isinstance(own, Real) and own > 0 else None):
-            return function(*args, **kwargs)
+            with waiting("" if is_told else title, time_left()):
+                return function(*args, **kwargs)
 
     return wrapper
 

@@ -29,7 +29,7 @@ from ensemble_simplify.base import (
     differ,
     validate_params,
 )
-from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_domain
+from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_domain, waiting
 from ensemble_simplify.proof.volume import box_of, share_of
 from ensemble_simplify.reading import Model, Table, is_plain
 from ensemble_simplify.writing import ALL, NamedTree, Span, counted, one_line, percent, plain
@@ -287,6 +287,7 @@ def _shown(answer):
     return f"{answer:.6g}" if isinstance(answer, float) else one_line(repr(answer))
 
 
+@waiting("differences")
 @validate_params(
     {
         "X": ["array-like"],
