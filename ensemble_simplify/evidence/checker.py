@@ -13,13 +13,17 @@ A. *Boxes cover the points.* A cut of a box loses no number of its type, and no 
 B. *Rounding is monotone.* What a model computes lies between what its own steps, in their order and
    types, make of the smallest and of the largest leaf that each tree can reach in a box.
 C. *Sums of real numbers.* A sum over trees is at least the sum of the least that each adds. Leads
-   of classes are such sums, and so are differences of two uses, in which trees that end in the same
-   leaf cancel. ``4 * eps * (trees + steps + 8)`` times the largest sum of absolute terms is to
-   spare for all roundings.
+   of classes are such sums, and so are differences of two uses. Trees that cannot end in any leaves
+   whatever at once are joined, and count as one: trees of one column, or of the same splits, and a
+   tree with itself at a second input. ``4 * eps * (trees + steps + 8)`` times the largest sum of
+   absolute terms is to spare for all roundings. Where all that is joined is of one column each, two
+   such sums are both 0 or more for some choice of leaves, or for none: all choices are listed, by
+   halves.
 D. *The same in, the same out.* Where each tree says the same, and the same is made of it, so is the
    answer, roundings and all.
-E. *Tree by tree.* Where no tree lets a sum fall, the sum does not fall either, however it is
-   rounded: each step of adding up is monotone.
+E. *Tree by tree.* Where no tree lets a sum fall from one input to the other, in no two leaves that
+   these can reach, the sum does not fall either, however it is rounded: each step of adding up is
+   monotone.
 F. *Links.* A sigmoid, softmax, exponential or any other link that never falls keeps the order of
    its sums, and moves no more than its steepest part within reach.
 G. *Trees on a grid.* A tree that is right for all inputs is right for the points of a grid. There a
@@ -50,6 +54,9 @@ MOST_BYTES = 200_000_000
 MOST_POINTS, MOST_REGIONS, MOST_JOINED = 2_000_000, 250_000_000, 4_000_000_000
 # Leaves, or levels, that are no longer counted.
 MANY = 2**15 - 1
+# Leaves of trees of one column that are looked at together, pairs of leaves of trees of one model
+# that is used twice, and sums of all columns that are listed for each half of these: at most.
+MOST_TOGETHER, MOST_PAIRS, MOST_SUMS = 50_000, 4_000_000, 300_000
 
 
 # ------------------------------------------------------------- 1. the program
@@ -371,7 +378,7 @@ class Evidence:
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
         self.space, self.models = Space(region, n), Models(models, uses, n, pause)
-        self.models.rise_alone(self.space)
+        self.models.join(self.space)
         self.claim, self.most_boxes = Claim(claim, self.models), most_boxes
         self.reach, self.is_limited = None, False
         # where boxes were cut beyond what the file says: nodes, coordinates, ends, left halves
@@ -702,7 +709,9 @@ class Claim:
             # up to less than 0, the two do not answer so (C). Any m > 0 will do.
             mixed = models.mixed(i, j) if len(boxes) else None
             if mixed is not None:
-                both[boxes] &= ~(models.least(*mixed, boxes) > 0)
+                both[boxes] &= ~(models.least(mixed[0], boxes) > 0)
+                for box in np.flatnonzero(both & proven) if models.is_by_column else ():
+                    both[box] = not models.never_both(*mixed[1:], box)
             proven &= ~both
             self.left.append((i, j, both))
         return proven, refuted
@@ -811,6 +820,18 @@ class Use(NamedTuple):
     how: tuple
 
 
+class Form(NamedTuple):
+    """A sum of what each leaf adds and a constant, within what is to spare; then what leaves that
+    are reached at once add, and the most that absolute values add up to.
+    """
+
+    leaf: np.ndarray
+    constant: float
+    spare: float
+    joint: np.ndarray
+    size: float
+
+
 class Models(Trees):
     """All models as they are used: trees over the coordinates, and all steps in one list.
 
@@ -854,7 +875,7 @@ class Models(Trees):
             self.value[: len(value), use.first_node : use.first_node + value.shape[1]] = value
         self.value[:, self.left >= 0] = 0.0
         self.shape = len(self.value), len(self.first)
-        self.steps, self.kinds, self.sums, self.kept, self.sizes = [], "", [], {}, {}
+        self.steps, self.kinds, self.sums, self.kept = [], "", [], {}
         for step in given:
             self._read_step(*step)
         for use in self.uses:
@@ -866,7 +887,7 @@ class Models(Trees):
             n_may = {"above": 2, "largest": len(first) if name == "largest" else 0}.get(name, 0)
             good = good and len(set(labels)) == len(labels) == n_may
             need(good, "models: result, outputs and classes do not go together")
-        self._find_twins()
+        self.same = len(uses) == 2 and self.uses[0].sha256 == self.uses[1].sha256
 
     def _read_step(self, spare, tree, n_trees, n_columns, base, step):
         """Read a step, which names earlier steps, trees and columns that there are."""
@@ -927,30 +948,108 @@ class Models(Trees):
         tame = not two[1, :-1].any() and 1e-8 <= abs(factor) <= 1e8
         return one * [[factor], [abs(factor)]] if tame else None
 
-    def _find_twins(self):
-        """Pair trees of the second use with those of the first that differ in values and columns
-        alone. `same`: both uses are of one model. `equal`: which twin nodes say the same; None
-        where the uses do not make the same of what their trees say, one after the other (D).
+    # Trees that are looked at together.
+
+    def join(self, space):
+        """Join trees that end in few leaves at once: those of one column, or of the same splits,
+        and each tree of a model that is used twice with itself.
+
+        `members` has the leaves that are reached at once, from each of `starts` on; `group` tells
+        of which trees, and `group_of` where each tree is. `differ` tells which of them do not say
+        the same in both uses, tree by tree, where these make the same of it (D).
         """
-        half, places, twins = self.shape[1] // 2, {}, []
-        self.same = len(self.uses) == 2 and self.uses[0].sha256 == self.uses[1].sha256
-        self.twin_of = np.full(len(self.left), -1)
-        for t, (a, b) in enumerate(zip(self.first, [*self.first[1:], len(self.left)], strict=True)):
-            arrays = (self.left[a:b] < 0), self.end[a:b] * (self.left[a:b] >= 0), self.to_left[a:b]
-            arrays += () if self.same else (self.on[a:b],)
-            key = t % half if self.same else b"".join(array.tobytes() for array in arrays)
-            if len(self.uses) < 2 or a < self.uses[1].first_node:
-                places.setdefault(key, []).append((t, a))
-            elif places.get(key):
-                twin, begin = places[key].pop(0)
-                self.twin_of[begin : begin + b - a] = np.arange(a, b)
-                twins.append((twin, t))
-        self.twins = np.array(twins, dtype=np.int64).reshape(-1, 2).T
-        self.equal = None
-        in_order = len(twins) == half and all(pair == (t, t + half) for t, pair in enumerate(twins))
-        if in_order and len(self.uses) == 2 and self.uses[0].how == self.uses[1].how:
-            self.equal, one = np.ones(len(self.left), dtype=bool), self.twin_of >= 0
-            self.equal[one] = (self.value[:, one] == self.value[:, self.twin_of[one]]).all(axis=0)
+        moved = self.same and self.uses[0].columns != self.uses[1].columns
+        self.is_by_column = not moved
+        joined = self._pairs(space) if moved else self._likes(space)
+        self.group_of, half = np.zeros(self.shape[1], dtype=int), self.shape[1] // 2
+        can_be_alike = len(self.uses) == 2 and self.uses[0].how == self.uses[1].how
+        apart = []
+        for g, (trees, leaves) in enumerate(joined):
+            self.group_of[trees] = g
+            k = len(trees) // 2
+            differ = np.ones(len(leaves), dtype=bool)
+            if can_be_alike and np.array_equal(trees[:k] + half, trees[k:]):
+                one, two = self.value[:, leaves[:, :k]], self.value[:, leaves[:, k:]]
+                differ = (one != two).any(axis=(0, 2))
+            apart.append(differ)
+        self.differ = np.concatenate(apart)
+        self.members = np.concatenate([leaves.ravel() for _, leaves in joined])
+        n_each = [len(leaves) for _, leaves in joined]
+        n_members = np.repeat([len(trees) for trees, _ in joined], n_each)
+        self.starts = np.cumsum(n_members) - n_members
+        self.group = np.repeat(np.arange(len(joined)), n_each)
+        self.begins = np.cumsum(n_each) - n_each
+
+    def _likes(self, space):
+        """Trees of one column with the leaves of each of its cells; trees of the same splits."""
+        kinds, found = {}, []
+        after = np.append(self.first[1:], len(self.left))
+        for t, (a, b) in enumerate(zip(self.first, after, strict=True)):
+            inner = self.left[a:b] >= 0
+            used = np.unique(self.on[a:b][inner])
+            arrays = inner, self.on[a:b], self.end[a:b] * inner, self.to_left[a:b]
+            splits = b"".join(array.tobytes() for array in arrays)
+            kinds.setdefault(used[0] if len(used) == 1 else -1, {}).setdefault(splits, []).append(t)
+        for column, own in kinds.items():
+            every = np.array(sorted(t for trees in own.values() for t in trees))
+            inside = np.isin(self.tree, every) & (self.left >= 0)
+            x = np.append(np.unique(self.end[inside]), [np.inf, np.nan][: 1 + space.gap[column]])
+            if column >= 0 and len(x) * len(every) <= MOST_TOGETHER:
+                leaves = np.tile(self.first[every], (len(x), 1))
+                for _ in self.levels:
+                    to_left = (x[:, None] <= self.end[leaves]) | (
+                        np.isnan(x)[:, None] & self.to_left[leaves]
+                    )
+                    below = np.where(to_left, self.left[leaves], self.right[leaves])
+                    leaves = np.where(below < 0, leaves, below)
+                found.append((every, np.unique(leaves, axis=0)))
+                continue
+            for trees in map(np.array, own.values()):
+                leaves = np.flatnonzero((self.tree == trees[0]) & (self.left < 0))
+                found.append((trees, self.first[trees] + (leaves - self.first[trees[0]])[:, None]))
+                self.is_by_column &= len(leaves) == 1
+        return found
+
+    def _pairs(self, space):
+        """Each tree of a model that is used twice, with itself: the leaves in which some first
+        input ends, and the second one that goes with it.
+        """
+        half, n = self.shape[1] // 2, len(self.left)
+        alone = [
+            (np.array([t]), np.flatnonzero((self.tree == t) & (self.left < 0))[:, None])
+            for t in range(2 * half)
+        ]
+        if n * space.n > MOST_ENTRIES:
+            return alone
+        # where the first input is, in each leaf of the first use, and where the second one can be
+        low, high, gap = (np.repeat(part, n, axis=1) for part in space.whole())
+        for level in self.levels:
+            on = self.on[level]
+            sides = space.split(*(part[:, level] for part in (low, high, gap)), on, self.end[level])
+            for child, side, to_it in zip((self.left, self.right), sides, (1, 0), strict=True):
+                child = child[level]
+                low[:, child], high[:, child], gap[:, child] = side[0], side[1], gap[:, level]
+                gap[on, child] &= self.to_left[level] == to_it
+        low, high, gap, some = space.within(low, high, gap)
+        for i, j in space.order:
+            low[j], high[i] = np.maximum(low[j], low[i]), np.minimum(high[i], high[j])
+        one = np.flatnonzero(some & (self.left < 0) & (self.tree < half))
+        two, ended = self.first[half + self.tree[one]], []
+        while len(one):
+            is_leaf = self.left[two] < 0
+            ended.append(np.stack([one[is_leaf], two[is_leaf]], axis=1))
+            one, two = one[~is_leaf], two[~is_leaf]
+            j, end, may_miss = self.on[two], self.end[two], gap[self.on[two], one]
+            left = (low[j, one] <= end) | (may_miss & self.to_left[two])
+            right = (high[j, one] > end) | (may_miss & ~self.to_left[two])
+            one = np.concatenate([one[left], one[right]])
+            two = np.concatenate([self.left[two[left]], self.right[two[right]]])
+            if sum(map(len, ended), len(one)) > MOST_PAIRS:
+                return alone
+        pairs = np.concatenate(ended)
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        parts = np.split(pairs, np.searchsorted(pairs[:, 0], self.first[1:half]))
+        return [(np.array([t, t + half]), part) for t, part in enumerate(parts)]
 
     # Boxes: which leaves are within reach, and what the steps make of these.
 
@@ -958,46 +1057,24 @@ class Models(Trees):
         """Find the leaves that some point of each box reaches, and follow all steps.
 
         `ranges` has the smallest and the largest number of each step, or which classes it can say.
-        `aligned` says which twins end in the same leaf, wherever in the box; `alike`, whether all
-        do, in leaves that say the same, of uses that make the same of it.
         """
         self.pause()
         n = low.shape[1]
         hull = np.fmin.reduce(low, axis=1), np.fmax.reduce(high, axis=1), gap.any(axis=1)
         self.nodes = self.place = np.arange(len(self.left))
-        near = self._reach(self.levels, *(part[:, None] for part in hull))[:-1, 0]
+        self.near = near = self._reach(self.levels, *(part[:, None] for part in hull))[:-1, 0]
         # rows of those that some box may reach; the last row is for all others, and for none
         self.nodes = np.flatnonzero(near)
         self.place = np.full(len(self.left), len(self.nodes))
         self.place[self.nodes] = np.arange(len(self.nodes))
         levels = [level[near[level]] for level in self.levels]
         self.found = found = self._reach(levels, low, high, gap)
-        # each leaf that a box reaches, box after box, tree after tree; and where each tree begins
+        # each leaf that a box reaches, box after box, tree after tree
         rows = np.flatnonzero(self.left[self.nodes] < 0)
-        self.box, leaf = np.nonzero(found[rows].T)
-        self.leaf = self.nodes[rows[leaf]]
+        box, leaf = np.nonzero(found[rows].T)
+        self.leaves, self.joint, self._alike = (box, self.nodes[rows[leaf]]), None, None
         self.n_boxes = n
-        self.tree_ends = [self.ends(value) for value in self.value]
-        # the last one stands for none, and is near to nothing
-        near = np.append(near, False)
-        one = np.flatnonzero((near[:-1] | near[self.twin_of]) & (self.twin_of >= 0))
-        two = self.twin_of[one]
-        apart, starts = found[self.place[one]] != found[self.place[two]], self.first[self.twins[0]]
-        moved = np.flatnonzero((self.on[one] != self.on[two]) & (self.left[one] >= 0))
-        sides = (found[self.place[side[one[moved]]]] for side in (self.left, self.right))
-        apart[moved] |= np.logical_and(*sides)
-        self.aligned = np.ones((0, n), dtype=bool)
-        if len(one):
-            # twins are in the order of the first use's trees, which begin with their first nodes
-            order = np.argsort(starts)
-            groups = np.logical_or.reduceat(apart, np.searchsorted(one, starts[order]))
-            self.aligned = np.empty_like(groups)
-            self.aligned[order] = ~groups
-        self.alike = np.zeros(n, dtype=bool)
-        if self.equal is not None:
-            # the same numbers go through the same steps, and so are rounded alike (D)
-            other = self.place[one[~self.equal[one]]]
-            self.alike = self.aligned.all(axis=0) & ~found[other].any(axis=0)
+        self.tree_ends = [self.ends(self.leaves, self.tree, value) for value in self.value]
         self.ranges = []
         for i, step in enumerate(self.steps):
             self.ranges.append(self._follow(i, *step))
@@ -1014,19 +1091,49 @@ class Models(Trees):
             found[right] = found[here] & ((high[at] > end) | (gap[at] & ~to_left))
         return found
 
-    def ends(self, value, boxes=None):
-        """The smallest and the largest value among the leaves that each tree reaches."""
-        box, leaf, n = self.box, self.leaf, self.n_boxes
+    def together(self):
+        """The leaves that each box reaches at once, in the order of boxes and of groups.
+
+        Boxes that meet each other two by two meet: so do the box, and the leaves of trees, where
+        each two of these do. (Of missing values, some may be told that are not.)
+        """
+        if self.joint is None:
+            near = np.flatnonzero(np.logical_and.reduceat(self.near[self.members], self.starts))
+            sizes = np.diff(self.starts, append=len(self.members))[near]
+            begins = np.cumsum(sizes) - sizes
+            at = np.repeat(self.starts[near] - begins, sizes) + np.arange(sizes.sum())
+            shown = self.found[self.place[self.members[at]]]
+            box, joint = np.nonzero(np.logical_and.reduceat(shown, begins).T)
+            self.joint = box, near[joint]
+        return self.joint
+
+    @property
+    def alike(self):
+        """Where all trees say the same in both uses, which make the same of it (D)."""
+        if self._alike is None:
+            self._alike = ~self.reaches(self.differ)
+        return self._alike
+
+    def reaches(self, wanted):
+        """Which boxes reach some of the leaves that are wanted."""
+        found, (box, joint) = np.zeros(self.n_boxes, dtype=bool), self.together()
+        found[box[wanted[joint]]] = True
+        return found
+
+    def ends(self, reached, group, value, boxes=None):
+        """The smallest and the largest value of what each box reaches, by tree or group."""
+        (box, item), n, n_groups = reached, self.n_boxes, group[-1] + 1
         if boxes is not None:
             place = np.full(n, -1)
             place[boxes] = np.arange(len(boxes))
             own, n = place[box] >= 0, len(boxes)
-            box, leaf = place[box[own]], leaf[own]
-        starts = np.flatnonzero(np.diff(box * self.shape[1] + self.tree[leaf], prepend=-1))
-        shape, value = (n, self.shape[1]), value[leaf]
-        return tuple(
-            side.reduceat(value, starts).reshape(shape).T for side in (np.minimum, np.maximum)
-        )
+            box, item = place[box[own]], item[own]
+        at = box * n_groups + group[item]
+        starts, value = np.flatnonzero(np.diff(at, prepend=-1)), value[item]
+        found = np.full((2, n * n_groups), [[np.inf], [-np.inf]])
+        found[0, at[starts]] = np.minimum.reduceat(value, starts)
+        found[1, at[starts]] = np.maximum.reduceat(value, starts)
+        return found.reshape(2, n, n_groups).transpose(0, 2, 1)
 
     def _follow(self, i, name, *parts):
         n = self.n_boxes
@@ -1083,56 +1190,61 @@ class Models(Trees):
             boxes = np.flatnonzero(best == j)
             for k in np.flatnonzero(possible[:, boxes].any(axis=1)).tolist():
                 if k != j and (lead := self.lead(i, j, k)) is not None:
-                    least = self.least(*lead, boxes)
-                    ties = lead[2] == 0 and (j < k) == (wins == "first")
+                    least = self.least(lead, boxes)
+                    ties = lead.spare == 0 and (j < k) == (wins == "first")
                     possible[k, boxes] &= ~((least >= 0) if ties else (least > 0))
         return possible
 
-    # Bounds of sums, as real numbers (C): *terms* are what each leaf adds, a constant, and what to
-    # spare.
+    # Bounds of sums, as real numbers (C).
 
-    def terms(self, total):
+    def form(self, total, margin=0.0, is_exact=False):
         parts = total[:, :-1].reshape(2, *self.shape)[:, :, self.tree]
         most = np.maximum.reduceat((parts[1] * np.abs(self.value)).sum(axis=0), self.first)
         spare = (np.maximum(most, 1e-20 * (most > 0)) * self.tree_spares).sum() + total[1, -1]
         # float32 numbers overflow beyond
         spare = spare if most.sum() + abs(total[0, -1]) < 1e37 else np.inf
-        return (parts[0] * self.value).sum(axis=0), total[0, -1], spare
+        exact = is_exact and spare < 2.0**20 * min(self.tree_spares)
+        leaf = (parts[0] * self.value).sum(axis=0)
+        return self.formed(leaf, total[0, -1], margin + (0.0 if exact else spare))
 
-    def least(self, leaf, constant, spare, boxes=None):
-        """A bound from below, in each box; twins that are aligned end in one leaf."""
-        low = self.ends(leaf, boxes)[0]
-        total = low.sum(axis=0) + constant
-        one = self.nodes[self.twin_of[self.nodes] >= 0]
-        two = self.twin_of[one]
-        if leaf[one].any() and leaf[two].any():
-            both = np.zeros_like(leaf)
-            both[one] = leaf[one] + leaf[two]
-            t, s = self.twins
-            more = self.ends(both, boxes)[0][t] - low[t] - low[s]
-            aligned = self.aligned if boxes is None else self.aligned[:, boxes]
-            total += np.where(aligned, more, 0.0).sum(axis=0)
-        return total - spare
+    def formed(self, leaf, constant, spare):
+        joint, size = (np.add.reduceat(v[self.members], self.starts) for v in (leaf, abs(leaf)))
+        return Form(leaf, constant, spare, joint, max(self.top(size), 1e-300))
 
-    def top(self, leaf):
-        """The most that terms add up to anywhere, if twins always end in one leaf."""
-        both, other = np.where(self.left < 0, leaf, -np.inf), leaf.copy()
-        one = np.flatnonzero((self.twin_of >= 0) & (self.left < 0))
-        both[one] += other[self.twin_of[one]]
-        most = np.maximum.reduceat(both, self.first)
-        most[self.twins[1]] = 0.0
-        return most.sum()
+    def least(self, form, boxes=None):
+        """A bound from below, in each box."""
+        low, _ = self.ends(self.together(), self.group, form.joint, boxes)
+        return low.sum(axis=0) + (form.constant - form.spare)
 
-    def size(self, leaf):
-        """The most that absolute values of terms add up to."""
-        if id(leaf) not in self.sizes:
-            # held, so that no other terms get its number
-            self.sizes[id(leaf)] = leaf, max(self.top(np.abs(leaf)), 1e-300)
-        return self.sizes[id(leaf)][1]
+    def top(self, joint):
+        """The most that leaves that are reached at once add up to anywhere."""
+        return np.maximum.reduceat(joint, self.begins).sum()
+
+    def never_both(self, one, two, box):
+        """Whether two sums cannot both be 0 or more in a box, whatever leaves groups end in: of two
+        halves of the groups, all sums are listed.
+        """
+        where, joint = self.together()
+        joint = joint[np.searchsorted(where, box) : np.searchsorted(where, box, side="right")]
+        ends = np.flatnonzero(np.diff(self.group[joint])) + 1
+        halves = np.zeros((2, 2, 1))
+        halves[0, :, 0] = one.constant + one.spare, two.constant + two.spare
+        halves = list(halves)
+        for own in sorted(np.split(joint, ends), key=len, reverse=True):
+            k = int(halves[0].shape[1] > halves[1].shape[1])
+            if halves[k].shape[1] * len(own) > MOST_SUMS:
+                return False
+            more = np.stack([one.joint[own], two.joint[own]])
+            halves[k] = (halves[k][:, :, None] + more[:, None]).reshape(2, -1)
+        (f, g), (more_f, more_g) = halves
+        order = np.argsort(-more_f)
+        # the most that the second sum can get with so much of the first one, or more
+        most = np.append(-np.inf, np.maximum.accumulate(more_g[order]))
+        return (g + most[np.searchsorted(-more_f[order], f, side="right")] < 0.0).all()
 
     def mixed(self, i, j):
         """The negative of m times the lead of the first use's class i over the second's class j,
-        and of that one's lead of j over i; None where these are no sums.
+        and of that one's lead of j over i; then both leads. None where these are no sums.
         """
         (one, two), key = self.uses, ("mixed", i, j)
         if key not in self.kept:
@@ -1142,17 +1254,17 @@ class Models(Trees):
                 ahead = self.lead(one.result, i, one.labels.index(b))
                 behind = self.lead(two.result, j, two.labels.index(a))
             if ahead and behind:
-                (x, constant, spare), (y, other, more) = ahead, behind
+                (x, constant, spare, joint, size), (y, other, more, joint_y, size_y) = ahead, behind
                 # the weights of both make up for their sizes; of those near that, the best one
-                sizes = [self.size(own) for own in (x, y)]
-                tried = sizes[1] / sizes[0] * 2.0 ** np.arange(-4.0, 4.1, 0.5)
-                bounds = [self.top(m * x + y) + m * constant + other for m in tried]
+                tried = size_y / size * 2.0 ** np.arange(-4.0, 4.1, 0.5)
+                bounds = [self.top(m * joint + joint_y) + m * constant + other for m in tried]
                 m = 1.0 if self.same else tried[np.argmin(bounds)]
-                self.kept[key] = -m * x - y, -m * constant - other, m * spare + more
+                own = self.formed(-m * x - y, -m * constant - other, m * spare + more)
+                self.kept[key] = own, ahead, behind
         return self.kept[key]
 
     def lead(self, step, a, b):
-        """The terms of the lead of one class over another; None where it is no sum."""
+        """The lead of one class over another; None where it is no sum."""
         key = step, a, b
         if key not in self.kept:
             name, *own = self.steps[step]
@@ -1166,7 +1278,7 @@ class Models(Trees):
             return None
         total = self.sums[number] * [[1.0 if b == below else -1.0], [1.0]]
         total[:, -1] += -ends[0] if b == below else ends[0], abs(ends[0]) * max(self.tree_spares)
-        return self.terms(total)
+        return self.form(total)
 
     def _lead(self, a, b, places, _, margin):
         i, j = places[a], places[b]
@@ -1177,14 +1289,12 @@ class Models(Trees):
                 i, j = one[1], two[1]
         if (total := self.part(i, j)) is None:
             return None
-        leaf, constant, spare = self.terms(total)
-        one, two = self.steps[i], self.steps[j]
-        if margin == 0 and one[0] == two[0] == "trees" and spare < 2.0**20 * min(self.tree_spares):
+        one, two, exact = self.steps[i], self.steps[j], False
+        if margin == 0 and one[0] == two[0] == "trees":
             # sums of few binary digits do not round
             digits = np.ldexp(np.append(self.value, [one[4], two[4]]), 20)
             exact = {one[5], two[5]} == {"float64"} and (digits == np.rint(digits)).all()
-            spare = 0.0 if exact else spare
-        return leaf, constant, spare + margin
+        return self.form(total, margin, exact)
 
     # Numbers that come of sums: a kind of link, and steps less others, with which they never fall.
 
@@ -1208,12 +1318,12 @@ class Models(Trees):
         return None if one is None or two is None else np.stack([one[0] - two[0], one[1] + two[1]])
 
     def apart(self, first, second=(None, None)):
-        """The terms of a part less a second one, and of the negative; None where there are none."""
+        """A part less a second one, and the negative; None where there are none."""
         if (first, second) not in self.kept:
             one, two, self.kept[first, second] = self.part(*first), self.part(*second), None
             if one is not None and two is not None:
                 total = np.stack([one[0] - two[0], one[1] + two[1]])
-                both = (self.terms(total * [[sign], [1.0]]) for sign in (1.0, -1.0))
+                both = (self.form(total * [[sign], [1.0]]) for sign in (1.0, -1.0))
                 self.kept[first, second] = [*both]
         return self.kept[first, second]
 
@@ -1223,7 +1333,7 @@ class Models(Trees):
         ranges = [np.zeros((2, 1)) if i is None else self.ranges[i] for i in steps]
         low, high = ranges[0] + ranges[1] - ranges[2][::-1] - ranges[3][::-1]
         if both := self.apart(first, second):
-            low, high = np.fmax(low, self.least(*both[0])), np.fmin(high, -self.least(*both[1]))
+            low, high = np.fmax(low, self.least(both[0])), np.fmin(high, -self.least(both[1]))
         return np.stack(np.broadcast_arrays(low, high))
 
     def moves(self, i, j):
@@ -1237,76 +1347,35 @@ class Models(Trees):
         for first, second in zip(one, two, strict=True):
             low, high = self.ends_of(first, second)
             if self.same and i < j:
-                total = self.part(*first)
-                high = np.where(self.never_falls(total), np.fmin(high, 0.0), high)
-                low = np.where(self.never_falls(total, -1.0), np.fmax(low, 0.0), low)
+                high = np.where(self.never_falls(first), np.fmin(high, 0.0), high)
+                low = np.where(self.never_falls(first, -1.0), np.fmax(low, 0.0), low)
             ends.append((low, high))
         low, high = zip(*ends, strict=True)
         return kind, np.minimum.reduce(low), np.maximum.reduce(high)
 
     # Trees of one model that is used twice, one by one (E).
 
-    def rise_alone(self, space):
-        """Find the trees that never fall, or never rise, from any first input to its second one.
-
-        Of each two leaves in which an input and its second one can end, the second says no less.
-        """
-        half = self.shape[1] // 2
-        self.up, self.down = np.zeros((2, self.shape[0], half), dtype=bool)
-        if not (self.same and space.order) or len(self.left) * space.n > MOST_ENTRIES:
-            return
-        low, high, gap = (np.repeat(part, len(self.left), axis=1) for part in space.whole())
-        for level in self.levels:
-            here, on = [part[:, level] for part in (low, high, gap)], self.on[level]
-            sides = space.split(*here, on, self.end[level])
-            for child, side, to_it in zip((self.left, self.right), sides, (1, 0), strict=True):
-                child = child[level]
-                low[:, child], high[:, child], gap[:, child] = side[0], side[1], here[2]
-                gap[on, child] &= self.to_left[level] == to_it
-        low, high, gap, some = space.within(low, high, gap)
-        for t in range(half):
-            a, b = (
-                np.flatnonzero(some & (self.tree == s) & (self.left < 0)) for s in (t, t + half)
-            )
-            a = a[:, None]
-            if a.size * b.size > MOST_ENTRIES:
-                continue
-            meet = np.ones((len(a), len(b)), dtype=bool)
-            for c, d in zip(*(use.columns for use in self.uses), strict=True):
-                if c == d:
-                    both = np.maximum(low[c, a], low[c, b]) <= np.minimum(high[c, a], high[c, b])
-                    meet &= both | (gap[c, a] & gap[c, b])
-                elif [c, d] in space.order:
-                    meet &= low[c, a] <= high[d, b]
-                elif [d, c] in space.order:
-                    meet &= low[d, b] <= high[c, a]
-            for column, value in enumerate(self.value):
-                self.up[column, t] = not (meet & (value[a] > value[b])).any()
-                self.down[column, t] = not (meet & (value[a] < value[b])).any()
-
-    def never_falls(self, total, sign=1.0):
-        """Where no tree lets a sum fall from the first use to the second, of one model."""
-        if total is None or (total[1, :-1] != np.abs(total[0, :-1])).any():
-            return self.alike
-        half, good = self.shape[1] // 2, np.ones(self.n_boxes, dtype=bool)
-        factors = sign * total[0, :-1].reshape(self.shape)[:, :half]
-        for factor, (low, high), up, down in zip(
-            factors, self.tree_ends, self.up, self.down, strict=True
-        ):
-            rises, falls = low[half:] >= high[:half], high[half:] <= low[:half]
-            good &= (self.aligned | rises | (up | (factor <= 0))[:, None]).all(axis=0)
-            good &= (self.aligned | falls | (down | (factor >= 0))[:, None]).all(axis=0)
-        return good | self.alike
+    def never_falls(self, part, sign=1.0):
+        """Where no tree lets a part fall from the first use to the second, of one model."""
+        if (key := (part, sign)) not in self.kept:
+            total, falls = self.part(*part), np.ones(len(self.starts), dtype=bool)
+            are_pairs = (np.diff(self.starts, append=len(self.members)) == 2).all()
+            if are_pairs and total is not None and (total[1, :-1] == np.abs(total[0, :-1])).all():
+                one, two = self.members[::2], self.members[1::2]
+                factor = sign * total[0, :-1].reshape(self.shape)[:, self.tree[one]]
+                falls = (factor * (self.value[:, two] - self.value[:, one]) < 0).any(axis=0)
+            self.kept[key] = falls
+        return ~self.reaches(self.kept[key]) | self.alike
 
     def is_kept(self, k):
         """Where a class that the first use says is what the second one says, too."""
         name, *parts = self.steps[self.uses[0].result]
         if name == "above" and len(parts[1]) == 1:
-            return self.never_falls(self.sums[parts[0]], -1.0 if k == parts[2] else 1.0)
+            return self.never_falls((parts[0], None), -1.0 if k == parts[2] else 1.0)
         if name == "above" or parts[2] > 0:
             return self.alike
         places = enumerate(parts[0])
-        kept = [self.never_falls(self.sums[j], 1.0 if i == k else -1.0) for i, j in places]
+        kept = [self.never_falls((j, None), 1.0 if i == k else -1.0) for i, j in places]
         return np.logical_and.reduce(kept)
 
     def undecided(self, boxes):

@@ -73,10 +73,13 @@ class Search(checker.Evidence):
         what has to be above 0 for something wrong to be excluded.
         """
         models, at = self.models, np.arange(len(boxes))
-        if len(models.aligned) and models.same:
-            # what ends in one leaf, wherever it ends, cancels
-            other = is_open.copy()
-            other[models.twins] &= ~models.aligned[:, boxes]
+        if models.same:
+            # what says the same in both uses, wherever it ends, cancels
+            other = np.zeros((len(models.begins), models.n_boxes), dtype=bool)
+            box, joint = models.together()
+            differ = models.differ[joint]
+            other[models.group[joint[differ]], box[differ]] = True
+            other = is_open & other[models.group_of][:, boxes]
             is_open = np.where(other.any(axis=0), other, is_open)
         lifts, total = np.zeros((3, *nodes.shape)), np.full(len(at), 1e-9)
         lifts[2] = 1e-12
@@ -123,13 +126,11 @@ class Search(checker.Evidence):
             if not len(at) or not every:
                 continue
             # the one that is closest
-            sizes = [models.size(own[0]) for own in every]
-            bounds = [models.least(*own, boxes[at]) for own in every]
-            bounds = np.array([b / size for b, size in zip(bounds, sizes, strict=True)])
+            bounds = np.array([models.least(own, boxes[at]) / own.size for own in every])
             best = bounds.argmax(axis=0)
             for k in {*best.tolist()}:
                 own = best == k
-                yield every[k][0] / sizes[k], at[own], np.maximum(-bounds[k, own], 0.0)
+                yield every[k].leaf / every[k].size, at[own], np.maximum(-bounds[k, own], 0.0)
 
     def _wrongs(self):
         """What may go wrong: where it may, and terms of which one has to be above 0."""
@@ -143,7 +144,7 @@ class Search(checker.Evidence):
                     yield possible[pair[1]], [models.lead(one.result, *pair)]
         elif claim.is_of_classes:
             for i, j, both in claim.left:
-                forms = [models.mixed(i, j)]
+                forms = [(models.mixed(i, j) or (None,))[0]]
                 for use, k in ((one, i), (two[0], j)):
                     others = (other for other in range(len(use.labels)) if other != k)
                     forms += [models.lead(use.result, other, k) for other in others]

@@ -915,6 +915,30 @@ def test_sums_are_rounded_in_the_order_of_the_trees():
         assert _told(_document([model], own, n=1))[0] == told
 
 
+def test_sums_of_columns_are_told_apart_in_one_box():
+    rng, told = np.random.default_rng(0), []
+
+    def tree(v):
+        return (int(rng.integers(2)), float(rng.integers(3)), int(rng.integers(2)), [v[0]], [v[1]])
+
+    for i in range(80):
+        n, step = int(rng.integers(2, 5)), (0.25, 0.1)[i % 2]
+        trees = [tree(rng.integers(-3, 4, 2) * step) for _ in range(n)]
+        # one leaf is moved, or a tree goes
+        moved = [(*trees[0][:4], [trees[0][4][0] + step * int(rng.integers(-1, 2))]), *trees[1:]]
+        moved = moved[: n - (i % 3 == 0)]
+        models = []
+        for own in (trees, moved):
+            steps = [["trees", 0, len(own), 0, 0.0, "float64"], ["above", 0, [0.05], 0, i % 2]]
+            models.append(_model(own, steps, 1, classes=[0, 1]))
+        region = [None, GAPS, {"integer": [1, 1]}][i % 3]
+        claim = {"kind": "same_class", "uses": [0, 1]}
+        document = _document(models, claim, region=region, proof=_one_box())
+        told.append(_told(document)[0])
+        assert (told[-1] == 0) == _is_true(document), i
+    assert 20 < sum(told) < 60, told
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_sizes_of_trees_are_those_of_the_smallest_ones(seed):
     rng = np.random.default_rng(seed)

@@ -166,6 +166,22 @@ def test_a_pruned_ensemble_and_all_of_it(tmp_path):
     assert document["proof"]["max_changes"] == 1
 
 
+def test_pruned_stumps_take_one_box(tmp_path):
+    ada = AdaBoostClassifier(n_estimators=12, random_state=0).fit(X, Y > 1)
+    outcome = FaithfulPruner(FrozenEstimator(ada)).fit(X, Y > 1).verify()
+    outcome.save(tmp_path / "evidence.json")
+    claim = json.loads((tmp_path / "evidence.json").read_text())
+    assert claim["proof"]["column"] == [-1]
+    # votes that are moved more than a lead can be
+    values = claim["models"][1]["nodes"]["value"]
+    for k, sign in ((0, 1.0), (1, -1.0)):
+        values[k][1] += sign
+    claim["models"][1]["sha256"] = checker.digest(claim["models"][1], "sha256")
+    claim |= {"digest": checker.digest(claim, "digest")}
+    with pytest.raises(checker.Unproven, match="not proven in a box"):
+        checker.check_text(json.dumps(claim))
+
+
 def test_missing_values_and_levels(tmp_path):
     frame = pd.DataFrame(X[:, 2:].copy(), columns=["length", "width"])
     frame.loc[::7, "width"] = np.nan
