@@ -613,7 +613,7 @@ class _Asked:
         }
         if wanted[own]:
             # nothing is needed
-            plan = self._shown(audited, audited.given, audited.answer, common)
+            plan = self._shown(audited, common, audited.given, audited.answer)
             return replace(plan, seconds=monotonic() - begin)
         search = FlipSearch(field, audited, own, wanted, METRICS[self.metric], self.n_plans)
         proven = search.run(min(int(self.max_changes), len(field.units)))
@@ -622,7 +622,7 @@ class _Asked:
         # what was searched is the neighbourhood of the row that stands for the one given
         proven = proven and not audited.moved
         fewest = search.fewest if plans or not proven else int(self.max_changes) + 1
-        plans = plans or [self._none(audited, common)]
+        plans = plans or [self._shown(audited, common)]
         known = {
             "proven": proven,
             "n_changes_lower_bound": min(fewest, 1) if audited.moved else fewest,
@@ -649,39 +649,29 @@ class _Asked:
         same = (both[0] == both[1]) | np.isnan(both).all(axis=0)
         if len(set(field.unit_of[~same].tolist())) > self.max_changes:
             return None
-        return replace(self._shown(audited, both[1], answer, common), distance=float(distance))
+        return replace(self._shown(audited, common, both[1], answer), distance=float(distance))
 
-    def _shown(self, audited, row, answer, common):
-        """The outcome for a changed row, and what the model answers to it."""
-        both = np.stack([audited.given, row])
-        shown = audited.table.shown(both)
-        changes = changes_between(audited, both, shown)
+    def _shown(self, audited, common, row=None, answer: Any = None):
+        """The outcome for a changed row, and what the model answers to it; None: without a flip."""
         before, probabilities = self._before(audited)
-        if probabilities:
-            probabilities += (float(answer),)
-            answer = audited.model.answers(both[1:])[0] if changes else before
+        changes, predictions = {}, (before,)
+        if row is not None:
+            both = np.stack([audited.given, row])
+            shown = audited.table.shown(both)
+            changes = changes_between(audited, both, shown)
+            row = shown[1] if audited.table.is_uniform else audited.table.shown(both[1:])
+            if probabilities:
+                probabilities += (float(answer),)
+                answer = audited.model.answers(both[1:])[0] if changes else before
+            predictions = before, plain(answer)
+        is_found = row is not None
         return NearestFlip(
-            row=shown[1] if audited.table.is_uniform else audited.table.shown(both[1:]),
+            row=row,
             changes=changes,
-            predictions=(before, plain(answer)),
-            distance=0.0,
-            proven=True,
-            n_changes_lower_bound=0,
-            seconds=0.0,
-            probabilities=probabilities,
-            **common,
-        )
-
-    def _none(self, audited, common):
-        """The outcome where no flip was found."""
-        before, probabilities = self._before(audited)
-        return NearestFlip(
-            row=None,
-            changes={},
-            predictions=(before,),
-            distance=np.inf,
-            proven=False,
-            n_changes_lower_bound=1,
+            predictions=predictions,
+            distance=0.0 if is_found else np.inf,
+            proven=is_found,
+            n_changes_lower_bound=0 if is_found else 1,
             seconds=0.0,
             probabilities=probabilities,
             **common,

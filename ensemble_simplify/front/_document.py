@@ -1,12 +1,13 @@
 """A document on a model and its simpler form, for the people who decide on it and sign.
 
-Sections are made of a few kinds of blocks: paragraphs, lists, tables, verbatim text and HTML. One
-function for each format writes blocks; what a section says does not depend on the format.
+Sections are made of a few kinds of blocks: paragraphs, lists of sentences, tables, verbatim text and
+HTML. One function for each format writes blocks; what a section says does not depend on the format.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.metadata
 import platform
 import re
@@ -45,13 +46,6 @@ _LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
 _ESTIMANDS = {"lost": "accuracy lost", "majority": "agreement of the most frequent answer"}
 _OPEN = "(to be filled in)"
 _FORMATS = {".md": "Markdown", ".html": "HTML", ".docx": "Word"}
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list of sentences."""
-
-    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -140,14 +134,12 @@ def _columns(asked):
 
 def _data(asked):
     found, task = asked.found, asked.found._task
-    yield Items(
-        [
-            f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
-            f"numbers and codes of levels: {_digest(asked.numbers)}.",
-            f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
-            f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
-        ]
-    )
+    yield [
+        f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
+        f"numbers and codes of levels: {_digest(asked.numbers)}.",
+        f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
+        f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
+    ]
 
 
 def _digest(entries):
@@ -219,7 +211,7 @@ def _reasons(asked):
     if best.named_card is None:
         rows = np.sort(np.unique(best.apply(asked.rows), return_index=True)[1])
     told = best.explain(safe_indexing(asked.rows, rows[:_ROWS_EXPLAINED]))
-    yield Items(list(dict.fromkeys(map(str, told))))
+    yield list(dict.fromkeys(map(str, told)))
 
 
 def _audited(asked, question, column, about, words, **options):
@@ -249,7 +241,7 @@ def _sensitivity(asked):
     )
     words = {"sensitive": {True: "yes", False: "no, proven", None: "undecided"}}
     for name in asked.protected:
-        yield Items(list(_audited(asked, is_sensitive, name, _told(asked, name), words)))
+        yield list(_audited(asked, is_sensitive, name, _told(asked, name), words))
 
 
 def _directions(asked):
@@ -269,7 +261,7 @@ def _directions(asked):
     for name, way in asked.directions.items():
         options["increasing"] = way == "rising"
         about = f"{way} in {_told(asked, name)}"
-        yield Items(list(_audited(asked, is_monotone, name, about, words, **options)))
+        yield list(_audited(asked, is_monotone, name, about, words, **options))
 
 
 def _told(asked, column):
@@ -345,7 +337,7 @@ def _changes(asked):
         return
     told = differences(asked.previous, asked.best, asked.rows, random_state=0)
     yield told.summary("The version before and this one")
-    yield Items([rule.in_words("the version before", "this one") for rule in told][:_RULES])
+    yield [rule.in_words("the version before", "this one") for rule in told][:_RULES]
 
 
 def _evidence(asked):
@@ -378,7 +370,7 @@ def _differ(asked):
         yield "On the rows that were measured on, they do not differ."
         return
     yield told.summary("The two")
-    yield Items([rule.in_words("the model", _the(asked)) for rule in told][:_RULES])
+    yield [rule.in_words("the model", _the(asked)) for rule in told][:_RULES]
 
 
 SECTIONS: dict[str, tuple[str, Callable]] = {
@@ -484,12 +476,7 @@ def _check(asked, path, template):
 
 
 def _of_template(template, title, parts):
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError(
-            "A template needs the package jinja2. Install it: pip install jinja2."
-        ) from error
+    jinja2 = _needed("jinja2", "A template", "pip install jinja2.")
     text = Path(template).read_text(encoding="utf-8")
     # bodies are written, and escaped, here
     return (
@@ -504,8 +491,8 @@ def _in_markdown(blocks):
 
 
 def _markdown(block):
-    if isinstance(block, Items):
-        return "\n".join(f"- {_plain(line)}" for line in block.lines)
+    if isinstance(block, list):
+        return "\n".join(f"- {_plain(line)}" for line in block)
     if isinstance(block, Verbatim):
         return f"```\n{block.text.rstrip()}\n```"
     if isinstance(block, Cells):
@@ -532,8 +519,8 @@ def _in_html(blocks):
 
 
 def _html(block):
-    if isinstance(block, Items):
-        return list_of(block.lines)
+    if isinstance(block, list):
+        return list_of(block)
     if isinstance(block, Verbatim):
         return block.html or element("pre", block.text)
     if isinstance(block, Cells):
@@ -542,14 +529,17 @@ def _html(block):
 
 
 def _docx() -> Any:
+    remedy = 'pip install "ensemble-simplify[document]", or write .html or .md.'
+    return _needed("docx", "A document in Word", remedy)
+
+
+def _needed(module, what, remedy) -> Any:
+    """A package that is not needed but for this."""
     try:
-        import docx
+        return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(
-            "A document in Word needs the package python-docx. Install it: pip install "
-            '"ensemble-simplify[document]", or write .html or .md.'
-        ) from error
-    return docx
+        package = {"docx": "python-docx"}.get(module, module)
+        raise ImportError(f"{what} needs the package {package}. Install it: {remedy}") from error
 
 
 def _in_word(title, told, path):
@@ -559,8 +549,8 @@ def _in_word(title, told, path):
     for _, heading, blocks in told:
         document.add_heading(heading, 1)
         for block in blocks:
-            if isinstance(block, Items):
-                for line in block.lines:
+            if isinstance(block, list):
+                for line in block:
                     document.add_paragraph(one_line(line), style="List Bullet")
             elif isinstance(block, Verbatim):
                 run = document.add_paragraph().add_run(block.text.rstrip())

@@ -35,7 +35,13 @@ def read_model(path: Path, *, trust: bool) -> Any:
             file=sys.stderr,
         )
     if path.suffix == ".skops":
-        return _skops(path, trust=trust)
+        unknown, read = _of_library(path, "a model that skops saved", _skops)
+        if unknown and not trust:
+            raise CannotRead(
+                f"{path} holds types that skops does not know: {', '.join(unknown)}. If you trust "
+                "the file, add --trust."
+            )
+        return _of_library(path, "a model that skops saved", read)
     if is_saved(path):
         return SimplifiedModel.load(path)
     import joblib
@@ -110,24 +116,12 @@ def _of_json(path):
     return SimplifiedModel.load(path)
 
 
-def _skops(path, *, trust):
-    try:
-        from skops import io
-    except ImportError as error:
-        raise CannotRead(f"{path} is read with skops, which is not installed.") from error
-    try:
-        unknown = io.get_untrusted_types(file=path)
-        if trust or not unknown:
-            return io.load(path, trusted=unknown)
-    except Exception as error:  # whatever a damaged file makes skops raise
-        raise CannotRead(
-            f"{path} is not a model that skops can read: {error}. Save the model again, with "
-            "skops.io.dump."
-        ) from error
-    raise CannotRead(
-        f"{path} holds types that skops does not know: {', '.join(unknown)}. If you trust the "
-        "file, add --trust."
-    )
+def _skops(path):
+    """The types in a file that skops does not know, and what reads it all the same."""
+    from skops import io
+
+    unknown = io.get_untrusted_types(file=path)
+    return unknown, lambda path: io.load(path, trusted=unknown)
 
 
 # ------------------------------------------------------------------- tables

@@ -377,19 +377,8 @@ class Simplification:
         RandomForestClassifier and its simpler form
         <BLANKLINE>
         """
-        asked = Asked(
-            found=self,
-            purpose=purpose,
-            author=author,
-            day=day,
-            protected=protected,
-            directions=directions,
-            positive=positive,
-            previous=previous,
-            evidence=evidence,
-            time_limit=time_limit,
-        )
-        write_document(asked, path, sections, template)
+        about = purpose, author, day, protected, directions, positive, previous, evidence
+        write_document(Asked(self, *about, time_limit), path, sections, template)
 
     @waiting("stability")
     def stability(self, *, n_fits: int = 4, name: str | None = None) -> Bunch:

@@ -675,15 +675,8 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         if X is not None:
             X, max_changes = self._rows(X), 0 if max_changes is None else max_changes
         try:
-            return verify(
-                model,
-                self,
-                X=X,
-                max_changes=max_changes,
-                domain=domain,
-                atol=atol,
-                time_limit=time_limit,
-            )
+            near = {"X": X, "max_changes": max_changes}
+            return verify(model, self, **near, domain=domain, atol=atol, time_limit=time_limit)
         except TypeError as error:
             raise TypeError(
                 f"{error} Only models that can be read are compared everywhere; agreement(X) and "
