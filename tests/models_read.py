@@ -130,6 +130,12 @@ def _ranker(X, y):
     return lightgbm.LGBMRanker(**_LGBM).fit(X, y, group=[20, 20, 20])
 
 
+def _survival(X, y):
+    package = pytest.importorskip("sksurv.ensemble")
+    times = np.array(list(zip(y > -1, X[:, 0] + 1, strict=True)), dtype=[("e", bool), ("t", float)])
+    return package.RandomSurvivalForest(3, max_depth=2, random_state=0).fit(X, times)
+
+
 def _one_output(X, y):
     forest = RandomForestRegressor(3, max_depth=2, random_state=0)
     return OneOutput(forest.fit(X, np.column_stack([y, X[:, 0]])), 1)
@@ -271,6 +277,15 @@ KINDS = {
         IsolationForest(n_estimators=3, max_samples=8, random_state=0),
         numbers,
     ),
+    "forests and boosted trees of scikit-survival": (_survival, numbers),
+    "``HSTreeClassifier``, ``FIGSClassifier`` of imodels": (
+        _own("imodels", "FIGSClassifier", max_rules=3),
+        numbers,
+    ),
+    "``RandomForestQuantileRegressor`` of quantile-forest": (
+        _own("quantile_forest", "RandomForestQuantileRegressor", n_estimators=3, max_depth=2),
+        numbers,
+    ),
     "``BalancedRandomForestClassifier``, ``BalancedBaggingClassifier`` of imblearn": (
         _own("imblearn.ensemble", "BalancedBaggingClassifier", estimator=_TREE, n_estimators=3),
         numbers,
@@ -327,7 +342,7 @@ def fitted(kind):
     """A fitted model of a kind, rows and labels."""
     made, rows = KINDS[kind]
     X, y = rows()
-    if made in (_treelite, _onnx, _booster, _card, _ranker, _one_output):
+    if made in (_treelite, _onnx, _booster, _card, _ranker, _one_output, _survival):
         return made(X, y), X, y
     model = made() if callable(made) else made
     with warnings.catch_warnings():

@@ -50,9 +50,14 @@ _MONOTONE = (
     RobustScaler,
     StandardScaler,
 )
+# Functions of NumPy that rise, or fall, everywhere: some exactly, and some by more than they round
+# between neighbours of float32, as long as they are taken in float64. Others (exp, tanh) are flat
+# somewhere, where a rounding can fall.
+_EXACT = {np.ceil, np.floor, np.negative, np.rint, np.sign, np.trunc}
+_RISING = _EXACT | {np.arcsinh, np.cbrt, np.sinh}
 _IMPUTERS = (SimpleImputer, KNNImputer)
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
-_KNOWN = (ColumnTransformer, SelectorMixin, *_IMPUTERS, *_ENCODERS, *_MONOTONE)
+_KNOWN = (ColumnTransformer, FunctionTransformer, SelectorMixin, *_IMPUTERS, *_ENCODERS, *_MONOTONE)
 
 # What the steps have done to a column: nothing, rescaled its numbers, or encoded its levels.
 _PLAIN, _SCALED, _ENCODED = range(3)
@@ -163,6 +168,13 @@ class Transformers:
             raise refused(name, step, f"replaces the method transform of {kind.__name__}")
         if kind is ColumnTransformer:
             return self._parts(name, step, source, state)
+        if kind is FunctionTransformer and (step.func not in _RISING or step.kw_args):
+            raise refused(
+                name,
+                step,
+                "is not known to rise everywhere (func may be one of NumPy's "
+                f"{', '.join(sorted(own.__name__ for own in _RISING))})",
+            )
         if kind is SelectorMixin:
             kept = step.get_support(indices=True)
             return source[kept], state[kept]
@@ -275,7 +287,8 @@ class Transformers:
         kinds = self.given.dtypes or ()
         if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
-        if np.float16 not in kinds:
+        is_rounded = any(getattr(step, "func", None) in _RISING - _EXACT for _, step in self._steps)
+        if np.float16 not in kinds and not is_rounded:
             if not hasattr(rows, "columns"):
                 return
             try:
@@ -534,8 +547,8 @@ def refused(name, step, why) -> TypeError:
         f"step {why}. Pass the last step, FrozenEstimator(pipeline[-1]), and transformed rows, "
         "pipeline[:-1].transform(X). Steps that are supported: StandardScaler, MinMaxScaler, "
         "MaxAbsScaler, RobustScaler, Binarizer, KBinsDiscretizer(encode='ordinal'), OneHotEncoder, "
-        "OrdinalEncoder, TargetEncoder, SimpleImputer, KNNImputer, selectors of columns, "
-        "ColumnTransformer of these and 'passthrough'."
+        "OrdinalEncoder, TargetEncoder, SimpleImputer, KNNImputer, FunctionTransformer of what "
+        "rises, selectors of columns, ColumnTransformer of these and 'passthrough'."
     )
 
 

@@ -334,6 +334,10 @@ class Program:
             numbers = replace(numbers, init=init)
         return replace(self, numbers=numbers)
 
+    def behind(self, link) -> Program:
+        """The same numbers behind another link."""
+        return replace(self, link=link)
+
     def chosen_by(self, choice) -> Program:
         """The same numbers under another choice; None: without a cut-off or a temperature."""
         if choice is None:

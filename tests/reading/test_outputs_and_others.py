@@ -219,6 +219,79 @@ def test_a_weighted_median_enters_ranges_where_enumeration_says():
         export_model(model, "sql", table="rows", X=X)
 
 
+def _survival(name, **options):
+    def make():
+        package = pytest.importorskip("sksurv.ensemble")
+        times = zip(np.arange(len(X)) % 3 > 0, np.ceil(3 * Y[:, 0] + 1), strict=True)
+        times = np.array(list(times), dtype=[("event", bool), ("time", float)])
+        return getattr(package, name)(n_estimators=2, max_depth=2, **options).fit(X, times)
+
+    return make
+
+
+def _imodels(name, *given, y, **options):
+    def make():
+        package = pytest.importorskip("imodels")
+        return getattr(package, name)(*(copy.deepcopy(each) for each in given), **options).fit(X, y)
+
+    return make
+
+
+PACKAGES = {
+    "survival forest": _survival("RandomSurvivalForest"),
+    "survival forest, low memory": _survival("RandomSurvivalForest", low_memory=True),
+    "boosted hazards": _survival("GradientBoostingSurvivalAnalysis"),
+    "boosted times": _survival("GradientBoostingSurvivalAnalysis", loss="ipcwls"),
+    "shrunk": _imodels("HSTreeClassifier", DecisionTreeClassifier(max_depth=3), y=LABELS[:, 0]),
+    "shrunk, value": _imodels("HSTreeRegressor", DecisionTreeRegressor(max_depth=3), y=Y[:, 1]),
+    "few sums": _imodels("FIGSClassifier", max_rules=4, y=LABELS[:, 0]),
+    "few sums, value": _imodels("FIGSRegressor", max_rules=4, y=Y[:, 1]),
+}
+
+
+def _leaf_changed(model):
+    """A copy with another value in a leaf."""
+    other = copy.deepcopy(model)
+    tree = other.estimator_ if hasattr(other, "reg_param") else other
+    if hasattr(other, "trees_"):
+        node = other.trees_[0]
+        while node.left is not None:
+            node = node.left
+        node.value = node.value[::-1].copy() if len(node.value) > 1 else node.value + 0.7
+        return other
+    while not hasattr(tree, "tree_"):
+        tree = np.ravel(tree.estimators_)[0]
+    value = tree.tree_.value
+    value[-1] = value[-1, :, ::-1].copy() if hasattr(model, "classes_") else value[-1] + 0.7
+    return other
+
+
+@pytest.mark.parametrize("kind", PACKAGES)
+def test_models_of_other_packages(kind):
+    model = PACKAGES[kind]()
+    rows = cells(model)
+    own = model.predict(rows)
+    for asked in (rows, edges(model)):
+        np.testing.assert_array_equal(Reading(model).answers(asked), model.predict(asked))
+    other = _leaf_changed(model)
+    if hasattr(model, "classes_"):
+        assert verify(model, other).equal is bool((other.predict(rows) == own).all())
+        assert verify(model, model).equal is True
+    else:
+        furthest = np.abs(other.predict(rows) - own).max()
+        assert furthest > 0
+        assert verify(model, other, atol=furthest * 1.001).equal is True
+        assert verify(model, other, atol=furthest * 0.999).equal is False
+    query = export_model(model, "sql", table="rows", X=X)
+    database = sqlite3.connect(":memory:")
+    pd.DataFrame(rows, columns=["x0", "x1", "x2"]).to_sql("rows", database, index=False)
+    found = [row[-1] for row in database.execute(query)]
+    if hasattr(model, "classes_"):
+        assert found == own.tolist()
+    else:
+        np.testing.assert_allclose(found, own, rtol=1e-15)
+
+
 # ------------------------------------------------------------------- names and types of columns
 
 _N = 60

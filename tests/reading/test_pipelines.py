@@ -65,6 +65,8 @@ TRANSFORMERS = {
     "bins": KBinsDiscretizer(5, encode="ordinal", strategy="uniform"),
     "frozen": FrozenEstimator(StandardScaler().fit(np.arange(12.0).reshape(4, 3) ** 2)),
     "function": FunctionTransformer(),
+    "function that falls": FunctionTransformer(np.negative),
+    "function that rises": make_pipeline(StandardScaler(), FunctionTransformer(np.arcsinh)),
     "imputer": SimpleImputer(),
     "knn": KNNImputer(),
     "max_abs": MaxAbsScaler(),
@@ -190,6 +192,14 @@ def test_falling_scalers_turn_the_tests_round():
     forest = assert_read(pipeline)
     assert (forest.left[forest.feature == 2] > forest.right[forest.feature == 2]).all()
     assert (forest.left[forest.feature == 3] < forest.right[forest.feature == 3]).all()
+
+
+def test_functions_that_round_are_read_in_float64_alone():
+    X, y = small_data(0)
+    pipeline = piped(FunctionTransformer(np.cbrt), FOREST).fit(X.astype(np.float32), y)
+    assert verify(pipeline, pipeline, X=X.astype(np.float64), max_changes=1).equal
+    with pytest.raises(TypeError, match="columns of float32, for which"):
+        verify(pipeline, pipeline, X=X.astype(np.float32), max_changes=1)
 
 
 def test_columns_that_are_left_out():
@@ -320,7 +330,7 @@ class OwnPipeline(Pipeline):
         (QuantileTransformer(n_quantiles=5), "not known to look at one column at a time"),
         (OneHotEncoder(handle_unknown="ignore"), "encodes what another step made of a column"),
         (ColumnTransformer([("a", PCA(1), [0])]), "not known to look at one column at a time"),
-        (FunctionTransformer(np.negative), "not known to look at one column at a time"),
+        (FunctionTransformer(np.tanh), "not known to rise everywhere"),
         (KBinsDiscretizer(2, strategy="uniform"), "encode='onehot'"),
         (SimpleImputer(missing_values=0), "replaces the number 0"),
         (KNNImputer(add_indicator=True), "add_indicator=True"),

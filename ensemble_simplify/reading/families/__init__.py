@@ -10,7 +10,7 @@ with some of the trees under other weights.
 `treelite` and `onnx` models in these formats. `pipeline` has what changes rows before a model, or
 its answers after it. `held` are estimators that hold what is read of them, such as an ensemble that
 was written and read back. `outputs` has one output of a model of several, `isolation` forests that
-tell odd rows.
+tell odd rows. `survival` has the risk scores of scikit-survival, `interpretable` models of imodels.
 
 Whatever file stands here is imported, and its families are known. So a new family is one file, and
 a model of it in `tests/readers.py`.

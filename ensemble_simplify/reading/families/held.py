@@ -16,7 +16,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.reading.decision import has_probabilities
-from ensemble_simplify.reading.family import PACKAGE, Family, family_of
+from ensemble_simplify.reading.family import PACKAGE, Family
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -112,7 +112,7 @@ class StandsFor(ComesFitted):
     @property
     def n_features_in_(self) -> int:
         """Number of columns that the model takes."""
-        return family_of(self.model).n_features
+        return int(self.model.n_features_in_)
 
     @property
     def feature_names_in_(self) -> np.ndarray:

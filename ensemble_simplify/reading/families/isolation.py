@@ -19,10 +19,6 @@ class OddOrNot(StandsFor):
 
     classes_ = np.array([-1, 1])
 
-    @property
-    def n_features_in_(self) -> int:
-        return int(self.model.n_features_in_)
-
 
 class IsolationForest(Family):
     """Classes are -1, odd, and 1: from a sum of depths on, a row is ordinary.

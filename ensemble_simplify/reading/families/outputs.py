@@ -52,6 +52,11 @@ class OneOutput(StandsFor):
         self.output = output
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of columns that the model takes."""
+        return family_of(self.model).n_features
+
+    @property
     def _classes(self):
         found = getattr(self.model, "classes_", None)
         return found[self.output] if isinstance(found, list) else None
