@@ -1,7 +1,7 @@
 """A document on a model and its simpler form, for the people who decide on it and sign.
 
-Sections are made of a few kinds of blocks: paragraphs, lists of sentences, tables, verbatim text and
-HTML. One function for each format writes blocks; what a section says does not depend on the format.
+Sections are made of a few kinds of blocks: paragraphs, lists of sentences, tables, verbatim text
+and HTML. One function for each format writes blocks; what a section says does not depend on that.
 """
 
 from __future__ import annotations
