@@ -28,7 +28,7 @@ from ensemble_simplify.audit._response import (
     class_of,
     range_of,
 )
-from ensemble_simplify.base import Interval, StrOptions, validate_params
+from ensemble_simplify.base import Interval, Stream, StrOptions, validate_params
 from ensemble_simplify.evidence import HasEvidence, Near, NoEvidence
 from ensemble_simplify.grid import Domain, carried, limited
 from ensemble_simplify.proof import shown_entry
@@ -253,8 +253,9 @@ def nearest_flip(
     model : estimator
         A fitted tree ensemble, a decision tree, a pipeline that ends in one, or an estimator of
         this package. It is not changed.
-    rows : array-like of shape (n_features,) or (n_rows, n_features), frame or series
-        One row or several, as the model takes them. The columns of a frame also say what can occur
+    rows : array-like of shape (n_features,) or (n_rows, n_features), frame, series or stream
+        One row or several, as the model takes them. A stream, as for :func:`agreement`, of frames
+        needs a `domain`. The columns of a frame also say what can occur
         (see `domain`), those of a series only where it holds objects: ``X.iloc[[0]]`` says more
         than ``X.iloc[0]``.
     max_changes : int, default=1
@@ -370,7 +371,11 @@ def nearest_flip(
     >>> [len(flip.changes) for flip in flips]
     [1, 0, 1]
     """
-    begin = monotonic()
+    options = {key: own for key, own in locals().items() if key not in ("model", "rows")}
+    begin, stream = monotonic(), Stream.of(rows)
+    if stream is not None:
+        flips = (_of_batch(model, batch, options) for batch in stream)
+        return [flip for found in flips for flip in found]
     audited = Audited(model, domain, rows, name="rows", classifier=False, with_ties=True)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
@@ -389,6 +394,17 @@ def nearest_flip(
         for part in gen_even_slices(n_rows, n_tasks)
     )
     return asked.with_claims([flip for part in parts for flip in part])
+
+
+def _of_batch(model, rows, options):
+    """The flips of a batch of a stream."""
+    if options["domain"] is None and hasattr(rows, "columns"):
+        raise ValueError(
+            "rows is a stream of frames, whose batches need not tell alike which inputs can occur. "
+            "Say it: domain=Domain.from_rows(...) of some rows, or Domain() for every input."
+        )
+    found = nearest_flip(model, rows, **options)
+    return found if isinstance(found, list) else [found]
 
 
 @dataclass(frozen=True)

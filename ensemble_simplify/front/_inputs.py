@@ -12,7 +12,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import check_column_names, safe_indexing, tags_of, warn
+from ensemble_simplify.base import (
+    Stream,
+    check_column_names,
+    safe_indexing,
+    stacked,
+    tags_of,
+    warn,
+)
 from ensemble_simplify.reading import Model, is_missing, learned_from, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
@@ -83,6 +90,7 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
             "fitted scikit-learn estimator, a pipeline that ends in one, or a Booster of LightGBM "
             "or XGBoost."
         )
+    X, y, X_more, drawn = _in_memory(X, y, X_more, random_state)
     X = _table(X, "X")
     if len(X) < 8:
         raise ValueError(f"X has {len(X)} rows. Give at least 8.")
@@ -91,6 +99,7 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
         y = _labels(y, X)
     learned, n_given = learned_from(model, X), X.shape[0]
     X, answers, own, kept, notes = _answered(model, X, "X", random_state)
+    notes += drawn
     n_judged = len(answers)
     if y is not None:
         y = y[kept]
@@ -102,11 +111,39 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
         _check_alike(X, X_more)
         if len(X_more):
             more, *theirs, _, told = _answered(model, X_more, "X_more", random_state)
-            X = _stacked(X, more)
+            X = stacked(X, more)
             answers, own = map(np.concatenate, zip((answers, own), theirs, strict=True))
             notes += told
     is_whole = n_judged == n_given
     return Given(X, y, answers, own, n_judged, learned, is_out_of_bag, is_whole, notes)
+
+
+def _most_rows(n_features):
+    """Rows that are looked at."""
+    return max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
+
+
+def _in_memory(X, y, X_more, random_state):
+    """Rows and labels of which streams are drawn from, and a note on each of these.
+
+    Labels can be a column of the stream, which then has its name.
+    """
+    found, notes = [], []
+    for name, rows in (("X", X), ("X_more", X_more)):
+        stream = Stream.of(rows)
+        if stream is not None:
+            rows, places, n_rows = stream.drawn(_most_rows, random_state)
+            if n_rows > len(rows):
+                notes.append(
+                    f"{len(rows):,} of the {n_rows:,} rows of {name} were drawn at random."
+                )
+            if isinstance(y, str):
+                labels, rows = rows[y], rows.drop(columns=y)
+                y = labels if name == "X" else y
+            elif y is not None and name == "X":
+                y = np.asarray(y)[places]
+        found.append(rows)
+    return found[0], y, found[1], notes
 
 
 def _table(X, name):
@@ -154,7 +191,7 @@ def _labels(y, X):
 def _answered(model, X, name, random_state):
     """Rows, the model's answers to learn from, its own (the same?), the rows' numbers, notes."""
     n_rows, n_features = X.shape
-    most = max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
+    most = _most_rows(n_features)
     kept, notes, known = np.arange(n_rows), [], None
     if n_rows > most:
         kept = np.sort(check_random_state(random_state).permutation(n_rows)[:most])
@@ -200,25 +237,6 @@ def _check_alike(X, X_more):
         raise ValueError(
             f"X_more has {X_more.shape[1]} columns, but X has {X.shape[1]}. Give the same columns."
         )
-
-
-def _stacked(X, X_more):
-    """Rows of both, one below the other."""
-    if not hasattr(X, "columns"):
-        return np.concatenate([X, X_more])
-    if not hasattr(X, "iloc"):
-        return X.vstack(X_more.cast(dict(X.schema)))
-    import pandas as pd
-
-    X, X_more = X.copy(deep=False), X_more.copy(deep=False)
-    for name, kind in X.dtypes.items():
-        # pandas would make objects of unlike categories, which the model may refuse
-        if isinstance(kind, pd.CategoricalDtype) and X_more[name].dtype != kind:
-            other = X_more[name].astype("category").cat.categories
-            new = [level for level in other if level not in kind.categories]
-            kind = pd.CategoricalDtype([*kind.categories, *new], ordered=kind.ordered)
-            X[name], X_more[name] = X[name].astype(kind), X_more[name].astype(kind)
-    return pd.concat([X, X_more], ignore_index=True)
 
 
 def folds(answers, n_judged, fraction, by_class, rng, may_leave_all=True) -> np.ndarray:

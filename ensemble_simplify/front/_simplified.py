@@ -16,12 +16,13 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.audit import nearest_flip
-from ensemble_simplify.base import Explanation, Scored, class_index, printed, pyplot
+from ensemble_simplify.base import Explanation, Scored, Stream, class_index, printed, pyplot
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
@@ -298,17 +299,19 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         """
         return self.fitted.predict_proba(self._rows(X))
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: ArrayLike, y: ArrayLike | str, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Accuracy on labelled rows, or in regression the coefficient of determination.
 
         Rows that it has learned from are told in a warning.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            True labels or values.
+        X : array-like of shape (n_samples, n_features), or stream of such rows
+            Rows. Of a stream, as for :func:`agreement`, one batch at a time is in memory.
+        y : array-like of shape (n_samples,), or str
+            True labels or values, or the name of the column of a stream that holds them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows.
 
@@ -317,8 +320,19 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         float
             1 where all are right.
         """
-        self._tell(X, "is right less often", "accuracy_")
-        return super().score(X, y, sample_weight)
+        stream = Stream.of(X)
+        if stream is None:
+            self._tell(X, "is right less often", "accuracy_")
+            return super().score(X, y, sample_weight)
+        labels, answers = [], []
+        for rows in stream:
+            if isinstance(y, str):
+                labels.append(np.asarray(rows[y]))
+                rows = rows.drop(columns=y)
+            answers.append(self.predict(rows))
+        truth = np.concatenate(labels) if isinstance(y, str) else y
+        score = accuracy_score if is_classifier(self) else r2_score
+        return float(score(truth, np.concatenate(answers), sample_weight=sample_weight))
 
     def _names(self):
         """Names of the columns; None where there are none."""
@@ -330,7 +344,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
     def _rows(self, X):
         """Rows whose columns are those of the table, where both have names."""
         names = self._names()
-        if names is None or not hasattr(X, "columns"):
+        if names is None or not hasattr(X, "columns") or Stream.of(X) is not None:
             return X
         given = list(X.columns)
         # to scikit-learn, columns that are no strings have no names
@@ -627,7 +641,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
 
     def _tell(self, X, what="agrees less with the model", instead="agreement_"):
         """Warn of rows that it has learned from, which say less of new ones."""
-        if self.learned is not None and not self.is_proven:
+        if self.learned is not None and not self.is_proven and Stream.of(X) is None:
             self.learned.tell(X, self.name, what, f"its {instead}")
 
     def verify(
@@ -688,7 +702,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features), or stream of such rows
             Rows, best those that neither has seen.
         **options
             Further parameters of :func:`agreement`.

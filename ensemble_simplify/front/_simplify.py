@@ -50,9 +50,9 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
 @validate_params(
     {
         "model": [HasMethods(["predict"])],
-        "X": ["array-like"],
-        "y": ["array-like", None],
-        "X_more": ["array-like", None],
+        "X": "no_validation",
+        "y": ["array-like", str, None],
+        "X_more": "no_validation",
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_samples_leaf": [Interval(Integral, 0, None, closed="left"), None],
         "methods": [str, list, tuple],
@@ -73,7 +73,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
 def simplify(
     model: Any,
     X: ArrayLike,
-    y: ArrayLike | None = None,
+    y: ArrayLike | str | None = None,
     *,
     X_more: ArrayLike | None = None,
     max_leaf_nodes: int | None = None,
@@ -109,9 +109,11 @@ def simplify(
         Rows as the model takes them, also with text, categories and missing values. Give rows that
         the model was not trained on. On its training rows the figures mislead. If these are exactly
         the rows that a forest was fitted on, its out-of-bag answers are used. Of more than 50,000
-        rows or 4 million entries, a part is drawn.
-    y : array-like of shape (n_rows,) or None, default=None
-        True labels or values. Without them, no accuracy is measured, and no tree is fitted to them.
+        rows or 4 million entries, a part is drawn. Rows beyond memory are given as a stream, as for
+        :func:`agreement`; that a model was fitted on them is only known if none was left out.
+    y : array-like of shape (n_rows,), str or None, default=None
+        True labels or values, or the name of the column of a stream that holds them. Without them,
+        no accuracy is measured, and no tree is fitted to them.
     X_more : array-like or data frame of shape (n_more, n_features) or None, default=None
         More rows to learn from, such as those that the model was fitted on. They are never used to
         measure anything. The more there are, the better the tree becomes.

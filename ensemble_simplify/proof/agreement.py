@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.base import (
     Interval,
     Rows,
+    Stream,
     absolute_tolerance,
-    batches,
     binomial_interval,
     check_atol,
     check_column_names,
@@ -522,12 +522,16 @@ def agreement(
     if X is None and volume is False:
         raise ValueError("volume=False compares rows alone. Give rows X, or leave volume out.")
     check_atol(atol, X is not None)
-    fitted, stream = (model_a, model_b), None if X is None else batches(X)
+    fitted, stream = (model_a, model_b), Stream.of(X)
     options = {"domain": domain, "confidence": confidence, "random_state": random_state}
+    models = _asked_for_numbers(fitted, X) if volume is False else None
+    models = models or _read_both(*fitted)
+    is_rows = volume is False and hasattr(X, "shape") and not isinstance(atol, str)
+    if is_rows and stream is None:
+        stream = Stream.of_slices(X)
     if stream is None:
-        models = _asked_for_numbers(fitted, X) if volume is False else None
         volume = True if X is None else volume
-        outcome = _agreement(models or _read_both(*fitted), X, atol, volume=volume, **options)
+        outcome = _agreement(models, X, atol, volume=volume, **options)
         return replace(outcome, _models=fitted)
     if volume or isinstance(atol, str):
         name, value = ("volume", volume) if volume else ("atol", atol)
@@ -535,7 +539,6 @@ def agreement(
             f"{name}={value!r} needs all rows at once, but X is a stream of rows. Give numbers for "
             "atol, and measure the volume by a call without X, with a domain."
         )
-    models = _read_both(*fitted)
     parts = [_agreement(models, rows, atol, volume=False, **options) for rows in stream]
     if not parts:
         raise ValueError("X is a stream without rows. Give one that was not read before.")

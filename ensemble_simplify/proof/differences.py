@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
     Interval,
+    Stream,
     absolute_tolerance,
     check_atol,
     check_column_names,
@@ -321,9 +322,10 @@ def differences(
     model_a, model_b : estimator or function
         Two fitted models, or functions of rows. Both answer with labels, or both with numbers. An
         answer counts as a number if it is a float and does not come from a classifier.
-    X : array-like or data frame of shape (n_samples, n_features)
+    X : array-like or data frame of shape (n_samples, n_features), or stream of such rows
         Rows in the form in which the models take them. Text, categories and missing values are
-        possible if the models take them.
+        possible if the models take them. Of a stream (see :func:`agreement`), as many rows as hold
+        4 million numbers are drawn, and all that is counted is of these.
     max_boxes : int, default=5
         The most rules.
     min_rows : int, default=5
@@ -385,6 +387,9 @@ def differences(
     ('x1 > 0.805 and x0 > 0.505', (True, False))
     """
     check_atol(atol)
+    stream = Stream.of(X)
+    if stream is not None:
+        X, _, _ = stream.drawn(lambda width: max(1, GROWN_ON // width), random_state)
     X = X if hasattr(X, "shape") else np.asarray(X)
     models = [_model_of(model) for model in (model_a, model_b)]
     check_column_names([model.estimator for model in models], X)

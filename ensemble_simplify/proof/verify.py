@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.base import (
     Interval,
     Rows,
+    Stream,
     StrOptions,
     check_column_names,
     check_missing,
@@ -37,7 +38,7 @@ from ensemble_simplify.reading import Model, common_forests, common_table
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
-        "X": ["array-like", None],
+        "X": "no_validation",
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "atol": [Interval(Real, 0, None, closed="left"), None],
         "rtol": [Interval(Real, 0, None, closed="left"), None],
@@ -77,9 +78,10 @@ def verify(
         that a model takes for missing values, because it never saw them, count there. If `X` is a
         frame, the counterexample has whole numbers and known levels as its rows do, where there is
         such a one.
-    X : array-like of shape (n_samples, n_features) or None, default=None
+    X : array-like of shape (n_samples, n_features), stream of such rows, or None, default=None
         Rows near which the models are compared. Needs `max_changes`. The rows themselves are
-        compared first, as they are given.
+        compared first, as they are given. Streams are those of :func:`agreement`; only a row on
+        which the models differ can then be saved, and the proof for all others cannot.
     max_changes : int or None, default=None
         How many features may differ from a row of `X`, whatever values they take. 0: the rows
         alone. 1: every change of one feature. All such points are tried, so the time grows with the
@@ -195,11 +197,51 @@ def verify(
             f"max_changes={max_changes}, but {given} given. Give both, or neither to compare the "
             "models everywhere."
         )
+    settings = {"voting": voting, "max_changes": max_changes, "atol": atol, "rtol": rtol}
+    asked = models, tolerance, domain, settings, max_boxes
+    stream = Stream.of(X)
+    found = _compared(X, *asked) if stream is None else _of_stream(stream, *asked)
+    return replace(found, seconds=monotonic() - begin)
+
+
+def _of_stream(stream, models, tolerance, domain, settings, max_boxes):
+    """The outcome on all rows of a stream, which are compared batch by batch."""
+    named = domain.get("missing") if isinstance(domain, dict) else getattr(domain, "missing", None)
+    lacks, n_rows, found = None, 0, []
+    if named is None and not stream.can_repeat:
+        raise ValueError(
+            "X can be read only once, so nobody knows before which of its columns lack something. "
+            "Name them: domain=Domain(missing=[...]), an empty list if none does."
+        )
+    for rows in stream if named is None else ():
+        table, _ = common_table(models, rows)
+        own = table.may_miss(Rows.of(table, rows).numbers)
+        lacks = own if lacks is None else lacks | own
+    for rows in stream:
+        own = _compared(rows, models, tolerance, domain, settings, max_boxes, lacks)
+        own = own if own.row is None else replace(own, row=own.row + n_rows)
+        found.append(own if own.equal is False else replace(own, claim=None))
+        n_rows += len(rows)
+        if own.equal is False:
+            break
+    if not found:
+        raise ValueError("X is a stream without rows. Give one that was not read before.")
+    # what is refuted is told first, then what is undecided
+    told = min(found, key=lambda own: {False: 0, None: 1, True: 2}[own.equal])
+    if tolerance is not None:
+        ends = ("max_difference", "max_difference_bound")
+        told = replace(told, **{end: max(getattr(own, end) for own in found) for end in ends})
+    return replace(told, n_boxes=sum(own.n_boxes for own in found))
+
+
+def _compared(X, models, tolerance, domain, settings, max_boxes, lacks=None):
+    """The outcome on all inputs, or near rows in memory, of which all together lack something."""
     check_column_names([model.estimator for model in models], X)
     table, models = common_table(models, X)
     given = None if X is None else Rows.of(table, X)
     rows = None if given is None else given.numbers
-    missing, codes = table.may_miss(rows), table.highest_code
+    missing, codes = table.may_miss(rows) if lacks is None else lacks, table.highest_code
+    max_changes = settings["max_changes"]
     inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
     table.check_bounds(inside)
     if inside is not None and rows is not None:
@@ -218,7 +260,7 @@ def verify(
     if given is not None and is_free and outcome.equal is False:
         # nearly the same proof again, for a row that a table like X can hold
         levels = codes, table.highest_known
-        lacks = np.isnan(given.numbers).any(axis=0)
+        lacks = np.isnan(given.numbers).any(axis=0) if lacks is None else lacks
         alike = read_domain(table.domain_of(X), len(table), table.names, lacks, *levels)
         if not alike.contains(outcome.counterexample[None])[0]:
             likely = compared(alike)
@@ -226,12 +268,10 @@ def verify(
     row = outcome.counterexample
     claim = None
     if outcome.equal is not None:
-        settings = {"voting": voting, "max_changes": max_changes, "atol": atol, "rtol": rtol}
         claim = _claim(models, inside, outcome, tolerance, given, settings)
     return replace(
         outcome,
         counterexample=None if row is None else _shown(row, table, X),
-        seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,
         tolerance=tolerance,
