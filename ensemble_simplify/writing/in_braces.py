@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 from string import Template
 
@@ -81,6 +82,8 @@ class Braces:
         Columns before a statement of the function.
     array : str
         A format of an array of doubles.
+    dated : str or None
+        A format of an entry that can be a date; None: dates are the texts that Python writes.
     spread : str
         A format of an array, and its length, whose entries are the arguments of a function.
     own : str
@@ -123,6 +126,7 @@ class Braces:
     table: Callable = numbers_in_lines
     text: Callable = json.dumps
     names: bool = True
+    dated: str | None = None
 
 
 _SCRIPT = "const {name} = {value};"
@@ -137,6 +141,7 @@ BRACES = {
         spread="...{}",
         indent=4,
         names=False,
+        dated="day({})",
     ),
     "java": Braces(
         "Model.java",
@@ -180,6 +185,12 @@ BRACES = {
         nan="double.NaN",
     ),
 }
+
+
+def _shortest_date(text):
+    """A date without the time of midnight, and with no zeros after the last digit of a second."""
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.removesuffix(" 00:00:00")
 
 
 def ensemble_in_braces(ensemble, language, probabilities, name, told=()) -> str:
@@ -350,6 +361,8 @@ class BracesFile(StepWriter):
 
     def _levels(self, j):
         levels, _ = self.ensemble.literals(j, mixed=False)
+        if self._holds_dates(j):
+            levels = list(map(_shortest_date, levels))
         listed = [
             self.braces.text(checked_text(level, "level", self.braces.title))
             if isinstance(level, str)
@@ -358,6 +371,11 @@ class BracesFile(StepWriter):
         ]
         value = f"levels({', '.join(listed)})"
         return self.braces.levels.format(name=f"LEVELS_{j}", value=value)
+
+    def _holds_dates(self, j):
+        """Whether levels are dates, which the language has other texts of than Python."""
+        are_dates = all(isinstance(level, date) for level in self.ensemble.levels(j))
+        return self.braces.dated is not None and are_dates
 
     def _entry(self, j):
         """The statements that put an entry of a row, as a number, in its place."""
@@ -368,6 +386,8 @@ class BracesFile(StepWriter):
         key = checked_text(name, "name", braces.title) if isinstance(name, str) else name
         entry = f"entry(row, {braces.text(key) if isinstance(key, str) else key})"
         levels = ensemble.levels(j)
+        if levels is not None and self._holds_dates(j):
+            entry = self.braces.dated.format(entry)
         if levels is None:
             return [f"x[{j}] = {braces.reads}({entry}){braces.end}"]
         is_text = any(isinstance(own, str) for own in ensemble.literals(j, mixed=False)[0])

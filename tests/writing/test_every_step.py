@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from readers import READERS, catboost_json, catboost_of, edges, to_onnx, to_treelite
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -27,6 +28,8 @@ from sklearn.ensemble import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from written_code import (
     by_c,
@@ -488,3 +491,21 @@ def test_a_step_that_is_not_known_is_refused_by_name():
         ):
             with pytest.raises(TypeError, match=f"does not know the step {name}"):
                 visit()
+
+
+@needs_node
+@pytest.mark.parametrize("hour", [0, 9.5])
+def test_dates_are_levels_in_every_spelling_of_json(hour):
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2020-01-06") + pd.to_timedelta(rng.integers(5, size=60) * 7, unit="D")
+    X = pd.DataFrame({"day": day + pd.Timedelta(hours=hour), "more": rng.normal(size=60)})
+    y = (X["more"] + (X["day"] > "2020-01-15") > 0.5).to_numpy().astype(int)
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["day"]), remainder="passthrough"),
+        RandomForestClassifier(2, max_depth=3, random_state=0),
+    ).fit(X, y)
+    text = export_model(model, "javascript", X=X)
+    for form in ("%Y-%m-%dT%H:%M:%S.000", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"):
+        rows = [[day.strftime(form), more] for day, more in X.itertuples(index=False)]
+        rows = [dict(zip(X, row, strict=True)) for row in rows]
+        assert by_javascript(text, rows) == model.predict(X).tolist()

@@ -36,6 +36,14 @@ function text(value) {
     return typeof value === "boolean" ? (value ? "$true" : "$false") : String(value);
 }
 
+// A date, as ISO text or as Python writes it, without what is zero in it.
+function day(value) {
+    if (value instanceof Date) throw new Error("Give dates as text, such as 2020-01-06");
+    if (typeof value !== "string") return value;
+    const plain = value.replace("T", " ").replace(/Z$$/, "");
+    return plain.replace(/(\.\d*?)0+$$/, "$$1").replace(/\.$$/, "").replace(/ 00:00:00$$/, "");
+}
+
 function code(value, known, isText, other) {
     if (value === null || Number.isNaN(value)) return NaN;
     let key;
