@@ -37,6 +37,9 @@ BROKEN = 1e-8  # A row that HiGHS does not have counts as broken from here on.
 ROUNDING = 1e-9  # Leads of shares that are zero but for rounding.
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
 EACH, FALL = 24, 0.9
+# Programs that are solved from the last basis, for each tree or each that is kept, if they are at
+# most so many for every choice of trees that is tried for the lower bound: it takes about as long.
+PROGRAMS = 10
 FITS = 2  # Fits for each number of trees, each followed by a count of all exceptions.
 
 
@@ -168,6 +171,7 @@ class Outcome(Enum):
 
 
 class TreeChoice:
+
     """Trees that keep a promise at a low price. Methods raise `Stopped` where time is over.
 
     Attributes
@@ -185,6 +189,8 @@ class TreeChoice:
     """
 
     promise: Any
+    # the share of trees that are left out at once, at first; 0: one
+    first_out = 0.0
     # what is asked so far, of weights of least cost
     program: LazyProgram
     # costs of its columns for those of the trees, their upper limits where only some trees are
@@ -273,6 +279,44 @@ class TreeChoice:
         allowed[np.argsort(-self._influence(weights), kind="stable")[:n_trees]] = True
         return allowed & self.kept(weights)
 
+    def _fewer(self, weights):
+        """Leave trees out, those of the lowest rank first, and return weights of the others.
+
+        A share of them, `first_out`, is tried at once; of those that cannot go together, half, and
+        in the end one at a time, which says that a tree is needed.
+        """
+        self._better(weights)
+        tried, rank = np.zeros(len(self.price), dtype=bool), self._rank(weights)
+        n_out = max(int(self.first_out * np.count_nonzero(self.kept(weights))), 1)
+        while not self.is_optimal:
+            allowed = self.kept(weights)
+            candidates = np.flatnonzero(allowed & ~tried)
+            n_out = min(n_out, len(candidates), np.count_nonzero(allowed) - 1)
+            if n_out < 1:
+                break
+            out = candidates[np.argsort(rank[candidates], kind="stable")[:n_out]]
+            allowed[out] = False
+            outcome, fewer = Outcome.UNKEPT, None
+            # without any of a set of telling trees, two points could not be told apart
+            if self.sets[:, allowed].any(axis=1).all():
+                outcome, fewer = self._without(allowed)
+            if outcome is Outcome.KEPT:
+                weights, rank = fewer, self._rank(fewer)
+                self._better(weights)
+            elif n_out == 1:
+                tried[out] = True
+            else:
+                n_out //= 2
+        return weights
+
+    def _rank(self, weights):
+        """Which trees that have a weight are left out first: those of the lowest numbers."""
+        return self._influence(weights) / self.price
+
+    def _without(self, allowed):
+        """Outcome, and weights, of the trees that are left."""
+        return self._try(allowed)
+
     def _cheapest(self, allowed):
         return np.flatnonzero(allowed)[np.argmin(self.price[allowed])]
 
@@ -292,11 +336,11 @@ class TreeChoice:
         one of the trees that change it must be there. The cheapest trees that satisfy all these
         clauses are a lower bound, and tried next.
         """
-        clauses = [self.usable.astype(float)]
-        if max_rounds and not self.is_optimal:
+        n_programs, clauses = PROGRAMS * max_rounds, [self.usable.astype(float)]
+        if np.count_nonzero(self.kept(self.weights)) <= n_programs and not self.is_optimal:
             self._find_needed()
         clauses += list(self.sets.astype(float))
-        if max_rounds and not self.is_optimal:
+        if np.count_nonzero(self.usable) <= n_programs and not self.is_optimal:
             clauses += self._more_clauses()
         for _ in range(max_rounds):
             if self.is_optimal:

@@ -49,6 +49,8 @@ class NumberSearch(TreeChoice):
     have one entry more than there are trees: what is added without any.
     """
 
+    first_out = 0.25  # most trees can go
+
     def __init__(self, promise, price, rng, tell=lambda line: None):
         self.promise, self.numbers = promise, promise.numbers
         n_trees = len(price)
@@ -185,8 +187,7 @@ class NumberSearch(TreeChoice):
         self.add(np.ascontiguousarray(cells[:: max(-(-len(cells) // OWN), 1)]))
         outcome, weights = self._keep_few(self.price, self.usable)
         if outcome is Outcome.KEPT:
-            self._better(weights)
-            self._better(self._fewer(weights))
+            self._fewer(weights)
         self.is_done = True
 
     def _by_stumps(self):
@@ -220,7 +221,7 @@ class NumberSearch(TreeChoice):
             cost = self.price * self.rng.exponential(size=len(self.price))
             outcome, weights = self._keep_few(cost, self.usable)
             if outcome is Outcome.KEPT:
-                self._better(self._fewer(weights))
+                self._fewer(weights)
 
     def _chosen(self, weights):
         chosen = self.kept(weights)
@@ -250,34 +251,6 @@ class NumberSearch(TreeChoice):
                 f"{np.count_nonzero(allowed)} trees for {before} demands, distance "
                 f"{distance:.2g}; {too_far.n} points were too far off"
             )
-
-    def _fewer(self, weights):
-        """Leave trees out, those of least influence for their price first."""
-        tried = np.zeros(len(self.price), dtype=bool)
-        # Most trees can go at first, so a quarter is tried at once; of those that cannot go
-        # together, half, and in the end one at a time, which says that a tree is needed.
-        n_out = max(np.count_nonzero(self.kept(weights)) // 4, 1)
-        while not self.cost_of(weights) <= self.bound:
-            kept = self.kept(weights)
-            candidates = np.flatnonzero(kept & ~tried)
-            if not candidates.size or np.count_nonzero(kept) == 1:
-                break
-            n_out = min(n_out, len(candidates), np.count_nonzero(kept) - 1)
-            spread = self._influence(weights)[candidates] / self.price[candidates]
-            out = candidates[np.argsort(spread, kind="stable")[:n_out]]
-            allowed = kept.copy()
-            allowed[out] = False
-            outcome = Outcome.UNKEPT
-            if self.sets[:, allowed].any(axis=1).all():
-                outcome, fewer = self._try(allowed)
-            if outcome is Outcome.KEPT:
-                weights = fewer
-                self._better(weights)
-            elif n_out == 1:
-                tried[out] = True
-            else:
-                n_out //= 2
-        return weights
 
     def _influence(self, weights):
         """By how much each tree moves the numbers at the demands."""

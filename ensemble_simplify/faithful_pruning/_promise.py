@@ -8,13 +8,9 @@ do not meet are found by walking all lines of the rows (`proof/_lines`) in both 
 A *line* is all cells that differ from a row in one feature; along it, trees change their votes one
 after the other, so each next cell costs one vote. With `max_changes` of 1 the points are those of
 the lines through the rows; of more, those of the lines through points that differ in one feature
-less; of 0, the rows alone. Walks are many and the whole ensemble's classes are the same in all of
-them, so `NearRows` keeps these where they fit into memory, in one of three ways:
-
-- no changes: `labels`, one for each row, at the first walk;
-- one change: `labels`, one for each cell of each line, at the beginning. Rows stand on each of
-  their lines, and are counted on the first: on others their label is `FREE`;
-- more changes: `kept`, the batches of the first walk, which the walks after it replay.
+less; of 0, the rows alone. Walks are many, and what is the same in all of them is kept: without
+changes the leaf of every tree at every row, a byte or two each, so that weights take one look-up a
+tree; else the labels of the first walk, where they fit into memory, which later walks replay.
 
 Points that are broken are counted all, but demands are asked for at some: the worst one of each of
 `LOOKED_AT` points that are drawn evenly, and of these those that are least met, of different rows
@@ -246,23 +242,41 @@ class NearRows(Near):
         self.votes = votes
         self.whole = Lines(votes.forest, axes, outside)
         self.guides = Demands.none(votes.forest.n_trees)
-        self.numbers = np.arange(votes.forest.n_classes)
         n_lines = n_near(len(self.cells), axes.shape, max(self.max_changes - 1, 0))
-        n_bytes = 2.0 * n_lines * self.whole.n_positions
-        self.labels, self.kept = None, None
-        if self.max_changes > 1 and n_bytes <= KEPT_LABELS:
-            self.kept = []
-        if self.max_changes == 1 and n_bytes <= KEPT_LABELS:
-            self.labels = np.concatenate([labels for _, labels in self.whole.batches(self.cells)])
-            again = self._again(slice(None))
-            self.labels[again] = FREE
-            self.n_points = int(np.count_nonzero(self.labels != FREE))
+        fits = 2.0 * n_lines * self.whole.n_positions <= KEPT_LABELS
+        self.kept: Any = [] if self.max_changes and fits else None
+        if self.max_changes == 1 and fits:
+            # those outside the domain do not count, and rows stand on each of their lines
+            walk = Replayed(self.whole, self.kept).batches(self.cells)
+            inside = sum(np.count_nonzero(labels != FREE) for _, labels in walk)
+            self.n_points = inside - len(self.cells) * (len(axes.shape) - 1)
 
-    def _again(self, batch):
-        """Where rows stand on their own lines for the second time and later."""
-        cells = self.cells[batch]
-        rows = np.repeat(np.arange(len(cells)), cells.shape[1] - 1)
-        return rows, (cells[:, 1:] + self.whole.first[1:-1]).ravel()
+    @cached_property
+    def leaves(self):
+        """The leaf of every tree at every row, as its number in the tree: (n_trees, n_rows)."""
+        begin, trees = self.votes.forest.offsets, self.whole.trees
+        found = np.empty((len(trees), len(self.cells)), np.min_scalar_type(np.diff(begin).max()))
+        for part in self._parts():
+            found[:, part] = trees.leaves(self.cells[part]) - begin[:-1, None]
+        return found
+
+    @cached_property
+    def labels(self):
+        """Classes of the rows."""
+        forest = self.votes.forest
+        return np.concatenate([forest.decide_at(at) for _, at in self._nodes_of(forest)])
+
+    def _parts(self):
+        """Slices of the rows, of few leaves each."""
+        step = max(HELD // len(self.whole.trees), 1)
+        for i in range(0, len(self.cells), step):
+            check_time()
+            yield slice(i, i + step)
+
+    def _nodes_of(self, forest, kept=slice(None)):
+        """Nodes of the rows, slice by slice, in a forest of some of the trees."""
+        for part in self._parts():
+            yield part, self.leaves[kept, part] + forest.offsets[:-1, None]
 
     @property
     def _in_time(self):
@@ -320,19 +334,10 @@ class NearRows(Near):
 
     def least_lead(self, weights):
         """By how much the answers to the rows lead at least, with trees of these weights."""
-        trees, votes = self.whole.trees, self.votes
-        n_classes = votes.value.shape[1]
-        if n_classes == 1:
-            return np.inf
-        least = np.inf
-        step = max(HELD // (len(trees) * n_classes), 1)
-        for i in range(0, len(self.cells), step):
-            check_time()
-            cells = self.cells[i : i + step]
-            leaves = trees.leaves(cells)
-            answer = votes.forest.decide_at(leaves)[:, None]
-            total = product(weights, votes.value[leaves].reshape(len(trees), -1))
-            total = total.reshape(len(cells), n_classes) + votes.start
+        forest, least = self.votes.weighted(weights), np.inf
+        for part, nodes in self._nodes_of(forest, weights > 0):
+            total = forest.sums_at(nodes)(0, forest.n_trees, self.votes.start)
+            answer = self.labels[part, None]
             of_answer = np.take_along_axis(total, answer, axis=1)[:, 0]
             # the answer is none of the others
             np.put_along_axis(total, answer, -np.inf, axis=1)
@@ -356,23 +361,22 @@ class NearRows(Near):
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.max_changes == 0:
-            if self.labels is None:
-                self.labels = self.whole.classes_of(self.cells)
             row = np.flatnonzero(lines.classes_of(self.cells) != self.labels)
             yield row, self.cells[row]
             return
-        if self.labels is None:
-            whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
-            both = (whole, self.numbers), (lines, self.numbers)
-            shape, n = self.axes.shape, self.max_changes
-            yield from points_apart(*both, self.cells, shape, n)
+        whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
+        both = [(of, range(forest.n_classes)) for of in (whole, lines)]
+        yield from points_apart(*both, self.cells, self.axes.shape, self.max_changes)
+
+    def _apart(self, weights):
+        """The same, at which trees of these weights answer otherwise, in sums of float64."""
+        forest = self.votes.weighted(weights)
+        if self.max_changes:
+            yield from self.differences(forest)
             return
-        for batch, labels in lines.batches(self.cells):
-            labels[self._again(batch)] = FREE
-            row, position = np.nonzero(labels != self.labels[batch])
-            row += batch.start
-            if len(row):
-                yield row, lines.cells_at(self.cells[row], position)
+        for part, nodes in self._nodes_of(forest, weights > 0):
+            row = part.start + np.flatnonzero(forest.decide_at(nodes) != self.labels[part])
+            yield row, self.cells[row]
 
     @staticmethod
     def least_share(n_trees):
@@ -392,8 +396,7 @@ class NearRows(Near):
 
     def count(self, weights):
         """Number of points at which trees of these weights answer otherwise."""
-        forest = self.votes.weighted(weights)
-        return sum(len(row) for row, _ in self.differences(forest))
+        return sum(len(row) for row, _ in self._apart(weights))
 
     def worst(self, weights, n, rng):
         """Demands, `n` at most and no two equal, of points that such trees answer otherwise.
@@ -414,7 +417,7 @@ class NearRows(Near):
         end early, and the number is of those looked at.
         """
         drawn, n_broken = [], 0
-        for row, cells in self.differences(self.votes.weighted(weights)):
+        for row, cells in self._apart(weights):
             n_broken += len(row)
             if len(row):
                 # points of the lowest random numbers are an even draw, however many come later

@@ -23,8 +23,10 @@ from ensemble_simplify.proof import points_in
 from ensemble_simplify.reading import Forest, Model
 from ensemble_simplify.writing import reweighted
 
-# Effort by method: searches from other costs, and trees tried for a lower bound.
+# Effort by method: searches from other costs, and trees tried for a lower bound. Where the programs
+# of "auto" have more than so many entries, both are fewer in proportion.
 EFFORT = {"heuristic": (0, 0), "auto": (3, 30), "exact": (3, np.iinfo(np.int64).max)}
+ENTRIES = 100_000
 # Promised points whose exceptions are counted for every ensemble of the path.
 PATH_POINTS = 1 << 28
 # When the first search, others and the lower bound have to end, as shares of the time: the rest is
@@ -154,15 +156,25 @@ class Pruning:
 
     def _run(self, search, shares):
         """Search and prove, each within its share of the time."""
-        starts, rounds = EFFORT[self.pruner.method]
-        prove = partial(search.prove, rounds if self.pruner.tolerance == 0 else 0)
-        stages = [search.run, partial(search.again, starts), prove]
+        stages = [
+            search.run,
+            lambda: search.again(self._effort(search)[0]),
+            lambda: search.prove(self._effort(search)[1]),
+        ]
         for stage, share in zip(stages, shares, strict=True):
             try:
                 with until(share, self.pruner.time_limit):
                     stage()
             except Stopped:
                 self.is_complete = False
+
+    def _effort(self, search):
+        """Searches from other costs, and trees that are tried for a lower bound."""
+        starts, rounds = EFFORT[self.pruner.method]
+        if self.pruner.method == "auto":
+            scale = min(1.0, ENTRIES / max(search.program.rows.size, 1))
+            starts, rounds = round(scale * starts), int(scale * rounds)
+        return starts, rounds if self.pruner.tolerance == 0 else 0
 
     def _model_of(self, weights, offset=0.0):
         """The ensemble that is written with some weights, read anew."""

@@ -337,7 +337,7 @@ class WeightSearch(TreeChoice):
         outcome, weights = self._keep(self.price)
         if outcome is Outcome.KEPT:
             self.is_found = True
-            self._better(self._fewer(weights))
+            self._fewer(weights)
             self.is_done = True
         elif outcome is Outcome.UNKEPT:
             # ties that cannot be kept exactly, or next to it: begin with what is known to keep them
@@ -359,34 +359,15 @@ class WeightSearch(TreeChoice):
             if outcome is not Outcome.KEPT:
                 # what leads anywhere leads by less than is asked of fewer trees
                 break
-            self._better(self._fewer(weights))
-
-    def _fewer(self, weights):
-        """Leave trees out one at a time, those of least weight for their price first."""
-        self._better(weights)
-        tried = np.zeros(len(weights), dtype=bool)
-        rank = self._rank(weights)
-        while not self.is_optimal:
-            candidates = np.flatnonzero((weights > 0) & ~tried)
-            if not candidates.size or len(np.flatnonzero(weights)) == 1:
-                break
-            t = candidates[np.argmin(rank[candidates])]
-            tried[t] = True
-            allowed = weights > 0
-            allowed[t] = False
-            # without any of a set of telling trees, two points could not be told apart
-            if not self.sets[:, allowed].any(axis=1).all():
-                continue
-            outcome, fewer = self._keep(self.price, allowed)
-            if outcome is Outcome.KEPT:
-                weights, rank = fewer, self._rank(fewer)
-                self._better(weights)
-        return weights
+            self._fewer(weights)
 
     def _rank(self, weights):
         """Weights, for their price, of the same trees in a program that wants few of them."""
         least = self._solve(self._reweighted(weights), weights > 0)
         return ((weights if least is None else least) + 1e-9 * weights) / self.price
+
+    def _without(self, allowed):
+        return self._keep(self.price, allowed) if self.ties_may_do else self._try(allowed)
 
     def follow(self):
         """Take trees by their votes, and weights as near to equal ones as the promise allows.
@@ -478,8 +459,10 @@ class WeightSearch(TreeChoice):
         The others lead as little as can be in all; None if there is no such mixture.
         """
         others = np.flatnonzero(self.usable & ~chosen)
-        n_demands = len(self.demands)
-        demands = self.demands.leads / (self.largest or 1.0)
+        # demands that never were in the way of any central weights are in no mixture that is needed
+        self._most_central(chosen)
+        demands = self.demands.leads[self.centre.passed] / (self.largest or 1.0)
+        n_demands = len(demands)
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
         shape = 1 + n_used + len(others), n_demands + len(others)

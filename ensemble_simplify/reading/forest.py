@@ -268,7 +268,7 @@ class Forest:
             if init is not None:
                 total += init
             for tree in range(start, stop):
-                total += self.value[nodes[tree]]
+                total += self.value.take(nodes[tree], axis=0)
             return total
 
         return sums
