@@ -53,14 +53,13 @@ from ensemble_simplify.grid import (
     limits,
 )
 from ensemble_simplify.proof import within
-from ensemble_simplify.reading import Forest, Model, TreeCount
+from ensemble_simplify.reading import Forest, Model
 
 # Leaves that no training row reaches get their probabilities from random points: at most so many
 # in a leaf,
 POINTS_PER_LEAF = 16
 POINTS = 1 << 15  # and about so many in all leaves, at least one in each;
 POINTS_AT_ONCE = 1 << 16  # the ensemble is asked about so many at a time.
-ROWS = 1 << 20  # Rows times trees that are sent to their leaves at a time.
 
 # Cells that are looked at one by one; where there are more, points are drawn.
 EXACT_CELLS = 1 << 24
@@ -145,12 +144,10 @@ def leaf_probabilities(estimator, problem, fitted, rng, table) -> np.ndarray | N
     if not hasattr(estimator, "predict_proba") or problem.forest.n_classes == 1:
         # boosting of one class answers probabilities of two
         return None
-    proba_of = _own_probabilities(estimator, problem)
-    if proba_of is None:
-        asked = Model(estimator, table)
+    asked = Model(estimator, table)
 
-        def proba_of(X):
-            return asked.answers(table.rounded(X), "predict_proba")
+    def proba_of(X):
+        return asked.answers(table.rounded(X), "predict_proba")
 
     tree, axes, weight = fitted.tree, fitted.axes, fitted.weight
     position = np.searchsorted(np.flatnonzero(tree.is_leaf), fitted.leaf_of_row)
@@ -175,34 +172,6 @@ def leaf_probabilities(estimator, problem, fitted, rng, table) -> np.ndarray | N
         count[empty] = n_points
     proba = total / count[:, None]
     return proba / proba.sum(axis=1, keepdims=True)
-
-
-def _own_probabilities(estimator, problem):
-    """``predict_proba`` from the node arrays; None where it is not the mean of leaf values.
-
-    It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean.
-    """
-    forest, axes, trees = problem.forest, problem.axes, problem.trees
-    if isinstance(forest.vote.numbers, TreeCount):
-        # the vote counts labels here, but the nodes of the trees hold probabilities
-        forest = Model.of(estimator, check=False).forest
-    if not forest.vote.averages_trees:
-        return None
-
-    def proba_of(rows):
-        X = np.asarray(rows).astype(np.float32, copy=False)
-        proba = np.zeros((len(X), forest.n_classes))
-        step = max(1, ROWS // trees.n_trees)
-        for first in range(0, len(X), step):
-            part = slice(first, min(first + step, len(X)))
-            cells = np.ascontiguousarray(axes.encode_rows(X[part]).T)
-            leaves = np.empty((trees.n_trees, len(cells)), dtype=np.intp)
-            leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
-            for tree in leaves:
-                proba[part] += forest.value.take(tree, axis=0)
-        return proba / forest.vote.divisor
-
-    return proba_of
 
 
 def fidelity(trees, tree, weights, rng, effort=1.0):

@@ -427,22 +427,6 @@ def test_integer_weights_are_repeated_rows(kind, options):
     assert weighted.volume_fidelity_ == pytest.approx(repeated.volume_fidelity_)
 
 
-@pytest.mark.parametrize("voting", ["estimator", "hard"])
-@pytest.mark.parametrize("kind", ["forest", "extra_trees", "bagging_subsets"])
-def test_probabilities_need_no_pass_through_the_ensemble(kind, voting, monkeypatch):
-    """Where they are a mean of leaf values, those that were read give them, also at extremes."""
-    X, y = small_data(4, n_classes=3, n_rows=50)
-    model = CLASSIFIERS[kind](1).fit(X, y)
-    weight = np.random.default_rng(1).random(len(y))
-    own = BornAgainClassifier(FrozenEstimator(model), voting=voting, random_state=0)
-    own.fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(written_tree, "_own_probabilities", lambda *_: None)
-    slow = BornAgainClassifier(FrozenEstimator(model), voting=voting, random_state=0)
-    slow.fit(X, y, sample_weight=weight)
-    value, expected = own.decision_tree_.tree_.value, slow.decision_tree_.tree_.value
-    np.testing.assert_allclose(value, expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_frames_reach_ensembles_that_must_be_asked(package):
     """AdaBoost's probabilities, also at points in leaves without rows, without a warning."""

@@ -155,7 +155,7 @@ def test_exceptions_are_counted(seed, max_changes, price):
     rows, others = wrong_points(near, grid, answers(nodes, grid.shape))
     error = weight[rows].sum() + len(others)
     assert cost == pytest.approx(error + price * (len(nodes) + 1) / 2)
-    assert trees.wrong_weight(nodes) == error
+    assert trees.cost(nodes) == error
     held = [np.arange(n) + 1.0 for n in grid.shape]
     before = np.concatenate([np.concatenate([[0.0], np.cumsum(h)]) for h in held])
     counts = near.weights.astype(np.intp)
@@ -165,18 +165,18 @@ def test_exceptions_are_counted(seed, max_changes, price):
     assert found[2] == pytest.approx(sum(held[a][value] for a, value in others))
     better = trees.improve(nodes, price, 4, 2, 1e6)
     leaves = [(len(n) + 1) / 2 for n in (better, nodes)]
-    assert trees.wrong_weight(better) + price * leaves[0] <= error + price * leaves[1] + 1e-6
+    assert trees.cost(better) + price * leaves[0] <= error + price * leaves[1] + 1e-6
     # one leaf and two, by trying all
     one, two = trees.few_leaves()
     labels = [np.array([[-1, c, 1]], dtype=np.int32) for c in range(int(grid.max()) + 1)]
-    every = [trees.wrong_weight(leaf) for leaf in labels]
+    every = [trees.cost(leaf) for leaf in labels]
     assert one == min(every)
     for a, n in enumerate(grid.shape):
         for cut in range(n - 1):
             for left in labels:
                 for right in labels:
                     stump = np.concatenate([[[a, cut, 3]], left, right]).astype(np.int32)
-                    every.append(trees.wrong_weight(stump))
+                    every.append(trees.cost(stump))
     assert two == min(every)
 
 
@@ -206,14 +206,14 @@ def test_prunings_are_the_cheapest(seed):
     best = np.full((len(nodes) + 1) // 2, np.inf)
     for pruned in all_prunings(nodes, classes):
         n = (len(pruned) + 1) // 2
-        best[n - 1] = min(best[n - 1], trees.wrong_weight(np.array(pruned, dtype=np.int32)))
+        best[n - 1] = min(best[n - 1], trees.cost(np.array(pruned, dtype=np.int32)))
     np.testing.assert_array_equal(prunings.errors, np.minimum.accumulate(best))
     front = Front()
     front.add(prunings)
     for m in range(1, len(best) + 1):
         pruned = prunings.tree(m)
         assert (len(pruned) + 1) // 2 <= m
-        assert trees.wrong_weight(pruned) == prunings.errors[m - 1]
+        assert trees.cost(pruned) == prunings.errors[m - 1]
         np.testing.assert_array_equal(front.tree(m), pruned)
     assert front.sizes()[0] == 1
 
@@ -236,10 +236,10 @@ def test_work_ends_a_search():
     near = Neighbourhood.of(GridLines(grid), cells, 1)
     trees = kernel(grid, near)
     _, nodes = trees.find(TINY)
-    assert trees.wrong_weight(nodes) == 0
+    assert trees.cost(nodes) == 0
     # too little work: leaves are wrong, and the cost says so
     short, some = trees.find(TINY, 5, 2, work=10.0)
-    assert trees.wrong_weight(some) == pytest.approx(short - TINY * (len(some) + 1) / 2)
+    assert trees.cost(some) == pytest.approx(short - TINY * (len(some) + 1) / 2)
     assert short > 1
     same = trees.improve(nodes, TINY, 5, 2, 0.0)
     np.testing.assert_array_equal(same, nodes)

@@ -205,7 +205,7 @@ def test_exceptions_are_counted(seed, max_changes, atol, price):
     ]
     error = sum(weight[i] if a < 0 else 1.0 for a, i, _ in wrong)
     assert cost == pytest.approx(error + price * (len(nodes) + 1) / 2)
-    assert trees.wrong_weight(nodes) == error
+    assert trees.cost(nodes) == error
     held = [np.arange(n) + 1.0 for n in grid.shape]
     before = np.concatenate([np.concatenate([[0.0], np.cumsum(h)]) for h in held])
     counts = near.weights.astype(np.intp)
@@ -230,11 +230,11 @@ def test_exceptions_are_counted(seed, max_changes, atol, price):
     assert windows.largest_difference(answers) == max(apart)
     better = trees.improve(nodes, price, 4, 2, 1e6)
     leaves = [(len(n) + 1) / 2 for n in (better, nodes)]
-    assert trees.wrong_weight(better) + price * leaves[0] <= error + price * leaves[1] + 1e-6
+    assert trees.cost(better) + price * leaves[0] <= error + price * leaves[1] + 1e-6
     # prunings have the errors that are told, and so does a single leaf
     prunings = Prunings(nodes, *trees.leaf_errors(nodes))
     for m in range(1, min(6, len(prunings.errors) + 1)):
-        assert trees.wrong_weight(prunings.tree(m)) == prunings.errors[m - 1]
+        assert trees.cost(prunings.tree(m)) == prunings.errors[m - 1]
     assert trees.few_leaves() == (prunings.errors[0], 0.0)
 
 
@@ -278,7 +278,7 @@ def test_work_ends_a_search():
             trees = kernel(grid, near, 0.5)
             cost, nodes = trees.find(TINY, width, 2, work=work)
             assert cost == pytest.approx(
-                trees.wrong_weight(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12
+                trees.cost(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12
             )
             # as far as it went, it is better than no split at all
             assert (cost < trees.leaf_errors(nodes)[0][0]) == (len(nodes) > 1)

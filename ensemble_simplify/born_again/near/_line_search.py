@@ -66,15 +66,16 @@ class NearEffort:
     first_width: int = 3  # Splits that are followed at every node for the first tree.
     # Units of work, a nanosecond or two each, for looking ahead for the first tree.
     first_work: float = 3e8
-    # Without a time limit: units of work for looking ahead for a small tree.
-    look_work: float = 1e10
-    # Searching its parts again takes so many times the work that looking ahead took,
-    improve_times: float = 15.0
-    improve_work: tuple = (2e7, 4e9)  # but at least and at most so many units.
-    # The same for each price on the path of exceptions: units for looking ahead,
-    path_work: float = 1e9
-    path_times: float = 5.0  # so many times as many for searching again,
-    path_improve: tuple = (2e6, 3e8)  # at least and at most so many.
+    # Without a time limit: units of work for looking ahead for a small tree, and for searching its
+    # parts again. That ends where so many times the work of looking ahead gains no leaf.
+    look_work: float = 1e9
+    improve_work: float = 3e9
+    patience: float = 8.0
+    # The same for each price on the path of exceptions.
+    path_work: float = 2e8
+    path_improve: float = 3e8
+    path_patience: float = 2.0
+    least_patience: tuple = (1e8, 2e7)  # But so many units are tried again at least, for each.
     # Without a time limit: units of work for the proofs that no tree is smaller.
     proof_work: float = 5e8
     bound_looks: float = 1e8  # Points that are looked at for the lower bound,
@@ -87,9 +88,9 @@ class NearEffort:
     label_share: float = 0.4
     # Share of a time limit for the tree: half for looking ahead, half for searching again.
     tree_share: float = 0.5
-    path_share: float = 0.2  # Share of a time limit for the path of exceptions,
-    # and for the path without the rows that are held out. The rest is for bounds,
-    aside_share: float = 0.1
+    path_share: float = 0.25  # Share of a time limit for the path of exceptions,
+    # and for its last tree without the rows that are held out. The rest is for bounds,
+    aside_share: float = 0.05
     count_share: float = 0.1  # and for counting exceptions on the path.
     # Grids of at most so many cells are solved exactly by dynamic programming,
     grid_cells: int = 1 << 16
@@ -277,7 +278,7 @@ class LineSearch:
 
     def wrong_weight(self, nodes):
         """Weight of the points at hand that a tree gets wrong."""
-        return self.trees().wrong_weight(nodes)
+        return self.trees().cost(nodes)
 
     def first_tree(self):
         """A tree that gets all points at hand right, at once.
@@ -298,16 +299,31 @@ class LineSearch:
     def improved_tree(self, nodes):
         """A tree no larger that gets all points at hand right."""
         self.report(f"first tree: {n_leaves(nodes)} leaves")
-        trees, splits = self.trees(counted=False), (EFFORT.width, EFFORT.an_axis)
+        trees = self.trees(counted=False)
         with self.until(EFFORT.tree_share):
             with limits(0.5 * time_left()):
                 work = np.inf if self.limited else EFFORT.look_work
-                _, other = trees.find(NO_ERRORS, *splits, work=work)
-            if n_leaves(other) < n_leaves(nodes) and trees.wrong_weight(other) < 1.0:
+                _, other = trees.find(NO_ERRORS, EFFORT.width, EFFORT.an_axis, work=work)
+            if n_leaves(other) < n_leaves(nodes) and trees.cost(other) < 1.0:
                 nodes = other
-            if not self.limited:
-                work = np.clip(EFFORT.improve_times * trees.work_done, *EFFORT.improve_work)
-            return trees.improve(nodes, NO_ERRORS, *splits, work)
+            patience = max(EFFORT.patience * trees.work_done, EFFORT.least_patience[0])
+            work = EFFORT.improve_work, patience
+            return self.improved(trees, nodes, NO_ERRORS, *work)
+
+    def improved(self, trees, nodes, price, work, patience):
+        """A tree that costs no more: parts are searched again while that gains something.
+
+        Without a limit of time it ends after so much `work`, or where `patience` gained nothing.
+        """
+        splits = EFFORT.width, EFFORT.an_axis
+        if self.limited:
+            return trees.improve(nodes, price, *splits, np.inf)
+        patience = min(patience, work / 4)
+        end, cost, before = trees.work_done + work, trees.cost(nodes, price), np.inf
+        while cost < before and trees.work_done < end:
+            before, nodes = cost, trees.improve(nodes, price, *splits, patience)
+            cost = trees.cost(nodes, price)
+        return nodes
 
     def find_beyond(self):
         """`find` for two changes or more: cells on which the tree is wrong are added.
@@ -422,17 +438,20 @@ class LineSearch:
     def explore(self):
         """Find trees with exceptions, for one change or none; maybe a smaller one without."""
         share = EFFORT.tree_share + EFFORT.path_share
-        front = self.front(self.near, share, self.nodes)
+        self.split_rows()
+        near = self.near_kept = self.near.of_rows(self.kept)
+        found = self.trees_of_prices(self.near, self.tree_of_price, share)
+        work = np.inf if self.limited else EFFORT.path_work
+        with self.until(share + EFFORT.aside_share):
+            # agreement is judged by trees that were found quickly without the rows held aside
+            aside = self.trees_of_prices(near, lambda trees, price, _: trees.find(price)[1], 1.0)
+            trees = self.trees(near, counted=False)
+            _, nodes = trees.find(NO_ERRORS, EFFORT.width // 2, 2, work=work)
+        self.fronts = self.front(self.near, [self.nodes, *found]), self.front(near, [nodes, *aside])
+        front = self.fronts[0]
         fewest = int(front.sizes()[-1])
         if front.errors[-1] == 0.0 and fewest < n_leaves(self.nodes):
             self.nodes = front.tree(fewest)
-        self.split_rows()
-        near = self.near_kept = self.near.of_rows(self.kept)
-        work = np.inf if self.limited else EFFORT.path_work
-        with self.until(share + EFFORT.aside_share / 2):
-            trees = self.trees(near, counted=False)
-            _, nodes = trees.find(NO_ERRORS, EFFORT.width // 2, 2, work=work)
-        self.fronts = front, self.front(near, share + EFFORT.aside_share, nodes)
 
     def path(self):
         """Trees of growing size with fewer and fewer exceptions, the last without any."""
@@ -485,13 +504,21 @@ class LineSearch:
             nodes[leaf, 1] = answers[leaf, 0]
         return windows.largest_difference(answers), windows, answers
 
-    def front(self, near, share, nodes):
-        """The cheapest trees found for every number of leaves, prunings of `nodes` among them."""
+    def front(self, near, found):
+        """The cheapest prunings of some trees, for every number of leaves."""
+        trees, front = self.trees(near), Front()
+        for nodes in found:
+            front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
+        return front
+
+    def trees_of_prices(self, near, find, share):
+        """Trees of low cost for points near rows, at falling prices of a leaf.
+
+        `find` takes the kernel, a price, and the share of the usual work that it may do.
+        """
         trees, total = self.trees(near), total_weight(near, self.row_share)
         part = 1.0 if near.kinds is None else EFFORT.of_numbers
-        front = Front()
-        front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
-        prices = total * np.geomspace(*EFFORT.prices, EFFORT.n_prices)
+        prices, found = total * np.geomspace(*EFFORT.prices, EFFORT.n_prices), []
         with self.until(share):
             seconds = time_left()
             for k, price in enumerate(prices[prices >= 0.5]):
@@ -499,20 +526,17 @@ class LineSearch:
                     break
                 # of what time is left, each price has an equal part
                 with until((k + 1) / EFFORT.n_prices, seconds):
-                    nodes = self.tree_of_price(trees, price, part)
-                front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
-        return front
+                    found.append(find(trees, price, part))
+        return found
 
     def tree_of_price(self, trees, price, share):
         """A tree of low cost, at a price of each leaf; a share of the usual work is done for it."""
-        splits, before = (EFFORT.width, EFFORT.an_axis), trees.work_done
+        before = trees.work_done
         with limits(0.5 * time_left()):
             work = np.inf if self.limited else share * EFFORT.path_work
-            _, nodes = trees.find(price, *splits, work=work)
-        if not self.limited:
-            work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
-            work *= share
-        return trees.improve(nodes, price, *splits, work)
+            _, nodes = trees.find(price, EFFORT.width, EFFORT.an_axis, work=work)
+        patience = max(EFFORT.path_patience * (trees.work_done - before), EFFORT.least_patience[1])
+        return self.improved(trees, nodes, price, share * EFFORT.path_improve, share * patience)
 
     def split_rows(self):
         """Choose which distinct rows are kept aside: numbers, in `aside` and `kept`."""

@@ -4,7 +4,7 @@ The points to be told apart are rows (*stars*: a row with the runs of its own cl
 every line) and *runs*: stretches of one class on a line. A region holds the stars whose row lies in
 it, and the runs that reach into it; a run of a star whose row lies elsewhere is one of its runs.
 Nothing is copied but numbers of stars and runs: where a run is cut off is told by the region.
-`LineCounts` counts what a region holds along every axis, and rates its splits.
+What a region holds is counted along every axis, and its splits are rated.
 
 A tree is grown greedily, cut back where a leaf costs no more, and improved by looking ahead: each
 of some splits is followed by greedy trees on both sides, and the one that costs least is taken.
@@ -21,11 +21,11 @@ import numpy as np
 cimport cython
 from libc.math cimport log
 from libcpp.algorithm cimport sort
-from libcpp.unordered_map cimport unordered_map
+from libcpp.map cimport map
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, random_below, random_unit, scramble, uint8_t, uint64_t,
+    float64_t, int32_t, intp_t, random_below, random_unit, uint8_t, uint64_t,
 )
 from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport (
@@ -64,12 +64,6 @@ cdef struct Run:
     int32_t joined
 
 
-cdef cppclass Known:
-    # a region without ends that tell nothing apart, and leaves that are too few for it
-    vector[int32_t] box
-    int32_t too_few
-
-
 cdef struct Weighed:
     int32_t label
     double weight
@@ -86,8 +80,6 @@ cdef enum:
     BEFORE = -1
     AFTER = 0x7FFFFFFF
 
-# A class of less weight is not there, for every point weighs one or more.
-cdef double LITTLE = 0.25
 # Below this price of a leaf no point may be wrong.
 cdef double NO_ERRORS = 1e-3
 # Work for the search of a small subtree in full.
@@ -96,9 +88,26 @@ cdef double SMALL_WORK = 3e5
 cdef double MAX_KNOWN = 3e7
 
 
-cdef class LineCounts:
-    """A neighbourhood, whose arrays are those of `Neighbourhood`, and what is in its regions.
+cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
+    return one.score < two.score
 
+
+cdef void replace_subtree(
+    vector[Node] &tree, int32_t at, const vector[Node] &fresh
+) noexcept nogil:
+    """Put another subtree in the place of one."""
+    cdef vector[Node] changed
+    changed.assign(tree.begin(), tree.begin() + at)
+    changed.insert(changed.end(), fresh.begin(), fresh.end())
+    changed.insert(changed.end(), tree.begin() + at + tree[at].size, tree.end())
+    tree.swap(changed)
+    set_sizes(tree)
+
+
+cdef class LineTrees:
+    """Trees for a neighbourhood, whose arrays are those of `Neighbourhood`.
+
+    They are int32 arrays of shape (n_nodes, 3), over axes; the numbers of their leaves are classes.
     Stars of class -1 count with their runs only. `star_weight` is the weight of each row, a whole
     number; every other point weighs 1. Work is in units of about a nanosecond.
 
@@ -147,6 +156,13 @@ cdef class LineCounts:
         # the best of the splits; the one with the least error of its two sides, and that error
         ScoredCut best, stump
         double stump_error
+        vector[int32_t] stamp
+        int32_t stamps
+        # leaves that are too few for regions, which are without ends that tell nothing apart
+        map[vector[int32_t], int32_t] known
+        double n_known
+        # by cell of an axis: least and largest label of what begins there, and of what ends there
+        vector[int32_t] begin_lo, begin_hi, end_lo, end_hi
 
     def __cinit__(
         self,
@@ -190,6 +206,9 @@ cdef class LineCounts:
         self.left.resize(self.n_columns)
         self.running.resize(self.n_columns)
         self.reach.resize(self.n_axes)
+        self.stamp.resize(n + 1)
+        self.stamps = 0
+        self.n_known = 0.0
         self.random = seed
         self.work = self.next_poll = 0.0
         self.set_limit(1e300)
@@ -452,6 +471,27 @@ cdef class LineCounts:
         self.work += <double> ((part.stars.size() + part.runs.size()) * self.n_axes) * 3.0
 
     @cython.final
+    cdef void weigh(self, const Subset *part) noexcept nogil:
+        """The weight of each label in a subset, which is all that a leaf needs of `count`."""
+        cdef intp_t i
+        cdef Run run
+        self.total.assign(self.n_columns, 0.0)
+        for i in range(<intp_t> part.stars.size()):
+            self.add(
+                self.total.data(), self.labels[part.stars[i]],
+                self.weight_of(part, part.stars[i]),
+            )
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            self.add(self.total.data(), run.label, self.length_in(part, run))
+        self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
+
+    @cython.final
+    cdef inline double length_in(self, const Subset *part, const Run &run) noexcept nogil:
+        """Points of a run in a subset."""
+        return min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+
+    @cython.final
     cdef inline bint serves(self, int32_t leaf, int32_t label) noexcept nogil:
         """Whether a leaf of some label is right for points of another."""
         return leaf <= label <= self.alike[leaf]
@@ -570,41 +610,6 @@ cdef class LineCounts:
             return n_left * log(n_left) - one + n_right * log(n_right) - two
         return n_left - one / n_left + n_right - two / n_right
 
-
-cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
-    return one.score < two.score
-
-
-cdef void replace_subtree(
-    vector[Node] &tree, int32_t at, const vector[Node] &fresh
-) noexcept nogil:
-    """Put another subtree in the place of one."""
-    cdef vector[Node] changed
-    changed.assign(tree.begin(), tree.begin() + at)
-    changed.insert(changed.end(), fresh.begin(), fresh.end())
-    changed.insert(changed.end(), tree.begin() + at + tree[at].size, tree.end())
-    tree.swap(changed)
-    set_sizes(tree)
-
-
-cdef class LineTrees(LineCounts):
-    """Trees for a neighbourhood.
-
-    They are int32 arrays of shape (n_nodes, 3), over axes; the numbers of their leaves are classes.
-    """
-
-    cdef:
-        vector[int32_t] stamp
-        int32_t stamps
-        # regions that are known not to fit into so many leaves
-        unordered_map[uint64_t, vector[Known]] known
-        double n_known
-
-    def __cinit__(self, *args, **kwargs):
-        self.stamp.resize(self.first[self.n_axes] + 1)
-        self.stamps = 0
-        self.n_known = 0.0
-
     # ------------------------------------------------------------- trees
 
     @cython.final
@@ -680,7 +685,7 @@ cdef class LineTrees(LineCounts):
             cost = 0.0
             for right in range(2):
                 below = self.side_of(part, stump, right, place)
-                self.count(below)
+                self.weigh(below)
                 error = self.leaf_error(below, &label)
                 cost += self.put_leaf(label, error, price, out)
         out[here].size = <int32_t> (out.size() - here)
@@ -782,7 +787,7 @@ cdef class LineTrees(LineCounts):
         for i in range(<intp_t> part.runs.size()):
             run = self.run_of(part.runs[i])
             if not self.serves(leaf, run.label):
-                weight += min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+                weight += self.length_in(part, run)
         self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
         return weight
 
@@ -914,7 +919,7 @@ cdef class LineTrees(LineCounts):
         float64_t *errors, int32_t *labels,
     ) noexcept nogil:
         cdef int right
-        self.count(part)
+        self.weigh(part)
         errors[at] = self.leaf_error(part, &labels[at])
         if nodes[at].axis < 0:
             return
@@ -950,13 +955,13 @@ cdef class LineTrees(LineCounts):
             two = 0.0 if self.has_moments else min(one, self.stump_error)
         return one, two
 
-    def wrong_weight(self, const int32_t[:, ::1] nodes):
-        """Weight of the points that a tree gets wrong."""
+    def cost(self, const int32_t[:, ::1] nodes, double price=0.0):
+        """Weight of the points that a tree gets wrong, and a price for each of its leaves."""
         cdef vector[Node] tree
         cdef double cost
         array_to_nodes(nodes, tree)
         with nogil:
-            cost = self.cost_of(self.everything(), 1, 0.0, tree.data(), 0)
+            cost = self.cost_of(self.everything(), 1, price, tree.data(), 0)
         return cost
 
     cdef void add_wrong(
@@ -1047,63 +1052,71 @@ cdef class LineTrees(LineCounts):
         self.stamp[here] = self.stamps
         return 1
 
+    @cython.final
     cdef void pure_ends(
         self, const Subset *part, intp_t a, int32_t *low, int32_t *high
     ) noexcept nogil:
-        """Last cut of an axis with one class below it, and first with one above; after `count`.
-
-        `low` is before the region where no cut has one class below it, `high` at its end where
-        none has one above.
-        """
+        """Last cut of an axis below which one leaf is right, and first one above which one is."""
         cdef:
-            intp_t i, n_steps = self.n_marks[a] if self.is_sparse else part.hi[a] - part.lo[a]
-            int32_t p, after
-            const int32_t *marks = self.marks.data() + self.first[a]
+            intp_t i, n = part.hi[a] - part.lo[a] + 1
+            int32_t begin, end, star, least, most
+            Run run
+        self.begin_lo.assign(n, AFTER)
+        self.begin_hi.assign(n, BEFORE)
+        self.end_lo.assign(n, AFTER)
+        self.end_hi.assign(n, BEFORE)
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            self.widen(
+                max(self.own_first[star, a], part.lo[a]) - part.lo[a],
+                min(self.own_last[star, a], part.hi[a]) - part.lo[a],
+                self.labels[star],
+            )
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if run.axis == a:
+                begin, end = max(run.first, part.lo[a]), min(run.last, part.hi[a])
+            else:
+                begin = end = self.cells[run.star, a]
+            self.widen(begin - part.lo[a], end - part.lo[a], run.label)
+        self.work += 4.0 * (part.stars.size() + part.runs.size() + n)
         low[0] = part.lo[a] - 1
         high[0] = part.hi[a]
-        self.begin_axis()
-        for i in range(n_steps):
-            p = marks[i] if self.is_sparse else part.lo[a] + <int32_t> i
-            self.walk(a, p)
-            after = p + 1
-            if self.is_sparse:
-                after = marks[i + 1] if i + 1 < n_steps else part.hi[a]
-            # the classes left and right of a cut change at a mark, or at the last cell before one
-            if p < after:
-                self.note_ends(p, low, high)
-            if p < after - 1:
-                self.walk_on(after - 1 - p)
-                self.note_ends(after - 1, low, high)
-        self.work += <double> ((part.hi[a] - part.lo[a]) * self.n_columns)
+        least, most = AFTER, BEFORE
+        for i in range(n - 1):
+            least = min(least, self.begin_lo[i])
+            most = max(most, self.begin_hi[i])
+            if most >= 0 and most > self.alike[least]:
+                break
+            low[0] = part.lo[a] + <int32_t> i
+        least, most = AFTER, BEFORE
+        for i in range(n - 1, 0, -1):
+            least = min(least, self.end_lo[i])
+            most = max(most, self.end_hi[i])
+            if most >= 0 and most > self.alike[least]:
+                break
+            high[0] = part.lo[a] + <int32_t> i - 1
 
     @cython.final
-    cdef inline void note_ends(self, int32_t p, int32_t *low, int32_t *high) noexcept nogil:
-        """Take a cut for one of the ends of `pure_ends`."""
-        cdef intp_t c, n_left = 0, n_right = 0
-        for c in range(self.n_columns):
-            n_left += self.left[c] > LITTLE
-            n_right += self.total[c] - self.left[c] > LITTLE
-        if n_left <= 1:
-            low[0] = p
-        if n_right <= 1 and p < high[0]:
-            high[0] = p
+    cdef inline void widen(self, int32_t begin, int32_t end, int32_t label) noexcept nogil:
+        """Note that a label is on the cells from one to another of an axis."""
+        self.begin_lo[begin] = min(self.begin_lo[begin], label)
+        self.begin_hi[begin] = max(self.begin_hi[begin], label)
+        self.end_lo[end] = min(self.end_lo[end], label)
+        self.end_hi[end] = max(self.end_hi[end], label)
 
-    cdef uint64_t canonical(self, const Subset *part, vector[int32_t] &box) noexcept nogil:
+    @cython.final
+    cdef void canonical(self, const Subset *part, vector[int32_t] &box) noexcept nogil:
         """The region without cells at its ends that tell nothing apart; after `count`."""
         cdef:
             intp_t a
             int32_t p
             const int32_t *marks
-            uint64_t code = 0
-        box.clear()
         for a in range(self.n_axes):
             marks = self.marks.data() + self.first[a]
             p = part.hi[a] if self.n_marks[a] == 1 else marks[1] - 1
             box.push_back(p)
             box.push_back(max(p, marks[self.n_marks[a] - 1]))
-        for a in range(<intp_t> box.size()):
-            code = scramble(code + <uint64_t> box[a] + <uint64_t> 0x9E3779B97F4A7C15)
-        return code
 
     cdef intp_t n_apart(
         self, const Subset *part, intp_t most, int32_t *label
@@ -1114,7 +1127,7 @@ cdef class LineTrees(LineCounts):
         """
         cdef intp_t c, n = 0
         for c in range(self.n_columns):
-            if self.total[c] > LITTLE:
+            if self.total[c] > TINY:
                 n += 1
                 label[0] = <int32_t> c
         return n
@@ -1127,7 +1140,6 @@ cdef class LineTrees(LineCounts):
             intp_t a, i, n
             int32_t label = 0
             int outcome
-            uint64_t code
             vector[int32_t] box, low, high, cuts
         if self.stopped:
             return -1
@@ -1146,20 +1158,20 @@ cdef class LineTrees(LineCounts):
             return 0
         if self.out_of_time():
             return -1
-        if not self.is_sparse:
-            for a in range(self.n_axes):
-                self.sort_marks(part, a)
+        for a in range(self.n_axes):
+            self.sort_marks(part, a)
         # regions that differ only at ends that tell nothing apart are one
-        code = self.canonical(part, box)
-        if n_leaves <= self.too_few(code, box):
+        self.canonical(part, box)
+        if self.known.count(box) and n_leaves <= self.known[box]:
             return 0
         # the cuts that part points, for each axis, while the weights are at hand
         for a in range(self.n_axes):
             for i in range(1, self.n_marks[a]):
                 cuts.push_back(<int32_t> self.first[a] + self.marks[self.first[a] + i] - 1)
         outcome = self.fits_split(part, place, n_leaves, low, high, cuts, out)
-        if outcome == 0:
-            self.remember(code, box, n_leaves)
+        if outcome == 0 and (self.n_known < MAX_KNOWN or self.known.count(box)):
+            self.n_known += 0.0 if self.known.count(box) else 2.0 * self.n_axes + 24.0
+            self.known[box] = <int32_t> n_leaves
         return outcome
 
     cdef bint fits_two(
@@ -1172,14 +1184,12 @@ cdef class LineTrees(LineCounts):
             Subset *side
             int right
         for a in range(<int32_t> self.n_axes):
-            if self.is_sparse:
-                self.sort_marks(part, a)
             self.pure_ends(part, a, &low[a], &high[a])
             if high[a] <= low[a]:
                 self.put_split(a, high[a], out)
                 for right in range(2):
                     side = self.side(part, a, high[a], right, place)
-                    self.count(side)
+                    self.weigh(side)
                     self.leaf_error(side, &label)
                     self.put_leaf(label, 0.0, 0.0, out)
                 return True
@@ -1223,31 +1233,6 @@ cdef class LineTrees(LineCounts):
                     return 1
                 result = min(result, outcome)
         return result
-
-    cdef int32_t too_few(self, uint64_t code, vector[int32_t] &box) noexcept nogil:
-        """Leaves into which a region is known not to fit; 0 where nothing is known."""
-        cdef intp_t i
-        for i in range(<intp_t> self.known[code].size()):
-            if self.known[code][i].box == box:
-                return self.known[code][i].too_few
-        return 0
-
-    cdef void remember(
-        self, uint64_t code, vector[int32_t] &box, intp_t n_leaves
-    ) noexcept nogil:
-        """Note that a region does not fit into so many leaves, while there is room for that."""
-        cdef intp_t i
-        cdef Known fail
-        if self.n_known >= MAX_KNOWN:
-            return
-        for i in range(<intp_t> self.known[code].size()):
-            if self.known[code][i].box == box:
-                self.known[code][i].too_few = <int32_t> n_leaves
-                return
-        fail.box = box
-        fail.too_few = <int32_t> n_leaves
-        self.known[code].push_back(fail)
-        self.n_known += 2.0 * self.n_axes + 24.0
 
     cdef int fits_below(
         self, const Subset *part, intp_t place, int32_t axis, int32_t cut,
@@ -1370,8 +1355,6 @@ cdef class NumberTrees(LineTrees):
 
     cdef:
         vector[Weighed] found
-        # by cell of an axis: least and largest label of what begins there, and of what ends there
-        vector[int32_t] begin_lo, begin_hi, end_lo, end_hi
 
     cdef inline int32_t label_at(self, const Subset *part, intp_t i) noexcept nogil:
         """Label of a star of a subset, or of a run; these come after the stars."""
@@ -1405,7 +1388,7 @@ cdef class NumberTrees(LineTrees):
         for i in range(<intp_t> part.runs.size()):
             run = self.run_of(part.runs[i])
             one.label = run.label
-            one.weight = min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+            one.weight = self.length_in(part, run)
             self.found.push_back(one)
         sort(self.found.begin(), self.found.end(), is_before)
         self.work += 20.0 * self.found.size()
@@ -1449,57 +1432,6 @@ cdef class NumberTrees(LineTrees):
                 if n > most:
                     break
         return n
-
-    cdef void pure_ends(
-        self, const Subset *part, intp_t a, int32_t *low, int32_t *high
-    ) noexcept nogil:
-        """Last cut of an axis below which one leaf is right, and first one above which one is."""
-        cdef:
-            intp_t i, n = part.hi[a] - part.lo[a] + 1
-            int32_t begin, end, star, least, most
-            Run run
-        self.begin_lo.assign(n, AFTER)
-        self.begin_hi.assign(n, BEFORE)
-        self.end_lo.assign(n, AFTER)
-        self.end_hi.assign(n, BEFORE)
-        for i in range(<intp_t> part.stars.size()):
-            star = part.stars[i]
-            self.widen(
-                max(self.own_first[star, a], part.lo[a]) - part.lo[a],
-                min(self.own_last[star, a], part.hi[a]) - part.lo[a],
-                self.labels[star],
-            )
-        for i in range(<intp_t> part.runs.size()):
-            run = self.run_of(part.runs[i])
-            if run.axis == a:
-                begin, end = max(run.first, part.lo[a]), min(run.last, part.hi[a])
-            else:
-                begin = end = self.cells[run.star, a]
-            self.widen(begin - part.lo[a], end - part.lo[a], run.label)
-        self.work += 4.0 * (part.stars.size() + part.runs.size() + n)
-        low[0] = part.lo[a] - 1
-        high[0] = part.hi[a]
-        least, most = AFTER, BEFORE
-        for i in range(n - 1):
-            least = min(least, self.begin_lo[i])
-            most = max(most, self.begin_hi[i])
-            if most >= 0 and most > self.alike[least]:
-                break
-            low[0] = part.lo[a] + <int32_t> i
-        least, most = AFTER, BEFORE
-        for i in range(n - 1, 0, -1):
-            least = min(least, self.end_lo[i])
-            most = max(most, self.end_hi[i])
-            if most >= 0 and most > self.alike[least]:
-                break
-            high[0] = part.lo[a] + <int32_t> i - 1
-
-    cdef void widen(self, int32_t begin, int32_t end, int32_t label) noexcept nogil:
-        """Note that a label is on the cells from one to another of an axis."""
-        self.begin_lo[begin] = min(self.begin_lo[begin], label)
-        self.begin_hi[begin] = max(self.begin_hi[begin], label)
-        self.end_lo[end] = min(self.end_lo[end], label)
-        self.end_hi[end] = max(self.end_hi[end], label)
 
     def spans(self, const int32_t[:, ::1] nodes):
         """The labels that the nodes of a tree hold, as int32 of shape (n_nodes, 4).
