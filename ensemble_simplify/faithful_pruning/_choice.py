@@ -31,6 +31,7 @@ from ensemble_simplify.grid import LinearProgram, Stopped, time_left
 
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
 SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
+REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
 FIRST = 50  # Rows that HiGHS gets at first.
 MORE = 30  # Broken rows that it gets at a time, at most.
 BROKEN = 1e-8  # A row that HiGHS does not have counts as broken from here on.
@@ -171,7 +172,6 @@ class Outcome(Enum):
 
 
 class TreeChoice:
-
     """Trees that keep a promise at a low price. Methods raise `Stopped` where time is over.
 
     Attributes
@@ -198,8 +198,8 @@ class TreeChoice:
     _costs: Callable
     _upper: Callable
     _weights: Callable
-    # weights of fewer allowed trees that meet what is asked so far; None: there are none
-    _sparse: Callable
+    # whether the first search came to its end
+    is_done: bool
     # outcome of a search among some trees, and weights for them
     _try: Callable
     # whether some trees are known not to keep the promise; and trees of which one must be added to
@@ -258,9 +258,9 @@ class TreeChoice:
         weights = self._solve(cost, allowed)
         while weights is not None:
             weights = self._sparse(weights, allowed)
-            chosen = failed if weights is None else self._chosen(weights)
+            chosen = self._chosen(weights)
             if not (chosen & ~failed).any():
-                # no weights, or those of trees that are known not to do
+                # those of trees that are known not to do
                 break
             outcome, kept = self._try(chosen)
             if outcome is not Outcome.UNKEPT:
@@ -268,6 +268,29 @@ class TreeChoice:
             failed = chosen
             weights = self._solve(self._reweighted(weights), allowed)
         return Outcome.UNKEPT, None
+
+    def _sparse(self, weights, allowed):
+        """Reweight until no more trees go, on the demands found so far."""
+        for _ in range(REWEIGHTINGS):
+            sparser = self._solve(self._reweighted(weights), allowed)
+            if sparser is None or self.cost_of(sparser) >= self.cost_of(weights):
+                break
+            weights = sparser
+        return weights
+
+    def again(self, n_starts):
+        """Search from other costs of trees."""
+        for _ in range(n_starts):
+            if self.is_optimal or not self.is_done:
+                break
+            outcome, weights = self._keep_at(self.price * self.rng.exponential(size=len(self.price)))
+            if outcome is not Outcome.KEPT:
+                break
+            self._fewer(weights)
+
+    def _keep_at(self, cost):
+        """Outcome, and weights of few trees, at some cost of each."""
+        return self._keep_few(cost, self.usable)
 
     def _chosen(self, weights):
         """The trees that are put to the promise where a program answers these weights."""

@@ -28,7 +28,6 @@ BATCH = 150  # New points a round, at most.
 SPARSE, NEAR = 1.0 - 1e-3, 1.0 - 1e-6
 # From this distance on, no weights of some trees can keep the promise.
 RULED_OUT = 1.0 + 1e-6
-REWEIGHTINGS = 5  # Rounds of reweighting on the same demands, at most.
 # Weights of larger size do not count where trees are said to be needed.
 LARGEST_WEIGHT = 100.0
 # By how much, as a share of the tolerance, a mixture of demands must be missed to rule out trees.
@@ -213,28 +212,9 @@ class NumberSearch(TreeChoice):
             fewest = 1 + max(short, default=0)
             self.bound = max(self.bound, float(np.sort(self.price[self.usable])[:fewest].sum()))
 
-    def again(self, n_starts):
-        """Search from other costs of trees."""
-        for _ in range(n_starts):
-            if self.is_optimal or not self.is_done:
-                break
-            cost = self.price * self.rng.exponential(size=len(self.price))
-            outcome, weights = self._keep_few(cost, self.usable)
-            if outcome is Outcome.KEPT:
-                self._fewer(weights)
-
     def _chosen(self, weights):
         chosen = self.kept(weights)
         return chosen if chosen.any() else np.arange(len(chosen)) == self._cheapest(self.usable)
-
-    def _sparse(self, weights, allowed):
-        """Reweight until no more trees go, on the demands found so far."""
-        for _ in range(REWEIGHTINGS):
-            sparser = self._solve(self._reweighted(weights), allowed)
-            if sparser is None or self.cost_of(sparser) >= self.cost_of(weights):
-                break
-            weights = sparser
-        return weights
 
     def _try(self, allowed):
         """Put the nearest weights of some trees to the promise until they keep it."""

@@ -20,12 +20,10 @@ from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._promise import Near, differing, minimal, reached_nodes
 from ensemble_simplify.grid import (
     Stopped,
-    check_time,
     in_boxes,
     is_late,
-    paint_lines,
 )
-from ensemble_simplify.proof import JoinedPair, JoinedTrees, odds_apart, walks
+from ensemble_simplify.proof import JoinedPair, JoinedTrees, axis_lines, odds_apart
 from ensemble_simplify.reading import Sums, tree_shares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -260,7 +258,7 @@ class NumbersNear(Near):
         for axis, length in enumerate(self.axes.shape):
             if is_late():
                 break
-            sums = self._sums_on_lines(cells, axis, leaves, numbers.start)
+            sums = self.joined.sums_on_lines(leaves, numbers.start, cells, axis)
             shown = numbers.shown(sums).reshape(len(cells), length, -1)
             inside = np.ones((len(cells), length), dtype=bool)
             if self.outside is not None:
@@ -308,21 +306,12 @@ class NumbersNear(Near):
         leaves, start = self._parts(weights)
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * max(leaves.shape[1], len(shape))))
-        for _, walked, from_axis in walks(cells, shape, max_changes):
-            for i in range(0, len(walked), step):
-                for axis in range(len(shape)):
-                    check_time()
-                    batch = slice(i, i + step)
-                    # points with more changes come from those with fewer along later axes only
-                    on = np.flatnonzero(from_axis[batch] <= axis)
-                    if not on.size:
-                        continue
-                    here = np.ascontiguousarray(walked[batch][on])
-                    apart = self._on_lines(here, axis, leaves, start)
-                    # the point that is walked from lies on all its lines, and counts on the first
-                    again = np.flatnonzero((from_axis[batch][on] > 0) | (axis > 0))
-                    apart[again, here[again, axis]] = -1.0
-                    yield here, axis, apart
+        for _, here, axis, again in axis_lines(cells, shape, max_changes, step):
+            apart = self._on_lines(here, axis, leaves, start)
+            # the point that is walked from lies on all its lines, and counts on the first
+            again = np.flatnonzero(again)
+            apart[again, here[again, axis]] = -1.0
+            yield here, axis, apart
 
     def _parts(self, weights):
         """What the joined leaves add to the difference, or to both log-odds, and its start."""
@@ -346,19 +335,12 @@ class NumbersNear(Near):
         return np.abs(sums).max(axis=-1)
 
     def _on_lines(self, cells, axis, leaves, start):
-        sums = self._sums_on_lines(cells, axis, leaves, start)
+        sums = self.joined.sums_on_lines(leaves, start, cells, axis)
         apart = self.difference(sums).reshape(len(cells), self.axes.shape[axis])
         if self.outside is not None:
             is_outside = in_boxes(self._line_cells(cells, axis), self.outside)
             apart[is_outside.reshape(apart.shape)] = -1.0
         return apart
-
-    def _sums_on_lines(self, cells, axis, leaves, start):
-        length = self.axes.shape[axis]
-        sums = np.tile(start, (len(cells) * length, 1))
-        roots = self.joined.offsets[:-1]
-        paint_lines(self.joined.nodes, roots, leaves, cells, axis, length, sums)
-        return sums
 
     def _at(self, cells, weights):
         """Differences at some cells."""

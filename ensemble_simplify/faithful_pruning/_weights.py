@@ -51,7 +51,6 @@ LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
 # The same, of the largest vote of a tree, where a decision has a cut-off.
 LEAST_LEAD = 1e-3
 EVEN = 1.0, 0.75, 0.5, 0.25  # How near to equal weights are brought, as far as the promise allows.
-REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
 BATCH = 300  # New demands a round, at most.
 # After so many rounds of new demands for the same trees, and after twice as many and so on, it is
 # tested whether known trees are the fewest already.
@@ -190,18 +189,6 @@ class WeightSearch(TreeChoice):
 
     def _weights(self, x):
         return without_specks(np.maximum(x, 0.0))
-
-    def _sparse(self, weights, allowed):
-        """Reweight until no more trees go, on the demands found so far; may be None."""
-        cost = self.cost_of(weights)
-        for _ in range(REWEIGHTINGS):
-            sparser = self._solve(self._reweighted(weights), allowed)
-            if sparser is None or self.cost_of(sparser) == cost:
-                return sparser
-            if self.cost_of(sparser) > cost:
-                return weights
-            weights, cost = sparser, self.cost_of(sparser)
-        return weights
 
     def _try(self, allowed):
         """Put the most central weights of some trees to the promise until they keep it."""
@@ -346,20 +333,14 @@ class WeightSearch(TreeChoice):
             self._fewer(self.weights)
 
     def again(self, n_starts):
-        """Search from other costs of trees."""
         if n_starts and not self.is_optimal:
             self._find_needed()
-        for _ in range(n_starts):
-            if self.is_optimal or not self.is_done:
-                break
-            # other trees may lead where the last ones had to tie
-            self._tie(np.zeros(len(self.demands), dtype=bool))
-            cost = self.price * self.rng.exponential(size=len(self.price))
-            outcome, weights = self._keep(cost)
-            if outcome is not Outcome.KEPT:
-                # what leads anywhere leads by less than is asked of fewer trees
-                break
-            self._fewer(weights)
+        super().again(n_starts)
+
+    def _keep_at(self, cost):
+        # other trees may lead where the last ones had to tie
+        self._tie(np.zeros(len(self.demands), dtype=bool))
+        return self._keep(cost)
 
     def _rank(self, weights):
         """Weights, for their price, of the same trees in a program that wants few of them."""

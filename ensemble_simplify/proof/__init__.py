@@ -18,6 +18,7 @@ from ensemble_simplify.proof.near_rows import (
     Neighbourhood,
     NumberLines,
     TreeLines,
+    axis_lines,
     n_near,
     points_apart,
     walks,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.grid import CodedTrees, JointSearch, overlay
+from ensemble_simplify.grid import CodedTrees, JointSearch, overlay, paint_lines
 
 # Leaves times trees in a tree that stands for several.
 MAX_JOINED = 1 << 24
@@ -121,6 +121,13 @@ class JoinedTrees:
                 total = total + value[column]
             sums.append(total)
         return np.concatenate(sums)
+
+    def sums_on_lines(self, numbers, start, cells, axis):
+        """Sums of numbers of leaves at all cells along an axis, one line after the other."""
+        length = self.axes.shape[axis]
+        sums = np.tile(start, (len(cells) * length, 1))
+        paint_lines(self.nodes, self.offsets[:-1], numbers, cells, axis, length, sums)
+        return sums
 
     def centred(self, numbers):
         """Numbers of leaves whose mean in each tree is zero, and the sum of these means.

@@ -337,6 +337,29 @@ def _further(rows, cells, from_axis, shape, n):
                 yield from _further(row[part], changed[part], a + 1, shape, n - 1)
 
 
+def axis_lines(cells, shape, max_changes, step):
+    """The lines of `walks` axis by axis, of so many cells at a time; `Stopped` ends them.
+
+    Yields
+    ------
+    row : intp array of shape (n,)
+    cells : int32 array of shape (n, n_axes)
+    axis : int
+    again : bool array of shape (n,)
+        Whether the cell itself was on a line before.
+    """
+    for row, walked, from_axis in walks(cells, shape, max_changes):
+        for i in range(0, len(walked), step):
+            part = slice(i, i + step)
+            for axis in range(len(shape)):
+                check_time()
+                # points with more changes come from those with fewer along later axes only
+                on = np.flatnonzero(from_axis[part] <= axis)
+                if on.size:
+                    here = np.ascontiguousarray(walked[part][on])
+                    yield row[part][on], here, axis, (from_axis[part][on] > 0) | (axis > 0)
+
+
 def points_apart(one, two, cells, shape, max_changes):
     """Points near some rows on which two models differ; each is found once for each row near it.
 

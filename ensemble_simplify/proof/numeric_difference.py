@@ -18,9 +18,9 @@ from sys import maxsize
 import numpy as np
 from scipy.special import expit
 
-from ensemble_simplify.grid import in_boxes, is_late, leaves_of_cells, paint_lines
+from ensemble_simplify.grid import Stopped, in_boxes, is_late, leaves_of_cells
 from ensemble_simplify.proof.joined_trees import JoinedPair
-from ensemble_simplify.proof.near_rows import walks
+from ensemble_simplify.proof.near_rows import axis_lines
 
 _EPS = float(np.finfo(np.float64).eps)
 # Random cells from which the search for a large difference starts.
@@ -177,12 +177,7 @@ class Closeness:
 
     def _sums_on_lines(self, cells, axis):
         """Both models' outputs, side by side, at all cells of lines, one line after the other."""
-        length = self.axes.shape[axis]
-        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
-        paint_lines(
-            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
-        )
-        return sums
+        return self.trees.sums_on_lines(self._numbers, np.concatenate(self.start), cells, axis)
 
     def _sums_at(self, cells):
         """Both models' outputs, side by side, at cells."""
@@ -255,22 +250,15 @@ class Closeness:
         top = 0.0
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
-        for rows, walked, from_axis in walks(cells, shape, max_changes):
-            for i in range(0, len(walked), step):
-                part = slice(i, i + step)
-                for axis in range(len(shape)):
-                    if is_late():
-                        found.reason = "time"
-                        return found
-                    on = np.flatnonzero(from_axis[part] <= axis)
-                    if not on.size:
-                        continue
-                    here = np.ascontiguousarray(walked[part][on])
-                    excess, difference = self._on_lines(here, axis)
-                    lines = rows[part][on], here, axis
-                    if not self._look_at(*lines, excess, difference):
-                        return found
-                    top = max(top, float(difference.max()))
+        try:
+            for rows, here, axis, _ in axis_lines(cells, shape, max_changes, step):
+                excess, difference = self._on_lines(here, axis)
+                if not self._look_at(rows, here, axis, excess, difference):
+                    return found
+                top = max(top, float(difference.max()))
+        except Stopped:
+            found.reason = "time"
+            return found
         found.outcome, found.bound = True, top + self.margin
         return found
 
