@@ -113,9 +113,8 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"heuristic"`` is the quickest: it makes little effort for a lower bound. ``"auto"``
         searches longer, and makes a limited effort for a lower bound, the less the more trees and
-        rows there are. ``"exact"`` goes on until no
-        better choice of trees is possible, or `time_limit` is over. With more than a few tens of
-        trees, set a `time_limit`.
+        rows there are. ``"exact"`` goes on until no better choice of trees is possible, or
+        `time_limit` is over. With more than a few tens of trees, set a `time_limit`.
     time_limit : float or None, default=None
         Time for the search in seconds. Fitting the ensemble does not count. When it is over, the
         best ensemble proven so far (at worst the whole one) is returned with its bound and a
