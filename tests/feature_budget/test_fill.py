@@ -8,7 +8,6 @@ import pytest
 from ensemble_simplify.feature_budget.pruning._closure import solve_path
 from ensemble_simplify.feature_budget.pruning._closure_problem import (
     gains_of_one_more,
-    usable_nodes,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
-from ensemble_simplify.feature_budget.pruning._choice import fill_step
+from ensemble_simplify.feature_budget.pruning._choice import fill_step, usable_nodes
 from ensemble_simplify.grid import limits
 from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import tree_estimators
@@ -67,9 +66,7 @@ def best_gain(parent, gain, feature, allowed, within):
 @given(seeds)
 def test_best_set_on_some_features_by_enumeration(seed):
     arrays = parent, gain, feature, allowed, within = small_trees(seed)
-    chosen = np.full(len(parent), 9, dtype=np.uint8)
-    lost = np.full(len(allowed), 9, dtype=np.int64)
-    usable_nodes(*arrays, chosen, lost)
+    chosen, lost = usable_nodes(parent, gain, feature, allowed > 0, within > 0)
     assert (gain[chosen > 0].sum(), -int(chosen.sum())) == best_gain(*arrays)
     # A feature that no way down tests twice loses what the best set without it gains less.
     for k in np.flatnonzero(allowed):

@@ -25,8 +25,8 @@ import numpy as np
 from ensemble_simplify.base import report
 from ensemble_simplify.feature_budget.pruning._budget_path import nested_optima
 from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    best_subtrees,
     gains_of_one_more,
-    usable_nodes,
 )
 from ensemble_simplify.feature_budget.pruning._programs import (
     solve_dantzig_wolfe,
@@ -60,6 +60,9 @@ _MAX_ARCS = 3e8
 # and how many features are tried in the place of one.
 _MAX_ADDED = 6
 
+# Less than the sum of any gains.
+_NEVER = -(1 << 60)
+
 # Rounds in which what is left of the budget is spent, at most.
 _MAX_FILLS = 3
 
@@ -92,6 +95,19 @@ def fill_step(problem, low, high, budget, rankings=()) -> list[np.ndarray]:
         search.try_shares(low, high)
     search.fill_up()
     return [search.best, *(chosen for _, chosen in search.families.values())]
+
+
+def usable_nodes(parent, gain, feature, allowed, within):
+    """The smallest set of largest gain that tests allowed features only, as a mask.
+
+    Also the gain that goes with each feature. Parents come before their children.
+    """
+    # What is not allowed is worth less than anything below it could make up for.
+    worth = np.where(within & allowed[feature], gain, _NEVER)
+    chosen, value = np.empty(len(gain), dtype=np.uint8), np.empty_like(worth)
+    best_subtrees(parent, worth, chosen, value)
+    chosen = chosen.astype(bool)
+    return chosen, np.bincount(feature[chosen], value[chosen], minlength=len(allowed))
 
 
 class _Filling:
@@ -277,10 +293,7 @@ class _Filling:
 
     def _usable(self, kept):
         """Nodes that test these features only, and what each of the features gains there."""
-        chosen = np.empty(self.closure.n_nodes, dtype=np.uint8)
-        lost = np.empty(len(kept), dtype=np.int64)
-        usable_nodes(*self.tested, kept.view(np.uint8), self.within, chosen, lost)
-        return chosen.astype(bool), lost
+        return usable_nodes(*self.tested, kept, self.active)
 
     def try_trees(self) -> None:
         """Leave out whole trees, those that gain least for what they pay first."""

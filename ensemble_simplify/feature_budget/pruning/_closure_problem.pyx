@@ -6,6 +6,9 @@ a price that a row pays at most once: a feature, or a group of features. A split
 resource when none of its ancestors has paid for it.
 """
 
+import numpy as np
+from scipy import sparse
+
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
@@ -343,50 +346,25 @@ cdef class SharedItems:
         Items are numbered anew by the number of nodes that share them, and listed in that order:
         a node's gain is best spent first on what few others pay for.
         """
-        cdef vector[int64_t] place, first_user
-        cdef vector[int32_t] user, by_degree, empty_a, empty_b
-        cdef vector[intp_t] first_of_degree
-        cdef int64_t j
-        cdef size_t k
-        cdef intp_t v, w, degree, n_items = self.price.size()
+        cdef intp_t k, n_arcs = self.arc_node.size(), n_items = self.price.size()
+        node, item = np.empty((2, n_arcs), dtype=np.int32)
+        cdef int32_t[::1] node_of = node, item_of = item
         with nogil:
-            place.assign(self.n_contracted + 1, 0)
-            first_user.assign(n_items + 2, 0)
-            for k in range(self.arc_node.size()):
-                place[self.arc_node[k] + 1] += 1
-                first_user[self.arc_item[k] + 2] += 1
-            for v in range(self.n_contracted):
-                place[v + 1] += place[v]
-            for v in range(self.n_contracted + 1):
-                start[v] = place[v]
-            # Items in the order of their degrees.
-            first_of_degree.assign(self.n_contracted + 2, 0)
-            for w in range(n_items):
-                first_of_degree[first_user[w + 2] + 1] += 1
-            for v in range(self.n_contracted + 1):
-                first_of_degree[v + 1] += first_of_degree[v]
-            by_degree.resize(n_items)
-            for w in range(n_items):
-                degree = first_user[w + 2]
-                by_degree[first_of_degree[degree]] = <int32_t>w
-                first_of_degree[degree] += 1
-            # Users of each item, then the items of each user.
-            for w in range(n_items):
-                first_user[w + 2] += first_user[w + 1]
-            user.resize(self.arc_node.size())
-            for k in range(self.arc_node.size()):
-                w = self.arc_item[k]
-                user[first_user[w + 1]] = self.arc_node[k]
-                first_user[w + 1] += 1
-            for k in range(<size_t>n_items):
-                w = by_degree[k]
-                price[k] = self.price[w]
-                for j in range(first_user[w], first_user[w + 1]):
-                    v = user[j]
-                    items[place[v]] = <int32_t>k
-                    place[v] += 1
-            self.arc_node.swap(empty_a)
-            self.arc_item.swap(empty_b)
+            for k in range(n_arcs):
+                node_of[k], item_of[k] = self.arc_node[k], self.arc_item[k]
+            for k in range(n_items):
+                price[k] = self.price[k]
+        vector[int32_t]().swap(self.arc_node)
+        vector[int32_t]().swap(self.arc_item)
+        order = np.argsort(np.bincount(item, minlength=n_items), kind="stable")
+        np.asarray(price)[:] = np.asarray(price)[order]
+        place = np.empty(n_items, dtype=np.int32)
+        place[order] = np.arange(n_items)
+        # Two passes of counting, by items and then by nodes.
+        shape = n_items, self.n_contracted
+        arcs = sparse.csr_array((np.ones(n_arcs, dtype=np.uint8), (place[item], node)), shape=shape)
+        arcs = arcs.tocsc()
+        np.asarray(start)[:], np.asarray(items)[:] = arcs.indptr, arcs.indices
 
 
 def extend_free(
@@ -447,16 +425,17 @@ def drop_idle(
 def best_subtrees(
     const int32_t[::1] parent,
     const number[::1] worth,
-    uint8_t[::1] keep,  # OUT
+    uint8_t[::1] keep,        # OUT
+    number[::1] value=None,   # OUT: worth of each node with the best of what is below it
 ):
     """Smallest closed set of largest worth when nothing is shared (parents first); its worth."""
     cdef intp_t n = parent.shape[0], v
-    cdef vector[number] value
     cdef number total = 0
+    if value is None:
+        value = np.empty_like(worth)
     with nogil:
-        value.assign(n, 0)
+        value[:] = worth
         for v in range(n - 1, -1, -1):
-            value[v] += worth[v]
             if value[v] > 0:
                 if parent[v] >= 0:
                     value[parent[v]] += value[v]
@@ -465,38 +444,6 @@ def best_subtrees(
         for v in range(n):
             keep[v] = value[v] > 0 and (parent[v] < 0 or keep[parent[v]])
     return total
-
-
-def usable_nodes(
-    const int32_t[::1] parent,
-    const int64_t[::1] gain,
-    const int32_t[::1] feature,
-    const uint8_t[::1] allowed,   # (n_features,)
-    const uint8_t[::1] within,
-    uint8_t[::1] chosen,          # OUT
-    int64_t[::1] lost,            # OUT (n_features,): gain that goes with each feature
-):
-    """The smallest set of largest gain that tests allowed features only (parents first)."""
-    cdef intp_t n = parent.shape[0]
-    cdef vector[int64_t] worth
-    cdef intp_t v
-    with nogil:
-        worth.assign(n, 0)
-        lost[:] = 0
-        for v in range(n):
-            chosen[v] = within[v] and allowed[feature[v]] and (
-                parent[v] < 0 or chosen[parent[v]]
-            )
-        for v in range(n - 1, -1, -1):
-            if not chosen[v]:
-                continue
-            worth[v] += gain[v]
-            if worth[v] > 0 and parent[v] >= 0:
-                worth[parent[v]] += worth[v]
-        for v in range(n):
-            chosen[v] = chosen[v] and worth[v] > 0 and (parent[v] < 0 or chosen[parent[v]])
-            if chosen[v]:
-                lost[feature[v]] += worth[v]
 
 
 def gains_of_one_more(
