@@ -283,7 +283,9 @@ class TreeChoice:
         for _ in range(n_starts):
             if self.is_optimal or not self.is_done:
                 break
-            outcome, weights = self._keep_at(self.price * self.rng.exponential(size=len(self.price)))
+            outcome, weights = self._keep_at(
+                self.price * self.rng.exponential(size=len(self.price))
+            )
             if outcome is not Outcome.KEPT:
                 break
             self._fewer(weights)

@@ -277,9 +277,7 @@ def test_work_ends_a_search():
         for work in (10.0, 3e5, 1e6):
             trees = kernel(grid, near, 0.5)
             cost, nodes = trees.find(TINY, width, 2, work=work)
-            assert cost == pytest.approx(
-                trees.cost(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12
-            )
+            assert cost == pytest.approx(trees.cost(nodes) + TINY * (len(nodes) + 1) / 2, rel=1e-12)
             # as far as it went, it is better than no split at all
             assert (cost < trees.leaf_errors(nodes)[0][0]) == (len(nodes) > 1)
             assert (len(nodes) > 1) == (work > 10.0)
