@@ -1,5 +1,6 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,24 @@ def __getattr__(name: str) -> object:
     found = getattr(import_module(f"ensemble_simplify.{_ROOM_OF[name]}"), name)
     globals()[name] = found
     return found
+
+
+class _OtherVersions:
+    """Tells of modules that are not there, for which pickles of other versions ask."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name.startswith(f"{__name__}."):
+            raise ModuleNotFoundError(
+                f"{__name__} {__version__} has no module {name}. Where a pickle asks for it, "
+                "another version wrote it: fit again, or read it with that version. Trees and "
+                "ensembles that are to be kept are written by export_tree or export_model as "
+                '"json", which later versions read.',
+                name=name,
+            )
+
+
+sys.meta_path.append(_OtherVersions)
 
 
 def __dir__() -> list[str]:

@@ -70,6 +70,11 @@ class NamesItsParameters:
         if "__init__" in vars(cls):
             cls.__init__ = _with_names(cls.__init__, cls.__name__, cls._renamed)
 
+    def __setstate__(self, state):
+        # pickles of parameters alone are those of other versions, too
+        own = {self._renamed.get(name, name): value for name, value in state.items()}
+        super().__setstate__(own)  # ty: ignore[missing-attribute]
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this estimator, or of one that it holds.
 

@@ -364,3 +364,7 @@ def samme_votes(label, weight, n_classes):
     if n_classes == 1:
         return np.zeros((label.shape[0], 1))
     return np.where(label[:, None] == np.arange(n_classes), weight, -1 / (n_classes - 1) * weight)
+
+
+class Vote:
+    """What pickles of 0.3.0 ask for, so that these are refused with what to do."""

@@ -1,6 +1,9 @@
 """Names of parameters: old ones work and warn, unknown ones are told with the nearest."""
 
+import importlib.util
 import inspect
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,3 +84,23 @@ def test_one_idea_has_one_name():
         if callable(one) and not (inspect.isclass(one) and issubclass(one, Exception)):
             given = set(inspect.signature(one).parameters)
             assert not given & others, name
+
+
+PICKLES = Path(__file__).parents[1] / "data" / "pickles_0_3_0"
+
+
+def test_parameters_that_0_3_0_pickled_load_under_their_new_names():
+    """The file was written by version 0.3.0: ``RepresenterTree(max_leaf_nodes=4)``."""
+    tree = pickle.loads((PICKLES / "unfitted.pkl").read_bytes())
+    assert (tree.max_leaf_nodes, tree.response) == (4, "auto")
+    X, y = load_iris(return_X_y=True)
+    assert tree.fit(X, y).get_n_leaves() <= 4
+
+
+def test_what_0_3_0_fitted_is_refused_with_what_to_do():
+    """The file was written by version 0.3.0, and asks for a module that has moved."""
+    with pytest.raises(ModuleNotFoundError, match=r"born_again\._regressor.*fit again.*json"):
+        pickle.loads((PICKLES / "BornAgainRegressor.pkl").read_bytes())
+    assert importlib.util.find_spec("ensemble_simplifyer") is None
+    with pytest.raises(ImportError, match="cannot import name"):
+        exec("from ensemble_simplify import nothing_of_this_name")
