@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from ensemble_simplify.front import Simplification as Simplification
     from ensemble_simplify.front import SimplificationDisplay as SimplificationDisplay
     from ensemble_simplify.front import SimplifiedModel as SimplifiedModel
+    from ensemble_simplify.front import save_mlflow as save_mlflow
     from ensemble_simplify.front import simplify as simplify
+    from ensemble_simplify.front import trusted_types as trusted_types
     from ensemble_simplify.genesim import C45Tree as C45Tree
     from ensemble_simplify.genesim import GenesimClassifier as GenesimClassifier
     from ensemble_simplify.genesim import GuideTree as GuideTree
@@ -93,7 +95,9 @@ _ROOMS = {
     "evidence": "CheckedEvidence check",
     "faithful_pruning": "FaithfulPathDisplay FaithfulPruner",
     "feature_budget": "BudgetForestClassifier BudgetPathDisplay FeatureBudgetPruner",
-    "front": "Simplification SimplificationDisplay SimplifiedModel simplify",
+    "front": (
+        "Simplification SimplificationDisplay SimplifiedModel save_mlflow simplify trusted_types"
+    ),
     "genesim": (
         "C45Tree GenesimClassifier GuideTree InterpretableSingleModel ParetoFrontDisplay "
         "QuestTree merge_trees"

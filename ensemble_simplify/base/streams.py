@@ -38,9 +38,12 @@ class Stream:
         anything with an Arrow stream that is no array, as a relation of DuckDB.
         """
         if isinstance(X, str | Path):
-            from pyarrow.dataset import dataset
+            from pyarrow import dataset as ds
 
-            X = dataset(X)
+            # or else all of a file is read before its first batch
+            batch_by_batch = ds.ParquetFragmentScanOptions(pre_buffer=False)
+            how = ds.ParquetFileFormat(default_fragment_scan_options=batch_by_batch)
+            X = ds.dataset(X, format=how)
         if isinstance(X, list | tuple) and X and hasattr(X[0], "columns"):
             return cls(lambda: X)
         if hasattr(X, "__next__"):
@@ -49,6 +52,9 @@ class Stream:
             return cls(lambda: iter(X), can_repeat=False)
         if hasattr(X, "collect_batches"):
             return cls(X.collect_batches)
+        if hasattr(X, "scanner"):
+            # a dataset reads many batches ahead, unless it is told how few
+            return cls(lambda: X.to_batches(batch_readahead=1, fragment_readahead=1))
         if hasattr(X, "to_batches"):
             return cls(X.to_batches)
         if hasattr(X, "to_delayed") and hasattr(X, "partitions"):

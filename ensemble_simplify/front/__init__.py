@@ -9,13 +9,24 @@ follows the model, from records of `_statement`. `_table_tree` is scikit-learn's
 to do next, and writes it as text, `_page` as a page and for notebooks with the pictures of
 `_drawing` and a form of `_try_row`; `_rules` tells a tree in words. `_display` draws sizes and
 figures with Matplotlib; `_document` writes all of it, and what audits say, for those who sign.
-`_command` is ``python -m ensemble_simplify``, and `_files` reads its models and tables.
+`_command` is ``python -m ensemble_simplify``, and `_files` reads its models and tables; `_served`
+has what MLflow and skops take.
 """
 
 from ensemble_simplify.front._command import main
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._result import Simplification
+from ensemble_simplify.front._served import _load_pyfunc, save_mlflow, trusted_types
 from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._simplify import simplify
 
-__all__ = ["Simplification", "SimplificationDisplay", "SimplifiedModel", "main", "simplify"]
+__all__ = [
+    "Simplification",
+    "SimplificationDisplay",
+    "SimplifiedModel",
+    "_load_pyfunc",
+    "main",
+    "save_mlflow",
+    "simplify",
+    "trusted_types",
+]

@@ -1,0 +1,53 @@
+"""MLflow and skops, in their real packages: the same answers, and no code in the files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+from ensemble_simplify import (
+    CultivatedForestClassifier,
+    save_mlflow,
+    simplify,
+    trusted_types,
+)
+
+X, Y = load_iris(return_X_y=True, as_frame=True)
+FOREST = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
+
+
+def of_text():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(["u", "v", "w"], 200)})
+    labels = np.where((frame["a"] > 0) & (frame["b"] != "u"), "yes", "no")
+    forest = CultivatedForestClassifier(random_state=0).fit(frame, labels)
+    options = {"methods": ["representer"], "max_leaf_nodes": 4, "random_state": 0}
+    return simplify(forest, frame, labels, **options), frame
+
+
+@pytest.mark.parametrize("made", [lambda: (FOREST, X), of_text])
+def test_mlflow(made, tmp_path):
+    pyfunc = pytest.importorskip("mlflow.pyfunc")
+    model, rows = made()
+    save_mlflow(model, tmp_path / "model", X=rows)
+    again = pyfunc.load_model(str(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert again.metadata.signature.inputs.input_names() == list(rows.columns)
+    assert len(again.input_example) == 5
+    endings = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}
+    assert not endings & {".pkl", ".pickle", ".joblib"}
+
+
+def test_skops(tmp_path):
+    io = pytest.importorskip("skops.io")
+    model = CultivatedForestClassifier(random_state=0).fit(X, Y)
+    io.dump(model, tmp_path / "model.skops")
+    again = io.load(tmp_path / "model.skops", trusted=trusted_types(tmp_path / "model.skops"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    # what is not of this package is not trusted
+    model.extra_ = pd.Timestamp(0)
+    io.dump(model, tmp_path / "other.skops")
+    assert not any("Timestamp" in own for own in trusted_types(tmp_path / "other.skops"))
