@@ -51,7 +51,7 @@ FORMAT, VERSION = "ensemble_simplify.evidence", 2
 BLOCK, MOST_ENTRIES, MOST_BOXES, MOST_LEVELS = 256, 40_000_000, 4_000_000, 5_000
 MOST_BYTES = 200_000_000
 # Points of a grid, its boxes, and these times how often all are looked at: at most so many.
-MOST_POINTS, MOST_REGIONS, MOST_JOINED = 2_000_000, 250_000_000, 4_000_000_000
+MOST_POINTS, MOST_REGIONS, MOST_JOINED = 4_000_000, 250_000_000, 4_000_000_000
 # Leaves, or levels, that are no longer counted.
 MANY = 2**15 - 1
 # Leaves of trees of one column that are looked at together, pairs of leaves of trees of one model
@@ -427,13 +427,23 @@ class Evidence:
             need(good, "proof: nearer")
             self.reach, sizes = (points, scales, vary), [(k - 1, False), (k, True)]
         for size, self.is_limited in sizes:
+            held = []
             for units in combinations(vary, size):
-                low, high, gap = points.copy(), points.copy(), np.isnan(points)
+                held.append([points.copy(), points.copy(), np.isnan(points)])
                 moved = [j for unit in (*units, free) for j in unit]
-                low[moved], high[moved], gap[moved] = -np.inf, np.inf, True
-                for i in range(0, len(rows), BLOCK):
-                    block = [part[:, i : i + BLOCK] for part in (low, high, gap)]
-                    self._prove(Trees([-1], [None], n), block)
+                for part, whole in zip(held[-1], (-np.inf, np.inf, True), strict=True):
+                    part[moved] = whole
+                if len(held) * len(rows) >= BLOCK:
+                    self._prove_all(held)
+                    held = []
+            if held:
+                self._prove_all(held)
+
+    def _prove_all(self, boxes):
+        low, high, gap = (np.concatenate(part, axis=1) for part in zip(*boxes, strict=True))
+        for i in range(0, low.shape[1], BLOCK):
+            block = [part[:, i : i + BLOCK] for part in (low, high, gap)]
+            self._prove(Trees([-1], [None], self.space.n), block)
 
     def _is_near(self, low, high, gap):
         """Which boxes have a point near the row: a gap, and what has no scale, counts 1."""
@@ -1265,36 +1275,30 @@ class Models(Trees):
 
     def lead(self, step, a, b):
         """The lead of one class over another; None where it is no sum."""
-        key = step, a, b
-        if key not in self.kept:
-            name, *own = self.steps[step]
-            self.kept[key] = (
-                self._lead_above(b, *own) if name == "above" else self._lead(a, b, *own)
-            )
-        return self.kept[key]
-
-    def _lead_above(self, b, number, ends, below, _):
-        if self.sums[number] is None or len(ends) != 1:
-            return None
-        total = self.sums[number] * [[1.0 if b == below else -1.0], [1.0]]
-        total[:, -1] += -ends[0] if b == below else ends[0], abs(ends[0]) * max(self.tree_spares)
-        return self.form(total)
-
-    def _lead(self, a, b, places, _, margin):
-        i, j = places[a], places[b]
-        one, two = self.steps[i], self.steps[j]
-        if margin == 0 and one[0] == two[0] == "/" and one[2:] == two[2:] and one[3] == "float64":
-            # sums that differ still do once they are divided
-            if 1e-8 <= self.steps[one[2]][1] <= 1e8:
+        if (key := (step, a, b)) in self.kept:
+            return self.kept[key]
+        (name, first, *own), total, margin, exact = self.steps[step], None, 0.0, False
+        if name == "above":
+            ends, below, _ = own
+            if self.sums[first] is not None and len(ends) == 1:
+                sign = 1.0 if b == below else -1.0
+                total = self.sums[first] * [[sign], [1.0]]
+                total[:, -1] += -sign * ends[0], abs(ends[0]) * max(self.tree_spares)
+        else:
+            (i, j), margin = (first[a], first[b]), own[1]
+            one, two = self.steps[i], self.steps[j]
+            shares = one[0] == two[0] == "/" and one[2:] == two[2:] and one[3] == "float64"
+            if margin == 0 and shares and 1e-8 <= self.steps[one[2]][1] <= 1e8:
+                # sums that differ still do once they are divided
                 i, j = one[1], two[1]
-        if (total := self.part(i, j)) is None:
-            return None
-        one, two, exact = self.steps[i], self.steps[j], False
-        if margin == 0 and one[0] == two[0] == "trees":
-            # sums of few binary digits do not round
-            digits = np.ldexp(np.append(self.value, [one[4], two[4]]), 20)
-            exact = {one[5], two[5]} == {"float64"} and (digits == np.rint(digits)).all()
-        return self.form(total, margin, exact)
+                one, two = self.steps[i], self.steps[j]
+            total = self.part(i, j)
+            if margin == 0 and one[0] == two[0] == "trees":
+                # sums of few binary digits do not round
+                digits = np.ldexp(np.append(self.value, [one[4], two[4]]), 20)
+                exact = {one[5], two[5]} == {"float64"} and (digits == np.rint(digits)).all()
+        self.kept[key] = None if total is None else self.form(total, margin, exact)
+        return self.kept[key]
 
     # Numbers that come of sums: a kind of link, and steps less others, with which they never fall.
 

@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from math import floor
 from os import PathLike
 from pathlib import Path
 
@@ -346,35 +345,38 @@ def _level(level):
 
 
 def _region(claim):
-    n, inside = claim.n_coordinates, claim.inside
-    region = {
-        "type": "float32" if claim.is_finer else "float64",
-        "low": [None] * n,
-        "high": [None] * n,
-        "integer": [0] * n,
-        "missing": [0] * n,
-        "clauses": [],
-        "order": [list(pair) for pair in claim.order],
-    }
+    n, inside, clauses = claim.n_coordinates, claim.inside, frozenset()
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    integer, missing = np.zeros((2, n), dtype=bool)
     is_single = claim.forests[0].row_dtype == "float32"
     if inside is not None:
-        low, high = inside.low, inside.high
+        low, high, clauses = inside.low, inside.high, inside.clauses
+        integer, missing = inside.integer, inside.missing
         if is_single:
             # ends stand for the float32 numbers that they are rounded to
             low, high = (_single(own) for own in (low, high))
-        region |= {
-            "low": _finite(low),
-            "high": _finite(high),
-            "integer": inside.integer.astype(int).tolist(),
-            "missing": inside.missing.astype(int).tolist(),
-            "clauses": [
-                [[int(j), int(value)] for j, value in sorted(clause)]
-                for clause in sorted(inside.clauses, key=sorted)
-            ],
-        }
     if claim.box is not None:
-        _cut_down(region, claim, is_single)
-    clauses = frozenset() if inside is None else inside.clauses
+        # only numbers above `below` count
+        below, above, may_miss = claim.box
+        missing, none = missing & may_miss, below == np.inf
+        if is_single:
+            below, above = (np.where(integer, own, last_double(own)) for own in (below, above))
+        first = np.where(integer, np.floor(below) + 1.0, np.nextafter(below, np.inf))
+        first = np.where(below > -np.inf, first, -np.inf)
+        low = np.where(none, 1.0, np.maximum(low, first))
+        high = np.where(none, 0.0, np.minimum(high, above))
+    region = {
+        "type": "float32" if claim.is_finer else "float64",
+        "low": _finite(low),
+        "high": _finite(high),
+        "integer": integer.astype(int).tolist(),
+        "missing": missing.astype(int).tolist(),
+        "clauses": [
+            [[int(j), int(value)] for j, value in sorted(clause)]
+            for clause in sorted(clauses, key=sorted)
+        ],
+        "order": [list(pair) for pair in claim.order],
+    }
     return region | {"point": _any_point(region, clauses)}
 
 
@@ -411,28 +413,6 @@ def _single(ends):
     with np.errstate(over="ignore"):
         rounded = ends.astype(np.float32).astype(np.float64)
     return np.where(np.isinf(ends), ends, np.clip(rounded, -FLOAT32_MAX, FLOAT32_MAX))
-
-
-def _cut_down(region, claim, is_single):
-    """Leave the points of a claim's box in a region."""
-    low, high, missing = claim.box
-    for j in range(claim.n_coordinates):
-        region["missing"][j] &= int(missing[j])
-        below, above = float(low[j]), float(high[j])
-        if below == np.inf:
-            # missing alone
-            region["low"][j], region["high"][j] = 1.0, 0.0
-            continue
-        whole = region["integer"][j]
-        if is_single and not whole:
-            below, above = last_double(np.array([below, above])).tolist()
-        if below > -np.inf:
-            first = floor(below) + 1.0 if whole else float(np.nextafter(below, np.inf))
-            own = region["low"][j]
-            region["low"][j] = first if own is None else max(own, first)
-        if above < np.inf:
-            own = region["high"][j]
-            region["high"][j] = above if own is None else min(own, above)
 
 
 # ------------------------------------------------------------------- proofs

@@ -53,7 +53,7 @@ class Search(checker.Evidence):
             ends = space.floor(ends)
             after = np.nextafter(ends.astype(space.type), space.type(np.inf)).astype(np.float64)
         # the last cell, too
-        near = np.concatenate([ends, after[ends == ends.max(initial=-np.inf)], [low, high]])
+        near = np.append(ends, after[ends == ends.max(initial=-np.inf)])
         return np.unique(np.clip(near if len(ends) else [low], low, high))
 
     def tree(self):

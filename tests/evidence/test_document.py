@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from ba_trees import FOLDER, published, read_random_forest
 from second_checker import is_for_both, second_opinion
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris
@@ -40,8 +41,9 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.evidence import NoEvidence, checker, document
+from ensemble_simplify.evidence import Claim, NoEvidence, Use, checker, document
 from ensemble_simplify.grid import Stopped, limits
+from ensemble_simplify.reading import Model
 
 X, Y = load_iris(return_X_y=True)
 FRAME, VALUE = load_diabetes(return_X_y=True, as_frame=True)
@@ -363,6 +365,18 @@ def test_that_no_tree_is_smaller(objective, tmp_path):
             other |= {"digest": checker.digest(other, "digest")}
             with pytest.raises(checker.Unproven, match="allows a tree"):
                 checker.check_text(json.dumps(other))
+
+
+@pytest.mark.parametrize(("name", "fold"), [("HTRU2", 1), ("Pima-Diabetes", 2)])
+def test_no_tree_is_smaller_than_those_that_are_published(name, fold):
+    model = Model.of(read_random_forest(FOLDER / f"{name}.RF{fold}.txt"))
+    use = Use(0, np.arange(model.forest.n_features))
+    for objective, key, k in (("depth", "depth", 0), ("leaves", "leaves", 1)):
+        size = {"depth": None, "leaves": None, "within": None, key: 10_000}
+        claim = Claim("smallest", [model], [model.forest], [use], data=size)
+        shown = document.evidence(claim)
+        checker.check_text(json.dumps(shown))
+        assert shown["claim"][key] == published()[name, fold, objective][k]
 
 
 def test_a_grid_that_is_too_large_shows_a_smaller_bound(tmp_path, monkeypatch):
