@@ -21,6 +21,7 @@ from sklearn.ensemble import (
     StackingRegressor,
     VotingRegressor,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -200,6 +201,16 @@ def test_stacking_by_a_linear_model_is_a_sum_up_to_roundings(inside):
         assert flip.predictions[1] >= low
     between = (float(np.quantile(own, 0.4)), float(np.quantile(own, 0.6)))
     assert nearest_flip(model, rows[[own.argmin()]], max_changes=3, target=between)
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+def test_regressors_of_each_class_are_a_sum_and_of_two_classes_refused(kind):
+    model = OneVsRestClassifier(kind(n_estimators=2, max_depth=1, random_state=0))
+    model.fit(X, LABELS[:, 1])
+    rows = cells(model)
+    np.testing.assert_array_equal(Reading(model).answers(rows), model.predict(rows))
+    with pytest.raises(TypeError, match="over the regressor"):
+        verify(model.fit(X, LABELS[:, 0]), model)
 
 
 def test_a_weighted_median_enters_ranges_where_enumeration_says():

@@ -318,6 +318,11 @@ class Stacking(OfMembers):
 
     def _program(self, readings, votes, trees, classes):
         n_scores, link = (1, None) if classes is None else (len(classes), Link("unknown"))
+        if classes is not None and any(reading.classes is None for reading in readings):
+            raise TypeError(
+                f"{self.name} over the regressor {name_of(self.members[0])} is not supported. Use "
+                "classifiers."
+            )
         function, weights = Stacked(self.estimator, self.members, readings), None
         last = getattr(self.estimator, "final_estimator_", None)
         if classes is None and type(last).__module__.startswith("sklearn.linear_model"):
@@ -358,7 +363,8 @@ def _is_one_sum(member, vote):
         return False
     if hasattr(member, "decision_function"):
         return vote.has_one_score
-    return vote.is_mean_of_trees and vote.link is None
+    is_value = vote.has_one_score and not hasattr(member, "classes_")
+    return (vote.is_mean_of_trees or is_value) and vote.link is None
 
 
 class Stacked:
