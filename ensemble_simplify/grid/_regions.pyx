@@ -285,34 +285,74 @@ def leaves_of_cells(
                 cell += n_axes
 
 
-cdef struct Leaves:
-    # Leaves that were found, and the first and last cells of their regions.
-    vector[int32_t] at
+# ----------------------------------------------------------------- inside a region
+
+cdef cppclass Walk:
+    # A walk through the parts of a region in which each of some trees is one leaf.
+    vector[const Node *] trees
+    vector[int32_t] lo          # the part that is open: first and last cells
+    vector[int32_t] hi
+    vector[int32_t] at          # where it lies in each tree, after the same of all parts around it
+    vector[Node] out            # the splits, and leaves that are numbered as they come
+    vector[int32_t] places      # of each leaf, in each tree
+    bint has_boxes              # whether the parts are wanted, too
     vector[int32_t] first
     vector[int32_t] last
+    intp_t n_leaves
+    intp_t max_leaves           # it ends where there are more, or time is over; -1: nowhere else
+    intp_t polled
 
 
-cdef void add_leaves(
-    const Node *nodes, int32_t at, int32_t *lo, int32_t *hi, intp_t n_axes, Leaves &found
+cdef void begin_walk(
+    Walk *w, const int32_t[::1] lo, const int32_t[::1] hi, intp_t max_leaves
 ) noexcept nogil:
-    """Add the leaves that a region reaches of the subtree at `at`."""
-    cdef int32_t axis, cut, saved
-    at = restrict_root(nodes, at, lo, hi)
-    axis = nodes[at].axis
-    cut = nodes[at].cut
-    if axis < 0:
-        found.at.push_back(at)
-        found.first.insert(found.first.end(), lo, lo + n_axes)
-        found.last.insert(found.last.end(), hi, hi + n_axes)
-        return
-    saved = hi[axis]
-    hi[axis] = cut
-    add_leaves(nodes, at + 1, lo, hi, n_axes, found)
-    hi[axis] = saved
-    saved = lo[axis]
-    lo[axis] = cut + 1
-    add_leaves(nodes, right_child(nodes, at), lo, hi, n_axes, found)
-    lo[axis] = saved
+    cdef intp_t a
+    w.n_leaves = w.polled = 0
+    w.max_leaves, w.has_boxes = max_leaves, False
+    for a in range(lo.shape[0]):
+        w.lo.push_back(lo[a])
+        w.hi.push_back(hi[a])
+
+
+cdef bint walk_through(Walk *w) except -1 nogil:
+    """Walk through the open part, whose place in the trees comes last in `at`; False: a limit."""
+    cdef intp_t k = w.trees.size(), top = w.at.size() - k, here = w.out.size(), i, side
+    cdef const Node *split = NULL
+    cdef const Node *node
+    cdef int32_t *end
+    cdef int32_t saved
+    w.polled += 1
+    if w.max_leaves >= 0 and (
+        w.n_leaves > w.max_leaves or (w.polled & 0xffff == 0 and should_stop())
+    ):
+        return False
+    for i in range(k):
+        w.at[top + i] = restrict_root(w.trees[i], w.at[top + i], w.lo.data(), w.hi.data())
+        node = w.trees[i] + w.at[top + i]
+        # of splits that are left, that of the first tree
+        if split == NULL and node.axis >= 0:
+            split = node
+    if split == NULL:
+        w.out.push_back(Node(-1, <int32_t> w.n_leaves, 1))
+        w.n_leaves += 1
+        w.places.insert(w.places.end(), w.at.begin() + top, w.at.end())
+        if w.has_boxes:
+            w.first.insert(w.first.end(), w.lo.begin(), w.lo.end())
+            w.last.insert(w.last.end(), w.hi.begin(), w.hi.end())
+        return True
+    w.out.push_back(split[0])
+    for side in range(2):
+        for i in range(k):
+            w.at.push_back(w.at[top + i])
+        end = (w.lo.data() if side else w.hi.data()) + split.axis
+        saved = end[0]
+        end[0] = split.cut + <int32_t> side
+        if not walk_through(w):
+            return False
+        end[0] = saved
+        w.at.resize(top + k)
+    w.out[here].size = <int32_t> (<intp_t> w.out.size() - here)
+    return True
 
 
 def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t[::1] hi):
@@ -327,53 +367,18 @@ def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t
     first, last : int32 arrays of shape (n_leaves, n_axes)
         Their first and last cells.
     """
-    cdef intp_t a, n_leaves, n_axes = lo.shape[0]
-    cdef vector[int32_t] low, high
-    cdef Leaves found
-    for a in range(n_axes):
-        low.push_back(lo[a])
-        high.push_back(hi[a])
+    cdef Walk w
     with nogil:
-        add_leaves(<const Node *> &nodes[0, 0], 0, low.data(), high.data(), n_axes, found)
-    n_leaves = found.at.size()
+        begin_walk(&w, lo, hi, -1)
+        w.has_boxes = True
+        w.trees.push_back(<const Node *> &nodes[0, 0])
+        w.at.push_back(0)
+        walk_through(&w)
     return (
-        rows_of(found.at.data(), n_leaves, 1)[:, 0].astype(np.intp),
-        rows_of(found.first.data(), n_leaves, n_axes),
-        rows_of(found.last.data(), n_leaves, n_axes),
+        rows_of(w.places.data(), w.n_leaves, 1)[:, 0].astype(np.intp),
+        rows_of(w.first.data(), w.n_leaves, lo.shape[0]),
+        rows_of(w.last.data(), w.n_leaves, lo.shape[0]),
     )
-
-
-# ----------------------------------------------------------------- restricted trees
-
-cdef void copy_restricted(
-    const Node *nodes,
-    int32_t at,
-    int32_t *lo,
-    int32_t *hi,
-    const intp_t *first,
-    vector[Node] &out,
-    vector[uint8_t] &used,
-) noexcept nogil:
-    """Append what a region reaches of the subtree at `at`, and mark the cuts that are left."""
-    cdef intp_t here = out.size()
-    cdef int32_t axis, cut, saved
-    at = restrict_root(nodes, at, lo, hi)
-    axis = nodes[at].axis
-    cut = nodes[at].cut
-    out.push_back(nodes[at])
-    out[here].size = 1
-    if axis < 0:
-        return
-    used[first[axis] + cut] = 1
-    saved = hi[axis]
-    hi[axis] = cut
-    copy_restricted(nodes, at + 1, lo, hi, first, out, used)
-    hi[axis] = saved
-    saved = lo[axis]
-    lo[axis] = cut + 1
-    copy_restricted(nodes, right_child(nodes, at), lo, hi, first, out, used)
-    lo[axis] = saved
-    out[here].size = <int32_t> (<intp_t> out.size() - here)
 
 
 def restrict(
@@ -410,29 +415,32 @@ def restrict(
         intp_t n_axes = lo.shape[0]
         intp_t n_trees = offsets.shape[0] - 1
         intp_t a, c, t, i, n, total = 0
-        vector[int32_t] low, high, axis_rank, rank
+        vector[int32_t] axis_rank, rank
         vector[intp_t] first, kept
         vector[uint8_t] used
-        vector[Node] out
         const Node *tree = <const Node *> &nodes[0, 0]
+        Node *node
+        Walk w
     new_offsets = np.zeros(n_trees + 1, dtype=np.intp)
     cdef intp_t[::1] begin = new_offsets
     axes, cuts = [], []
     with nogil:
         axis_rank.resize(n_axes)
         for a in range(n_axes):
-            low.push_back(lo[a])
-            high.push_back(hi[a])
             # cut c of axis a has its mark at first[a] + c
             first.push_back(total - lo[a])
             total += hi[a] - lo[a]
         used.assign(total + 1, 0)
         rank.resize(total + 1)
+        begin_walk(&w, lo, hi, -1)
+        w.trees.push_back(tree)
         for t in range(n_trees):
-            copy_restricted(
-                tree, <int32_t> offsets[t], low.data(), high.data(), first.data(), out, used
-            )
-            begin[t + 1] = out.size()
+            w.at.assign(1, <int32_t> offsets[t])
+            walk_through(&w)
+            begin[t + 1] = w.out.size()
+        for i in range(<intp_t> w.out.size()):
+            if w.out[i].axis >= 0:
+                used[first[w.out[i].axis] + w.out[i].cut] = 1
         for i in range(also_axis.shape[0]):
             used[first[also_axis[i]] + also_cut[i]] = 1
     cdef intp_t[::1] cut_view
@@ -452,24 +460,17 @@ def restrict(
                 cut_view[i] = kept[i]
             cuts.append(array)
     with nogil:
-        for i in range(<intp_t> out.size()):
-            a = out[i].axis
-            if a >= 0:
-                out[i].axis = axis_rank[a]
-                out[i].cut = rank[first[a] + out[i].cut]
-    return nodes_to_array(out), new_offsets, np.array(axes, dtype=np.intp), cuts
+        for i in range(<intp_t> w.out.size()):
+            node = &w.out[i]
+            if node.axis < 0:
+                node.cut = tree[w.places[node.cut]].cut
+            else:
+                node.cut = rank[first[node.axis] + node.cut]
+                node.axis = axis_rank[node.axis]
+    return nodes_to_array(w.out), new_offsets, np.array(axes, dtype=np.intp), cuts
 
 
 # ----------------------------------------------------------------- overlay
-
-cdef struct OverlayFrame:
-    intp_t at           # where its positions in the k trees begin
-    int32_t pos         # its number in the output
-    int32_t axis
-    int32_t cut
-    int32_t saved       # end of the region to restore
-    int32_t stage       # 0: to be opened, 1: left child done, 2: right child done
-
 
 def overlay(
     list trees,
@@ -499,79 +500,18 @@ def overlay(
     parts : intp array of shape (n_leaves, n_trees)
         Position of the leaf of every tree that a leaf of the overlay lies in.
     """
-    cdef intp_t k = len(trees), i, top, n_leaves = 0, polled = 0
     cdef vector[vector[Node]] stored
-    cdef vector[const Node*] tree
-    cdef vector[Node] out
-    cdef vector[OverlayFrame] stack
-    cdef vector[int32_t] at, region_lo, region_hi, parts
-    cdef OverlayFrame frame
-    cdef OverlayFrame* current
-    cdef Node node
-    cdef int32_t chosen
-    cdef bint stopped = False
+    cdef Walk w
+    cdef intp_t k = len(trees), i
+    cdef bint is_whole
     stored.resize(k)
     for i in range(k):
         array_to_nodes(trees[i], stored[i])
-        tree.push_back(stored[i].data())
+        w.trees.push_back(stored[i].data())
     with nogil:
-        for i in range(lo.shape[0]):
-            region_lo.push_back(lo[i])
-            region_hi.push_back(hi[i])
-        at.resize(k)
-        frame.at = 0
-        frame.stage = 0
-        stack.push_back(frame)
-        while stack.size():
-            current = &stack.back()
-            top = current.at
-            if current.stage == 0:
-                polled += 1
-                if n_leaves > max_leaves or (polled & 0xffff == 0 and should_stop()):
-                    stopped = True
-                    break
-                chosen = -1
-                for i in range(k):
-                    at[top + i] = restrict_root(
-                        tree[i], at[top + i], region_lo.data(), region_hi.data()
-                    )
-                    if chosen < 0 and tree[i][at[top + i]].axis >= 0:
-                        chosen = <int32_t> i
-                current.pos = <int32_t> out.size()
-                node.size = 1
-                if chosen < 0:
-                    node.axis = -1
-                    node.cut = <int32_t> n_leaves
-                    n_leaves += 1
-                    out.push_back(node)
-                    for i in range(k):
-                        parts.push_back(at[top + i])
-                    stack.pop_back()
-                    at.resize(top)
-                    continue
-                node = tree[chosen][at[top + chosen]]
-                out.push_back(node)
-                current.axis = node.axis
-                current.cut = node.cut
-                current.stage = 1
-                current.saved = region_hi[node.axis]
-                region_hi[node.axis] = node.cut
-            elif current.stage == 1:
-                region_hi[current.axis] = current.saved
-                current.saved = region_lo[current.axis]
-                region_lo[current.axis] = current.cut + 1
-                current.stage = 2
-            else:
-                region_lo[current.axis] = current.saved
-                out[current.pos].size = <int32_t> out.size() - current.pos
-                stack.pop_back()
-                at.resize(top)
-                continue
-            frame.at = top + k
-            at.resize(top + 2 * k)
-            for i in range(k):
-                at[top + k + i] = at[top + i]
-            stack.push_back(frame)
-    if stopped or n_leaves > max_leaves:
+        begin_walk(&w, lo, hi, max_leaves)
+        w.at.assign(k, 0)
+        is_whole = walk_through(&w)
+    if not is_whole or w.n_leaves > max_leaves:
         return None, None
-    return nodes_to_array(out), rows_of(parts.data(), n_leaves, k).astype(np.intp)
+    return nodes_to_array(w.out), rows_of(w.places.data(), w.n_leaves, k).astype(np.intp)
