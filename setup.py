@@ -12,16 +12,19 @@ ENSEMBLE_SIMPLIFY_BUILD_CACHE=directory
     and an editable install with one compilation this way. Never emptied.
 """
 
+import gzip
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.errors import CompileError, LinkError, PlatformError
 
 PACKAGE = Path("ensemble_simplify")
@@ -60,6 +63,29 @@ headers of Python. Install them and run pip again:
     macOS            xcode-select --install
     Windows          "Desktop development with C++" of the Visual Studio Build Tools
 If a compiler is installed, its own message stands above."""
+
+
+class SourceArchive(sdist):
+    """sdist that writes the same bytes wherever SOURCE_DATE_EPOCH is the same."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if epoch is None or format != "gztar":
+            return super().make_archive(base_name, format, root_dir, base_dir, owner, group)
+
+        def plain(entry):
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(epoch), 0, 0, "", ""
+            entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+            return entry
+
+        path = f"{base_name}.tar.gz"
+        with (
+            open(path, "wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=int(epoch)) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            archive.add(base_dir, filter=plain)
+        return path
 
 
 class BuildKernels(build_ext):
@@ -161,4 +187,6 @@ if __name__ == "__main__":
         for path in sorted(PACKAGE.rglob("*.pyx"))
     ]
     shared = Extension(SHARED, [SHARED.replace(".", "/") + ".c"], extra_compile_args=COMPILE_ARGS)
-    setup(ext_modules=[*kernels, shared], cmdclass={"build_ext": BuildKernels})
+    setup(
+        ext_modules=[*kernels, shared], cmdclass={"build_ext": BuildKernels, "sdist": SourceArchive}
+    )

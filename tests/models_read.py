@@ -498,7 +498,8 @@ def _reason(why):
     why = re.sub(r"\w*(\[0\])?=?\b\w+\(\.\.\.\)", "it", why)
     why = re.sub(r"model_a and model_b are it and it: | of type LogisticRegression", "", why)
     why = re.sub(r"^[A-Z][a-z]+[A-Z]\w+ ", "it ", why)
-    return (why[0].upper() + why[1:]).replace("*", "\\*")
+    # stars and underscores that end a word are marks of reStructuredText
+    return re.sub(r"\*|_(?!\w)", r"\\\g<0>", why[0].upper() + why[1:])
 
 
 # ------------------------------------------------------------------- the table

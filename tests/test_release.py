@@ -2,9 +2,12 @@
 
 import ast
 import importlib.util
+import io
+import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -154,3 +157,25 @@ def test_names_are_typed_where_they_are_found():
     assert set(ensemble_simplify.__all__) <= set(dir(ensemble_simplify))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         ensemble_simplify.nothing  # noqa: B018
+
+
+def test_source_archives_are_the_same_bytes(tmp_path, monkeypatch):
+    """With SOURCE_DATE_EPOCH, neither times, owners nor the order of a folder are in them."""
+    setuptools = pytest.importorskip("setuptools")
+    spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    archive = module.SourceArchive(setuptools.Distribution())
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    made = set()
+    for names, seconds in (("ab", 1), ("ba", 10**9)):
+        (tmp_path / names).mkdir()
+        monkeypatch.chdir(tmp_path / names)
+        Path("own").mkdir()
+        for name in names:
+            Path("own", name).write_text(name)
+            os.utime(Path("own", name), (seconds, seconds))
+        made.add(Path(archive.make_archive("own", "gztar", base_dir="own")).read_bytes())
+    assert len(made) == 1
+    with tarfile.open(fileobj=io.BytesIO(made.pop())) as found:
+        assert [one.name for one in found] == ["own", "own/a", "own/b"]

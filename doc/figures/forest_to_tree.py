@@ -5,6 +5,7 @@ python doc/figures/forest_to_tree.py    writes doc/_static/forest_to_tree.svg
 
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = ROOT / "doc" / "_static" / "forest_to_tree.svg"
 WIDTH, COLUMNS, MARGIN = 600, 20, 12
 NAMES = {"yes": "disease: yes", "no": "disease: no"}
+STEP = 96
 COLORS = {"yes": "#d9730d", "no": "#2f6fa8"}
 
 
@@ -58,7 +60,7 @@ def skeleton(tree, x, y, width, height):
 
 def drawn(tree, y):
     """A `NamedTree` with its conditions, from y downwards."""
-    nodes, spans, step = tree.nodes, dict(tree.paths()), 78
+    nodes, spans, step = tree.nodes, dict(tree.paths()), STEP
     at, edges, boxes = places(nodes.left, nodes.right), [], []
     for node, (across, depth) in at.items():
         cx, cy = MARGIN + across * (WIDTH - 2 * MARGIN), y + depth * step
@@ -71,21 +73,25 @@ def drawn(tree, y):
                 f'fill="#fff">{NAMES[label]}</text>'
             )
             continue
-        for child, word in ((left, "yes"), (right, "no")):
-            to = MARGIN + at[child][0] * (WIDTH - 2 * MARGIN)
-            edges.append(f'<path d="M{cx:.0f} {cy + 44:.0f}L{to:.0f} {cy + step:.0f}"/>')
-            side = -22 if child == left else 22
-            boxes.append(
-                f'<text x="{(cx + to) / 2 + side:.0f}" y="{cy + 60:.0f}" class="small">'
-                f"{word}</text>"
-            )
         name = tree.shown(int(nodes.feature[node]))
         condition = tree.question(node, spans[node]).removeprefix(name)
+        lines = [name.replace("_", " "), *wrap(f"{condition} ?", 25)]
+        height = 8 + 18 * len(lines)
+        for child, word in ((left, "yes"), (right, "no")):
+            to = MARGIN + at[child][0] * (WIDTH - 2 * MARGIN)
+            edges.append(f'<path d="M{cx:.0f} {cy + height:.0f}L{to:.0f} {cy + step:.0f}"/>')
+            side = -22 if child == left else 22
+            boxes.append(
+                f'<text x="{(cx + to) / 2 + side:.0f}" y="{cy + height + 16:.0f}" class="small">'
+                f"{word}</text>"
+            )
+        told = "".join(
+            f'<text x="{cx:.0f}" y="{cy + 18 * (i + 1):.0f}">{escape(line)}</text>'
+            for i, line in enumerate(lines)
+        )
         boxes.append(
-            f'<rect x="{cx - 86:.0f}" y="{cy:.0f}" width="172" height="44" rx="7" fill="#fff" '
-            f'stroke="#8a949e"/><text x="{cx:.0f}" y="{cy + 18:.0f}">'
-            f"{escape(name.replace('_', ' '))}</text>"
-            f'<text x="{cx:.0f}" y="{cy + 36:.0f}">{escape(condition)} ?</text>'
+            f'<rect x="{cx - 98:.0f}" y="{cy:.0f}" width="196" height="{height}" rx="7" '
+            f'fill="#fff" stroke="#8a949e"/>{told}'
         )
     return f'<g stroke="#8a949e" stroke-width="1.5" fill="none">{"".join(edges)}</g>' + "".join(
         boxes
@@ -102,7 +108,7 @@ def picture(forest, tree, agreement):
         paths.append(skeleton(member.tree_, x, y, cell - 4, 20))
     top = 42 + len(forest.estimators_) // COLUMNS * 27
     depth = tree.nodes.depth
-    height = top + 84 + depth * 78 + 42
+    height = top + 84 + depth * STEP + 42
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" \
 height="{height}" font-family="system-ui, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif" \

@@ -44,7 +44,6 @@ from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, s
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier, estimate
-from ensemble_simplify.born_again import _promises as written_tree
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = [
