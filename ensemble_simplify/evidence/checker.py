@@ -580,7 +580,8 @@ class Evidence:
                 # a box is of one class, or of none yet, or mixed: -1
                 a, b = alike[one][here], alike[two][there]
                 alike[size] = np.where(a == 0, b, np.where((b == 0) | (a == b), a, -1))
-        leaf = {size: np.where(own < 0, *map(np.uint16, (MANY, 1))) for size, own in alike.items()}
+        one, many = np.uint16(1), np.uint16(MANY)
+        leaf = {size: np.where(alike.pop(size) < 0, many, one) for size in [*alike]}
         if claim["depth"] is not None:
             deeper = self._fewest(leaf, lambda a, b: np.maximum(a, b) + 1)
             depth = int(deeper[shape].item()) - 1

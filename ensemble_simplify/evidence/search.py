@@ -34,7 +34,9 @@ class Search(checker.Evidence):
         with np.errstate(all="ignore"):
             labels = self.labels([own.tolist() for own in at])
         used = [j for j, own in enumerate(at) if len(own) > 1]
-        kept = _telling(labels, checker.MOST_REGIONS, self.models.pause)
+        turns = self.claim.claim["within"] or 1
+        most_boxes = min(checker.MOST_REGIONS, checker.MOST_JOINED // turns)
+        kept = _telling(labels, most_boxes, self.models.pause)
         for j, places in zip(used, kept, strict=True):
             at[j] = at[j][places]
         found = self.sizes(labels[np.ix_(*kept)].squeeze())
