@@ -92,18 +92,18 @@ def time_taken(found) -> str:
 def stability_told(found, stability) -> str:
     """How far results of other rows agree, see `Simplification.stability`."""
     by_class = found.is_classifier
-    own, low, high = (
-        figure(value, by_class) for value in (stability.mean, stability.low, stability.high)
-    )
-    what, of_rows = (
-        ("give the same answer on", " of the rows")
+    ends = stability.mean, stability.low, stability.high
+    own, low, high = (figure(value, by_class) for value in ends)
+    own = (
+        f"give the same answer on {own} of the rows"
         if by_class
-        else ("have an R² between them of", "")
+        else f"have an R² between them of {own}"
     )
+    # two results are one pair, which has no range
+    ends = f" (at least {low}, at most {high})" if stability.n_fits > 2 else ""
     return (
         f"Stability: the method was fitted {stability.n_fits} times, to rows drawn with "
-        f"replacement from these. Two such {noun_of(found)}s {what} {own}{of_rows} on "
-        f" average (at least {low}, at most {high})."
+        f"replacement from these. Two such {noun_of(found)}s {own} on average{ends}."
     )
 
 
