@@ -504,7 +504,7 @@ READERS = {
     "catboost, 3": Reader(_catboost("CatBoostClassifier", iterations=3), 3),
     "catboost, missing": Reader(_CAT, 2, "odds", missing=True),
     "catboost by leaves": Reader(
-        _catboost("CatBoostClassifier", iterations=3, grow_policy="Lossguide", max_leaf_nodes=4),
+        _catboost("CatBoostClassifier", iterations=3, grow_policy="Lossguide", max_leaves=4),
         2,
         "odds",
     ),

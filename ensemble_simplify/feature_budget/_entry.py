@@ -25,12 +25,10 @@ from ensemble_simplify.reading import (
     Table,
     TableCodes,
     behind_codes,
-    insides,
+    family_of,
     is_plain,
     on_codes,
-    own_table,
     readable,
-    table_of,
     transformers_of,
     unwrap,
 )
@@ -67,8 +65,8 @@ class Entry:
         of several, or is not known.
         """
         estimator = unwrap(fitted)
-        whole, table = readable(estimator), table_of(estimator)
-        takes_table = isinstance(whole, Pipeline) or own_table(whole) is not None
+        whole, table = readable(estimator), family_of(estimator).table()
+        takes_table = isinstance(whole, Pipeline) or family_of(whole).own_table() is not None
         if not takes_table and not table.is_plain:
             # a tree, or an ensemble, of the codes of its table
             whole = on_codes(TableCodes(table), whole)
@@ -143,8 +141,8 @@ def check_prunable(estimator) -> None:
         last = last_step(estimator)
         estimator = readable(last) if comes_fitted(last) else last
         # the error of a function of a mean is no mean of errors
-        inside = [] if isinstance(estimator, TransformedTargetRegressor) else insides(estimator)
-        if inside:
+        inside = family_of(estimator).inside
+        if inside and not isinstance(estimator, TransformedTargetRegressor):
             estimator = readable(inside[0])
     if estimator is None or isinstance(estimator, _AVERAGING):
         return

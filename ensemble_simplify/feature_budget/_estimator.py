@@ -61,7 +61,7 @@ from ensemble_simplify.feature_budget.refit._refit import (
     judge,
 )
 from ensemble_simplify.grid import limited, limits, unlimited
-from ensemble_simplify.reading import insides, unwrap
+from ensemble_simplify.reading import family_of, unwrap
 
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
 _WIDE_STEP = 0.1
@@ -389,7 +389,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
             self.refit == "auto"
             and self.budget is not None
             and not comes_fitted(last_step(self.estimator))
-            and not insides(last_step(self.estimator))
+            and not family_of(last_step(self.estimator)).inside
             and self.solver == "min_cut"
             and self.sharing == "ensemble"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
-from ensemble_simplify.reading import OnnxModel, table_of
+from ensemble_simplify.reading import OnnxModel, family_of
 from ensemble_simplify.writing import import_model, replacing, write_text
 
 
@@ -262,7 +262,7 @@ def _entries(read, written, columns):
 def _table_of(model):
     """The table that a model takes, as far as it can be told."""
     try:
-        return table_of(model)
+        return family_of(model).table()
     except (TypeError, ValueError, ImportError):
         return None
 

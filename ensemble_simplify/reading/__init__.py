@@ -37,14 +37,11 @@ from ensemble_simplify.reading.families.treelite import TreeliteModel
 from ensemble_simplify.reading.family import (
     Family,
     family_of,
-    insides,
     is_booster,
     library_of,
     n_features_of,
-    own_table,
     readable,
     says_it_takes_gaps,
-    table_of,
     takes_numbers_alone,
     unwrap,
 )

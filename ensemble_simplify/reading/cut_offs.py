@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -111,7 +112,7 @@ def part_of(model, reading, estimator, columns) -> OnNumbers:
     if reading.classes is None:
         return OnNumbers(None, label=_Answers(reading.vote, values_of), columns=columns)
     part = _standing_in(model, reading, estimator)
-    label = _Labels(reading.vote, reading.classes)
+    label = partial(_label_of, reading.vote, reading.classes)
     return OnNumbers(part.classes, part.proba, part.decision, label, columns)
 
 
@@ -154,15 +155,8 @@ class _Answers:
         return self.function(self.vote, scores.astype(self.vote.dtype, copy=False))
 
 
-class _Labels(_Answers):
-    """The labels of an ensemble, which has some classes."""
-
-    def __init__(self, vote, classes):
-        super().__init__(vote, labels_of_scores)
-        self.classes = classes
-
-    def __call__(self, scores):
-        return self.classes[super().__call__(scores)]
+def _label_of(vote, classes, scores):
+    return classes[labels_of_scores(vote, scores.astype(vote.dtype, copy=False))]
 
 
 # ------------------------------------------------------------------- readers of both kinds

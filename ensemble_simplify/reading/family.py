@@ -472,24 +472,6 @@ def says_it_takes_gaps(estimator: Any) -> bool | None:
     return bool(get_tags(inner).input_tags.allow_nan)
 
 
-# ------------------------------------------------------------------- questions by their names
-
-
 def n_features_of(estimator: Any) -> int:
     """Number of features that a fitted ensemble takes."""
     return family_of(estimator).n_features
-
-
-def table_of(estimator: Any) -> Table:
-    """The tables that a fitted model takes."""
-    return family_of(estimator).table()
-
-
-def own_table(estimator: Any) -> Table | None:
-    """The table that an estimator of this package was fitted on; None for another one."""
-    return family_of(estimator).own_table()
-
-
-def insides(estimator: Any) -> list:
-    """The fitted models whose answers a threshold or a calibration changes; [] for other models."""
-    return family_of(estimator).inside

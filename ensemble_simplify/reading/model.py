@@ -14,7 +14,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.cut_offs import around, insides
-from ensemble_simplify.reading.family import family_of, own_table, says_it_takes_gaps, unwrap
+from ensemble_simplify.reading.family import family_of, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.forest import Forest, read_forest
 from ensemble_simplify.reading.pipelines import _numbers
 from ensemble_simplify.reading.sample import check_sample
@@ -325,7 +325,7 @@ def _is_on_codes(model, other) -> bool:
     if not model.table.is_plain or other.table.is_plain:
         return False
     says_levels = getattr(model.estimator, "__dict__", {}).get("_table") is not None
-    if says_levels and own_table(model.estimator) is None:
+    if says_levels and family_of(model.estimator).own_table() is None:
         return True
     return not model.table.knows_kinds_of(other.table)
 

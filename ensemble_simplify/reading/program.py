@@ -538,16 +538,6 @@ class Program:
             return False
         return all(member.is_rising and not member.is_curved for member in self.members)
 
-    @property
-    def is_boosted(self) -> bool:
-        """Whether its probabilities are no mean of leaf values, but for members' labels."""
-        return (
-            self.is_of_votes
-            or self.is_boosted_sum
-            or self.link is not None
-            or any(not own.counts_labels and own.is_boosted for own in self.members)
-        )
-
 
 def _plain_choice(numbers):
     """How classes are told by numbers of a kind."""

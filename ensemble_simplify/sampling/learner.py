@@ -30,10 +30,10 @@ from ensemble_simplify.reading import (
     Gaps,
     Model,
     Table,
+    family_of,
     learned_from,
     level_orders,
     out_of_bag,
-    table_of,
 )
 from ensemble_simplify.sampling.copula import CopulaLaw
 from ensemble_simplify.sampling.folds import (
@@ -606,7 +606,7 @@ def _with_levels(columns, table) -> Coordinates:
 def _known_table(model, n_columns) -> Table | None:
     """The table that a model says it takes; None where it says nothing, or cannot be read."""
     try:
-        table = table_of(model)
+        table = family_of(model).table()
     except (TypeError, ValueError, ImportError):
         return None
     return table if len(table) == n_columns else None

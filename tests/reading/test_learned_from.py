@@ -202,6 +202,6 @@ def test_what_cannot_be_read_does_not_tell():
     for model in (
         LogisticRegression(),
         AdaBoostRegressor(n_estimators=5),
-        StackingClassifier([("a", RandomForestClassifier(5))]),
+        StackingClassifier([("a", RandomForestClassifier(5))], passthrough=True),
     ):
         assert learned_from(model.fit(X, y), X) == "unknown"

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.reading import Model, table_of
+from ensemble_simplify.reading import Model, family_of
 from ensemble_simplify.reading.families import forests as node_fields
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.reading.sample import is_known_by_its_trees
@@ -143,7 +143,7 @@ def test_recorded_categories(recorded, has_kind):
     forest = assert_answers(model, rows, leaves, labels)
     assert len(np.unique(leaves)) > 8
     assert [None if own is None else len(own) for own in forest.table.levels] == [40, None, 6]
-    table = table_of(model)
+    table = family_of(model).table()
     np.testing.assert_array_equal(table.levels[0], forest.table.levels[0])
 
 

@@ -172,7 +172,7 @@ class AdaBoost(OfMembers):
         members = self.members
         weights = weights[: len(members)]
         rows = None if rows is None else _as_array(rows)
-        readings = [family_of(member).read(rows, within=self.n_features) for member in members]
+        readings = readings_of(self, rows, False)
         for reading in readings:
             index = _index_of(reading.classes, classes, self)
             reading.vote = replace(reading.vote, columns=index)
@@ -205,17 +205,11 @@ class Voting(OfMembers):
     def trees(self, rows: Any = None) -> Reading:
         classes, soft = self.estimator.classes_, self.estimator.voting == "soft"
         weights = self._weights()
-        readings = []
-        for member in self.members:
-            reading = family_of(member).read(rows, within=self.n_features)
-            if reading.classes is None:
-                raise TypeError(
-                    f"{self.name} over the regressor {name_of(member)} is not supported. Use "
-                    "classifiers."
-                )
+        readings = readings_of(self, rows, False)
+        for member, reading in zip(self.members, readings, strict=True):
             if soft:
                 check_probabilities(self, member, reading)
-            if soft and len(reading.classes) == len(classes):
+            if soft and reading.vote.n_classes == len(classes):
                 index = np.arange(len(classes))
             else:
                 index = _index_of(reading.classes, np.arange(len(classes)), self)
@@ -223,7 +217,6 @@ class Voting(OfMembers):
             if soft:
                 # its label is not asked
                 reading.vote = reading.vote.chosen_by(None)
-            readings.append(reading)
         trees, votes, filled = self.joined(readings)
         if soft and any(len(vote.columns) != len(classes) for vote in votes):
             raise ValueError(
@@ -270,7 +263,7 @@ class Averaging(Voting):
     methods = ("predict",)
 
     def trees(self, rows: Any = None) -> Reading:
-        trees, votes, filled = self.joined(readings_of_values(self, rows))
+        trees, votes, filled = self.joined(readings_of(self, rows, True))
         vote = voting(votes, 1, soft=True, weights=self._weights())
         return Reading(trees, vote, None, filled=filled)
 
@@ -282,9 +275,13 @@ class AdaBoostMedian(OfMembers):
     title = "AdaBoostRegressor"
     methods = ("predict",)
 
+    def grown_on(self, n_rows: int) -> list:
+        # rows are drawn for each member, and it is not kept which
+        return []
+
     def trees(self, rows: Any = None) -> Reading:
         rows = None if rows is None else _as_array(rows)
-        trees, votes, _ = self.joined(readings_of_values(self, rows))
+        trees, votes, _ = self.joined(readings_of(self, rows, True))
         weights = np.asarray(self.estimator.estimator_weights_[: len(votes)], dtype=np.float64)
         return Reading(trees, Program(MemberMedian(tuple(votes), 1, weights), Largest()), None)
 
@@ -308,21 +305,16 @@ class Stacking(OfMembers):
                 f"{self.name} is not supported with {why}. Fit it without. Methods that need no "
                 "more of a model than predict: RepresenterTree, agreement, simplify."
             )
-        if classes is None:
-            readings = readings_of_values(self, rows)
-        else:
-            readings = [family_of(m).read(rows, within=self.n_features) for m in self.members]
+        is_of_either = isinstance(self, OneAgainst)
+        readings = readings_of(self, rows, None if is_of_either else classes is None)
         trees, votes, filled = self.joined(readings)
         program = self._program(readings, votes, trees, classes)
         return Reading(trees, program, classes, filled=filled)
 
     def _program(self, readings, votes, trees, classes):
         n_scores, link = (1, None) if classes is None else (len(classes), Link("unknown"))
-        if classes is not None and any(reading.classes is None for reading in readings):
-            raise TypeError(
-                f"{self.name} over the regressor {name_of(self.members[0])} is not supported. Use "
-                "classifiers."
-            )
+        if classes is not None and readings[0].classes is None:
+            readings_of(self, None, False)
         function, weights = Stacked(self.estimator, self.members, readings), None
         last = getattr(self.estimator, "final_estimator_", None)
         if classes is None and type(last).__module__.startswith("sklearn.linear_model"):
@@ -393,15 +385,16 @@ class Stacked:
         return found.astype(np.float64) if classes is None else np.searchsorted(classes, found)
 
 
-def readings_of_values(family: OfMembers, rows: Any) -> list[Reading]:
-    """The readings of members, which have to be regressors."""
+def readings_of(family: OfMembers, rows: Any, are_values: bool | None) -> list[Reading]:
+    """The readings of members, all regressors or all classifiers; None: of either kind."""
     readings = []
     for member in family.members:
         readings.append(family_of(member).read(rows, within=family.n_features))
-        if readings[-1].classes is not None:
+        if are_values is not None and (readings[-1].classes is None) != are_values:
+            kinds = ("classifier", "regressor")[:: 1 if are_values else -1]
             raise TypeError(
-                f"{family.name} over the classifier {name_of(member)} is not supported. Use "
-                "regressors."
+                f"{family.name} over the {kinds[0]} {name_of(member)} is not supported. Use "
+                f"{kinds[1]}s."
             )
     return readings
 
