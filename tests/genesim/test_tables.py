@@ -334,7 +334,7 @@ def test_display_and_words():
 def test_simplify_breeds_a_tree_on_a_table():
     X, y = in_cabins()
     frozen = pipeline_of("one_hot_rare").fit(*in_cabins(5))
-    found = simplify(frozen, X, y, methods="genesim", max_leaves=8, random_state=0)
+    found = simplify(frozen, X, y, methods="genesim", max_leaf_nodes=8, random_state=0)
     tree = found["genesim"]
     assert set(tree.predict(later())) <= {"died", "lived"}
     assert np.mean(tree.predict(X) == frozen.predict(X)) > 0.7

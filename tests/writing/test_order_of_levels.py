@@ -136,7 +136,7 @@ def test_questions_and_branches_compare_too():
     X, _ = stones(rng)
     y = X["grade"] > "SI1"
     tree = RepresenterTree(
-        lambda rows: (rows["grade"] > "SI1").to_numpy(), target="label", random_state=0
+        lambda rows: (rows["grade"] > "SI1").to_numpy(), response="class", random_state=0
     ).fit(X, y)
     named = NamedTree.of(tree)
     assert named.question(0, {}) == "grade ≤ SI1 or missing or unknown"
