@@ -22,7 +22,7 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.born_again._promises import count_in_words, leaves_near
-from ensemble_simplify.born_again.everywhere._grid import Tolerance, n_cells
+from ensemble_simplify.born_again.everywhere._grid import Tolerance
 from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     REFUSED_LEAVES,
@@ -30,7 +30,6 @@ from ensemble_simplify.born_again.everywhere._planner import (
     forecast,
     read_problem,
 )
-from ensemble_simplify.born_again.everywhere._search import regions_forecast
 from ensemble_simplify.grid import (
     Domain,
     Stopped,
@@ -262,20 +261,15 @@ def estimate(
     with at_least(LEAST_SECONDS):
         rng = np.random.default_rng(seed)
         seen = forecast(problem, objective, max_bytes=allowed, rng=rng)
-    exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
+    exact = bool(seen["n_bytes"] <= allowed and seen["seconds"] <= 3600)
     return Estimate(
-        forest.n_trees,
-        n_cells(seen.shape),
-        regions_forecast(seen.shape),
-        seen.n_bytes,
-        seen.seconds,
-        seen.n_leaves,
-        seen.leaves_bound,
-        n_occupied,
-        exact,
-        _advice(exact, seen, allowed, tolerance),
-        None if tolerance is None else tolerance.atol,
-        n_near,
+        n_trees=forest.n_trees,
+        **seen,
+        n_occupied=n_occupied,
+        exact=exact,
+        advice=_advice(exact, seen["n_leaves"], seen["n_bytes"] > allowed, tolerance),
+        atol=None if tolerance is None else tolerance.atol,
+        n_leaves_near=n_near,
     )
 
 
@@ -301,27 +295,27 @@ def _tolerance_of(model, atol, given, rows):
     return Tolerance(absolute_tolerance(atol, answers), labelled=is_classifier)
 
 
-def _advice(exact, seen, allowed, tolerance):
+def _advice(exact, n_leaves, is_large, tolerance):
     promise, fewer = "the same answers", "Fewer"
     if tolerance is not None:
         promise, fewer = "answers within the tolerance", "A wider tolerance, fewer"
     advice = []
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
-    elif seen.n_leaves > REFUSED_LEAVES:
+    elif n_leaves > REFUSED_LEAVES:
         advice.append("A tree for every input is out of reach: method='auto' will refuse.")
     else:
-        reason = "memory" if seen.n_bytes > allowed else "time"
+        reason = "memory" if is_large else "time"
         advice.append(
             f"The exact search takes too much {reason}. method='auto' will give a tree with "
             f"{promise} that is not proven smallest, with lower bounds. Set time_limit."
         )
-        if seen.n_leaves > MAX_LEAVES:
+        if n_leaves > MAX_LEAVES:
             advice.append(
                 f"Trees of more than {MAX_LEAVES:,} leaves are not written out: method='auto' will "
                 "probably refuse."
             )
-    if not seen.n_leaves <= READABLE:
+    if not n_leaves <= READABLE:
         advice.append(
             f"The tree will be too large to read. max_changes=1 asks for {promise} near the "
             f"training rows only, and takes far fewer leaves. {fewer} or shallower trees, "

@@ -196,8 +196,6 @@ class ModuleTree:
         """Decrease of impurity owed to each feature, summing to one (or to zero)."""
         result = np.zeros(n_features)
         modules = np.flatnonzero(self.left >= 0)
-        loss = self.mass * self.impurity
-        decrease = loss[modules] - loss[self.left[modules]] - loss[self.right[modules]]
         n_options = np.diff(self.option_start)[modules]
         # A module's decrease is divided among its options as their own decreases are.
         of_option = np.repeat(self.impurity[modules], n_options) - self.option_impurity
@@ -205,7 +203,9 @@ class ModuleTree:
         share = (
             of_option / np.bincount(module_of, weights=of_option, minlength=len(modules))[module_of]
         )
-        np.add.at(result, self.option_feature, share * np.maximum(decrease, 0.0)[module_of])
+        np.add.at(
+            result, self.option_feature, share * np.maximum(self.decrease[modules], 0.0)[module_of]
+        )
         total = result.sum()
         return result / total if total > 0 else result
 

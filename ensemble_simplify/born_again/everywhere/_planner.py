@@ -24,6 +24,7 @@ from ensemble_simplify.born_again.everywhere._heuristic import (
     Refinement,
     choose_upper_splits,
     forecast_leaves,
+    label_work,
 )
 from ensemble_simplify.born_again.everywhere._search import (
     PASSES,
@@ -88,8 +89,6 @@ class PlanEffort:
     # regions would not fit either.
     table_cells: int = 1 << 24
     label_share: float = 0.2  # Share of a time limit that labelling a whole grid may take.
-    cell_seconds: float = 1.2e-8  # Forecast of the seconds to label a cell: this,
-    vote_seconds: float = 5e-10  # and this for each tree and score.
     # With a time limit, grids of at most so many regions are solved exactly before there is a tree,
     direct_regions: float = 2e7
     direct_share: float = 0.2  # if that takes less than this share of the time, by forecast.
@@ -146,10 +145,7 @@ class Problem:
     @property
     def label_seconds(self):
         """Forecast of the time that labelling all cells takes."""
-        a_cell = (
-            EFFORT.cell_seconds + EFFORT.vote_seconds * self.forest.n_trees * self.forest.n_scores
-        )
-        return n_cells(self.trees.shape) * a_cell
+        return 1e-9 * label_work(self.trees)
 
     def can_label_all(self, max_bytes, seconds):
         """Whether looking at every cell is worth its memory and time."""
@@ -580,20 +576,8 @@ def find_front(problem, *, max_bytes):
         raise OutOfTime from None
 
 
-@dataclass(eq=False)
-class Forecast:
-    """What a search is expected to need and to find."""
-
-    shape: tuple  # cells on each axis, as in `Result`
-    n_states: float  # regions to be stored
-    n_bytes: float  # memory of the exact search
-    seconds: float  # time of the exact search
-    n_leaves: float  # leaves of a faithful tree
-    leaves_bound: int  # no faithful tree has fewer
-
-
 def forecast(problem, objective, *, max_bytes, rng):
-    """Look at a forest for a moment, and extrapolate."""
+    """Look at a forest for a moment, and extrapolate: entries of an `Estimate`, by their names."""
     limit = time_left()
     seconds = EFFORT.forecast_seconds if np.isinf(limit) else limit
     grid, labels, shape = None, None, problem.trees.shape
@@ -610,14 +594,14 @@ def forecast(problem, objective, *, max_bytes, rng):
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, rng)
     starts = _starts_anywhere(problem.trees, rng)
     bound = _bound_on(grid or problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
-    return Forecast(
-        shape,
-        n_states,
-        problem.table_bytes + REGION_BYTES[objective] * n_states,
-        problem.label_seconds + 1e-9 * PASSES[objective] * work,
-        float(np.fmax(n_leaves, bound)),
-        bound,
-    )
+    return {
+        "n_cells": n_cells(shape),
+        "n_regions": regions_forecast(shape),
+        "n_bytes": problem.table_bytes + REGION_BYTES[objective] * n_states,
+        "seconds": problem.label_seconds + 1e-9 * PASSES[objective] * work,
+        "n_leaves": float(np.fmax(n_leaves, bound)),
+        "n_leaves_lower_bound": bound,
+    }
 
 
 def _forecast_leaves(problem, objective, labels, max_bytes, rng):
