@@ -16,11 +16,12 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     group_rows,
     needed_resources,
     node_sums,
-    order_nodes,
     stopping_nodes,
 )
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ensemble_simplify.feature_budget.pruning._problem import parents_and_order
 
 seeds = st.integers(0, 10**6)
 N_FEATURES = 4
@@ -78,8 +79,7 @@ def case(seed, n_rows=12):
         leaf.append(rng.choice(number[leaves], size=n_rows))
         offsets.append(begin + n)
     arrays = [np.array(a, dtype=np.intp) for a in (offsets, left, right, feature)]
-    parent, order = (np.full(len(left), -9, dtype=np.intp) for _ in range(2))
-    order_nodes(*arrays[:3], parent, order)
+    parent, order = parents_and_order(*arrays[:3])
     resources = np.full((N_FEATURES, 2), -1, dtype=np.int32)
     resources[:, 0] = np.where(rng.random(N_FEATURES) < 0.7, np.arange(N_FEATURES), -1)
     resources[:2, 1] = N_FEATURES

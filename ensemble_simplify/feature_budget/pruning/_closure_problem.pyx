@@ -27,44 +27,6 @@ cpdef enum:
     NEVER = -1
 
 
-def order_nodes(
-    const intp_t[::1] offsets,
-    const intp_t[::1] left,
-    const intp_t[::1] right,
-    intp_t[::1] parent,  # OUT
-    intp_t[::1] order,   # OUT
-):
-    """Parents (-1 at roots) and an order of the nodes: tree by tree, each in pre-order.
-
-    Nodes that no root reaches (a tree cut back by hand may hold some) have no parent and come
-    last in their tree.
-    """
-    cdef vector[intp_t] stack
-    cdef intp_t t, h, count = 0
-    with nogil:
-        for t in range(offsets.shape[0] - 1):
-            for h in range(offsets[t], offsets[t + 1]):
-                parent[h] = -2
-            parent[offsets[t]] = -1
-            stack.push_back(offsets[t])
-            while stack.size():
-                h = stack.back()
-                stack.pop_back()
-                order[count] = h
-                count += 1
-                if left[h] >= 0:
-                    parent[left[h]] = h
-                    parent[right[h]] = h
-                    stack.push_back(right[h])
-                    stack.push_back(left[h])
-            if count < offsets[t + 1]:
-                for h in range(offsets[t], offsets[t + 1]):
-                    if parent[h] == -2:
-                        parent[h] = -1
-                        order[count] = h
-                        count += 1
-
-
 def group_rows(
     const int32_t[:, :] leaf,
     const intp_t[::1] parent,

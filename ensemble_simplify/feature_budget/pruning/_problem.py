@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,11 +35,10 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     group_rows,
     needed_resources,
     node_sums,
-    order_nodes,
     paid_items,
     stopping_nodes,
 )
-from ensemble_simplify.grid import time_left
+from ensemble_simplify.grid import time_left, walk
 
 # Seconds that a row takes in a node where it first needs a resource: to state what is shared, and
 # for one cut. Neither is interrupted.
@@ -196,8 +196,7 @@ class PruningProblem:
         self.total_weight = self.weight.sum()
         self.unit, self.loss_of_node = unit, loss_of_node
         self.split = np.ascontiguousarray(left >= 0, dtype=np.uint8)
-        self.parent, self.order = (np.empty(n_nodes, dtype=np.intp) for _ in range(2))
-        order_nodes(self.offsets, left, right, self.parent, self.order)
+        self.parent, self.order = parents_and_order(self.offsets, left, right)
 
         inner = self.split.astype(bool)
         gain = np.zeros(n_nodes)
@@ -415,6 +414,20 @@ class PruningProblem:
         return np.unpackbits(bits, axis=1, count=len(each), bitorder="little").astype(bool)
 
 
+def parents_and_order(offsets, left, right):
+    """Parents (-1 at roots) and an order of the nodes: tree by tree, each in pre-order.
+
+    Nodes that no root reaches (a tree cut back by hand may hold some) come last in their tree.
+    """
+    parent, inner = np.full(len(left), -1, dtype=np.intp), np.flatnonzero(left >= 0)
+    parent[left[inner]] = parent[right[inner]] = inner
+    order = []
+    for begin, end in pairwise(offsets.tolist()):
+        reached = begin + walk(left[begin:end] - begin, right[begin:end] - begin, 0)
+        order += [reached, np.setdiff1d(np.arange(begin, end), reached)]
+    return parent, np.concatenate(order)
+
+
 def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     """Loss of every node as a leaf, its unit, and the node values of the pruned trees.
 
@@ -424,9 +437,7 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     the rows. O(n_rows * n_trees + n_nodes), times the number of classes.
     """
     regression = forest.classes is None
-    parent = np.empty(forest.n_nodes, dtype=np.intp)
-    order = np.empty(forest.n_nodes, dtype=np.intp)
-    order_nodes(forest.offsets, forest.left, forest.right, parent, order)
+    parent, order = parents_and_order(forest.offsets, forest.left, forest.right)
 
     def sums(values, rows):
         out = np.zeros((forest.n_nodes, values.shape[1]))
