@@ -4,12 +4,13 @@
 `forest_pair` holds two models on one grid; there, `prove` and `vote_pair` decide about labels and
 `numeric_difference` about numbers (`numeric_rise` about one model's at two rows), with trees joined
 by `joined_trees`, `changed_boxes` where only subtrees differ, and `stump_sums` where trees are sums
-of single features. `near_rows` lists the points near rows, `agreement` counts on rows and bounds a
-`volume`, and `differences` tells in rules which rows two models answer otherwise. Kernels:
+of single features. `near_rows` lists the points near rows, `agreement` counts on rows, by what
+`apart` says of labels or numbers, and bounds a `volume`; what it returns is in `agreed`. And `differences` tells in rules which rows two models answer otherwise. Kernels:
 `_certify` bounds models on boxes, and `_lines` follows lines of cells.
 """
 
-from ensemble_simplify.proof.agreement import Agreement, agreement
+from ensemble_simplify.proof.agreed import Agreement
+from ensemble_simplify.proof.agreement import agreement
 from ensemble_simplify.proof.differences import Difference, Differences, differences
 from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
 from ensemble_simplify.proof.joined_trees import JoinedPair, JoinedTrees

@@ -8,6 +8,7 @@ they need not know.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial, singledispatch
 from typing import Any
@@ -484,40 +485,21 @@ def _added(terms, init, single=False):
 class StepWriter:
     """Writes the steps of a program in a language, each number in a variable.
 
-    A language says how it writes what raises an error here.
+    A language says how it writes what is only named here.
     """
 
-    def literal(self, value):
-        """A number as it stands in the language."""
-        raise NotImplementedError
-
-    def tree_sum(self, leaf_sum):
-        """The variable for a `LeafSum`."""
-        raise NotImplementedError
-
-    def operation(self, sign, one, two, single):
-        """The variable for an `Operation` on two variables."""
-        raise NotImplementedError
-
-    def exponential(self, number, single):
-        """The variable for an `Exponential` of a variable."""
-        raise NotImplementedError
-
-    def chosen(self, choice):
-        """The variable for a `Chosen`."""
-        raise NotImplementedError
-
-    def text_of(self, text, lines):
-        """What stands for a `Text`, of the lines of whose parts there are variables."""
-        raise NotImplementedError
-
-    def above(self, label, number, target):
-        """Write the steps of an `Beyond`."""
-        raise NotImplementedError
-
-    def largest(self, label, numbers, target):
-        """Write the steps of a `Best`."""
-        raise NotImplementedError
+    # A number as it stands in the language; the variables for a `LeafSum`, for an `Operation` on two
+    # variables, for an `Exponential` of one and for a `Chosen`; what stands for a `Text`, of the
+    # lines of whose parts there are variables.
+    literal: Callable
+    tree_sum: Callable
+    operation: Callable
+    exponential: Callable
+    chosen: Callable
+    text_of: Callable
+    # They write the steps of a `Beyond` and of a `Best`.
+    above: Callable
+    largest: Callable
 
     def number(self, number):
         """The variable, or literal, that holds a number; what it takes is written before."""
