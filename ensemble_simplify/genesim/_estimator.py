@@ -1,4 +1,4 @@
-"""GENESIM: breed one small, accurate decision tree out of many."""
+"""GENESIM: one small, accurate decision tree out of many."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from ensemble_simplify.base import (
     product,
     warn_out_of_time,
 )
+from ensemble_simplify.genesim._distilled import distilled_front, sums_by
 from ensemble_simplify.genesim._first_trees import (
     grow_trees,
-    out_of_bag_votes,
     random_seed,
     read_models,
     voted_labels,
+    voting_forest,
 )
 from ensemble_simplify.genesim._merge_trees import GapColumns
 from ensemble_simplify.genesim.population._evolution import DividedRows, Evolution, Scorer
 from ensemble_simplify.genesim.population._population import Population, RowBits
-from ensemble_simplify.grid import limited, limits, time_left, unlimited
+from ensemble_simplify.grid import is_late, limited, limits, time_left, unlimited
 from ensemble_simplify.writing import CHANCE, apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
@@ -49,17 +50,21 @@ _WORK_FOR_THREADS = 2_000_000
 _GROWING_SHARE = 0.4
 # and that in which the forest grows that votes. Asking it about all rows takes about as long again.
 _ASKING_SHARE = 0.25
+# Leaves that are wanted where no time was left to measure sizes.
+_USUAL_LEAVES = 16
 
 
 class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, BaseEstimator):
-    """One decision tree bred from an ensemble of trees.
+    """One small decision tree made of many: grown on what a forest says, or bred from your trees.
 
-    The trees of an ensemble are the first population of a genetic algorithm. Children are made by
-    merging trees, by moving thresholds and by swapping subtrees. Held-out rows, training rows and
-    the votes of a random forest choose the result.
+    By default a random forest is fitted, and one tree is grown on its answers to the training rows
+    and to synthetic ones. Its size is chosen in folds. This tree is not bred: to breed it further
+    made it less accurate.
 
-    The result is a classifier of its own and does not imitate the ensemble. Expect it to be about
-    as accurate as a CART tree with tuned pruning.
+    Given trees or ensembles of yours, these are the first population of a genetic algorithm.
+    Children are made by merging trees, by moving thresholds and by swapping subtrees. Held-out
+    rows, training rows and the votes of a random forest choose the result. It is a classifier of
+    its own, about as accurate as a CART tree with tuned pruning.
 
     Rows may be tables with text, categories and missing values. Levels are put in order by how
     often their training rows are of each class. Ordered categories keep their own order. Splits
@@ -70,12 +75,13 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     Parameters
     ----------
     estimators : {"auto", "paper"}, estimator or list of estimators, default="auto"
-        Where the first population comes from.
+        What the tree is made of.
 
-        - ``"auto"``: bagged CART trees in four set-ups, and boosted trees. Bags hold at most 5,000
-          rows; other trees are fitted on at most 20,000.
-        - ``"paper"``: bagged trees of four inducers (C4.5-, CART-, QUEST- and GUIDE-like),
-          and boosted trees, as in the paper.
+        - ``"auto"``: a random forest of 200 trees; see `selection`. With another `selection` or
+          `scoring`, or ``fitness="oob"``, as ``"paper"``.
+        - ``"paper"``: a first population of bagged trees of four inducers (C4.5-, CART-, QUEST- and
+          GUIDE-like), and boosted trees, as in the paper. Bags hold at most 5,000 rows; other trees
+          are fitted on at most 20,000.
         - a tree classifier or an ensemble of them, or a list of such, each fitted once on the
           training rows, or used as it is if wrapped in :class:`sklearn.frozen.FrozenEstimator`.
 
@@ -98,8 +104,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         them, drawn at random; their leaves are labelled by all rows. A model of yours that is being
         fitted is not interrupted.
     n_jobs : int or None, default=None
-        Threads for fitting the first population and, on large data, for breeding. The result
-        does not depend on it.
+        Threads for fitting trees and, on large data, for breeding. The result does not depend on
+        it.
     random_state : int, RandomState instance or None, default=None
         Controls bootstraps, held-out rows and breeding.
 
@@ -115,22 +121,26 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     n_nodes_ : int
         Nodes of `decision_tree_`.
     pareto_front_ : Bunch
-        The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
-        ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
-        chooses (NaN with another selection); and ``trees``, a list of `DecisionTreeClassifier`.
-        Small trees may be missing if `time_limit` stopped the search.
+        Trees of rising size: ``n_leaves``; ``trees``, a list of `DecisionTreeClassifier`;
+        ``score``; ``fitness``; and ``merit``, by which the tree is chosen. Of bred trees, the
+        fittest of every size met on the way: their ``fitness`` rises, too, ``score`` is on the
+        validation rows alone, ``merit`` is NaN but with ``selection="forest"``, and small trees may
+        be missing if `time_limit` stopped the search. Of grown trees, ``score`` is the accuracy and
+        ``fitness`` and ``merit`` the mean log-likelihood of trees of that size in the folds.
     validation_score_ : float
-        Score of `decision_tree_` on the validation rows, before they were counted in. It is too
-        good, because these rows chose among thousands of trees.
+        Accuracy of trees as large as `decision_tree_` in the folds. Of a bred tree, its score on
+        the validation rows, before they were counted in: it is too good, because these rows chose
+        among thousands of trees.
     ensemble_score_ : float
-        Score, on the validation rows, of the first population voting together with
-        their class fractions; of the trees that were reached before `time_limit`.
+        Out-of-bag accuracy of the forest. Of bred trees, the score on the validation rows of the
+        first population voting together with their class fractions; of the trees that were reached
+        before `time_limit`.
     history_ : Bunch
         Arrays over the iterations, the first entry being the first population: ``best_score``
         and ``mean_score``, of the fitness; ``n_leaves`` of the fittest tree and
-        ``population_size``.
+        ``population_size``. Of a tree that is not bred, one entry.
     n_iter_ : int
-        Iterations done.
+        Iterations done; 0 if the tree is not bred.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -139,10 +149,10 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     Other Parameters
     ----------------
     n_bootstraps : int, default=25
-        Bootstrap samples for every inducer of ``"auto"`` and ``"paper"``, each of which is also
-        fitted once on all training rows; and the largest number of boosted trees.
+        Bootstrap samples for every inducer of ``"paper"``, each of which is also fitted once on
+        all training rows; and the largest number of boosted trees.
     boosting : bool, default=True
-        Whether ``"auto"`` and ``"paper"`` add the trees of a boosted ensemble.
+        Whether ``"paper"`` adds the trees of a boosted ensemble.
     population_size : int, default=150
         Trees that survive an iteration.
     n_iter : int, default=15
@@ -177,12 +187,15 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         - ``"best"``: the fittest, as in the paper.
         - ``"one_se"``: the smallest whose fitness is within one standard error (of the score on
           the validation rows) of the best.
-        - ``"auto"``: ``"forest"`` if ``scoring="accuracy"``, else ``"best"``.
+        - ``"auto"``: ``"best"`` unless ``scoring="accuracy"``; else ``"forest"``, but with
+          ``estimators="auto"`` and ``fitness="holdout"`` no tree is bred: a tree is grown on what a
+          forest says, and cut back to the size whose log loss is least in folds.
     shrinkage : float, default=10
         How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
-        shrinkage). They are taken from the labels and, where `selection` or `fitness` asks a
-        forest, from its out-of-bag votes. No probability is zero then. 0: a leaf answers the
-        fractions of its rows' labels. What `predict` answers does not depend on it.
+        shrinkage). They are taken from the labels and, where a forest is asked, from its
+        out-of-bag votes. No probability is zero then. 0: a leaf answers the fractions of its rows'
+        labels; where the votes label it otherwise, with a tie. What `predict` answers does not
+        depend on it.
     n_iter_no_change : int or None, default=None
         Stop after this many iterations in which the best score did not rise.
     verbose : int, default=0
@@ -196,6 +209,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
     Notes
     -----
+    The tree that is not bred is grown on the training rows and on synthetic rows near them. The
+    forest says what a synthetic row is; of a training row, its label and the out-of-bag votes count
+    alike, and they also label the leaves. Without each of three folds, a forest and a tree are made
+    anew, to tell how good a size is; of more than 5,000 rows, without one of them. At most 20,000
+    rows are used for all this, and all rows for what the leaves hold.
+
     To merge trees, their decision regions are intersected, labelled by the training rows, and
     written back as a tree.
 
@@ -224,23 +243,30 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     >>> from sklearn.datasets import load_iris
     >>> from ensemble_simplify import GenesimClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X[::2], y[::2])
+    >>> model = GenesimClassifier(random_state=0).fit(X[::2], y[::2])
     >>> print(f"{model.n_leaves_} leaves, accuracy {model.score(X[1::2], y[1::2]):.3f}")
-    3 leaves, accuracy 0.947
-    >>> print(model.export_text())
-    |--- petal length (cm) <= 2.7
-    |   |--- class: 0 (chance 95.3 %, 25 training rows)
-    |--- petal length (cm) > 2.7
-    |   |--- petal width (cm) <= 1.7
-    |   |   |--- class: 1 (chance 89... %, 25 training rows)
-    |   |--- petal width (cm) > 1.7
-    |   |   |--- class: 2 (chance 8... %, 25 training rows)
-    <BLANKLINE>
+    8 leaves, accuracy 0.947
 
     A smaller tree, without fitting again:
 
-    >>> model.at(n_leaves=2).n_leaves_
-    2
+    >>> print(model.at(n_leaves=3).export_text())
+    |--- petal length (cm) <= 2.6
+    |   |--- class: 0 (chance 95.3 %, 25 training rows)
+    |--- petal length (cm) > 2.6
+    |   |--- petal width (cm) <= 1.65
+    |   |   |--- class: 1 (chance 89... %, 25 training rows)
+    |   |--- petal width (cm) > 1.65
+    |   |   |--- class: 2 (chance 87... %, 25 training rows)
+    <BLANKLINE>
+
+    A tree bred from trees that exist, on rows that they have not seen:
+
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    >>> bred = GenesimClassifier(FrozenEstimator(forest), random_state=0).fit(X[1::2], y[1::2])
+    >>> bred.n_leaves_
+    3
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -352,6 +378,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self.classes_, label = np.unique(y, return_inverse=True)
         weight = check_weights(sample_weight, given.numbers)
         random_state = check_random_state(self.random_state)
+        if self._selection() == "folds":
+            return self._distil(given.numbers, label, weight, random_state)
         rows = self._divide(given.numbers, label.astype(np.int32), weight, random_state)
         if rows.held_out and self._table.coded.any():
             # Levels in the order of the labels of the training rows alone: the others judge trees,
@@ -390,6 +418,27 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(self.pareto_front_.trees, rows)
         self._choose(population, scorer)
+        return self
+
+    def _distil(self, X, label, weight, random_state) -> Self:
+        """Take the tree that a random forest's answers grow, of the size that is best in folds."""
+        front = distilled_front(self, X, label, weight, random_state)
+        if is_late():
+            warn_out_of_time(
+                f"time_limit={self.time_limit} seconds were over before trees of all sizes had "
+                "been measured. Raise time_limit."
+            )
+        self.ensemble_score_ = front.pop("voted")
+        self.pareto_front_ = Bunch(fitness=front.merit, **front)
+        far = np.abs(np.log2(front.n_leaves / _USUAL_LEAVES))
+        self._set_tree(int(np.argmax(np.where(np.isnan(front.merit), -far, front.merit))))
+        self.history_ = Bunch(
+            best_score=np.array([self.validation_score_]),
+            mean_score=np.array([front.score.mean()]),
+            n_leaves=np.array([self.n_leaves_]),
+            population_size=np.array([len(front.trees)]),
+        )
+        self.n_iter_ = 0
         return self
 
     def at(self, *, n_leaves: int) -> Self:
@@ -469,15 +518,18 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         """Set the votes of a forest, if they are asked for, and what trees are scored against."""
         if self.fitness == "oob" or self._selection() == "forest":
             with limits(_ASKING_SHARE * time_left()):
-                rows.votes = out_of_bag_votes(self, *rows.some(rows.kept), rows.seed)
+                rows.votes = voting_forest(self, *rows.some(rows.kept), rows.seed)[1]
         rows.target = rows.label[rows.val]
         if self.fitness == "oob":
             rows.target = voted_labels(rows.votes, rows.target)
 
     def _selection(self) -> str:
-        """How the tree is chosen from the front."""
+        """How the tree is chosen; "folds" for one that is not bred."""
         if self.selection == "auto":
-            return "forest" if self.scoring == "accuracy" else "best"
+            if self.scoring != "accuracy":
+                return "best"
+            is_auto = isinstance(self.estimators, str) and self.estimators == "auto"
+            return "folds" if is_auto and self.fitness == "holdout" else "forest"
         return self.selection
 
     def _population(self, axes, X, rows, scorer, n_threads) -> Population:
@@ -539,6 +591,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             if front.n_leaves and front.n_leaves[-1] <= n_leaves:
                 continue
             nodes, order, missing_left = decode(nodes, n_rows[:, 0])
+            leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
             tree = write_counted(
                 nodes,
                 n_rows[order, 0],
@@ -547,7 +600,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 classes=self.classes_,
                 feature_names=getattr(self, "feature_names_in_", None),
                 shrinkage=self.shrinkage,
-                votes=None if votes is None else _leaf_sums(votes, nodes, X, missing_left),
+                votes=None if votes is None else sums_by(leaf, votes),
                 missing_go_to_left=missing_left,
             )
             front.n_leaves.append(n_leaves)
@@ -582,13 +635,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self.validation_score_ = float(front.score[i])
         self.n_leaves_ = int(front.n_leaves[i])
         self.n_nodes_ = 2 * self.n_leaves_ - 1
-
-
-def _leaf_sums(of_rows, nodes, X, missing_left) -> np.ndarray:
-    """Sums over the rows of each leaf."""
-    leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
-    columns = [np.bincount(leaf, weights=column, minlength=nodes.n_leaves) for column in of_rows.T]
-    return np.column_stack(columns)
 
 
 def _merits(trees, rows) -> np.ndarray:

@@ -41,15 +41,8 @@ from ensemble_simplify.grid import is_late, time_left
 from ensemble_simplify.reading import Forest, Model, behind_codes, tree_estimators, unwrap
 from ensemble_simplify.writing import read_nodes
 
-# The CART set-ups that are bagged for estimators="auto".
-_CART_SETUPS = (
-    {},
-    {"max_depth": 4, "min_samples_leaf": 3},
-    {"criterion": "entropy", "min_samples_leaf": 2, "ccp_alpha": 0.01},
-    {"criterion": "entropy"},
-)
-
-# The inducers of estimators="paper" grow bags together up to so many rows.
+# The inducers but CART grow bags together up to so many rows.
+_INDUCERS = (C45Tree, QuestTree, GuideTree)
 _BAGGED_ROWS = 20_000
 
 # Rows that are drawn into a bag at most: a hundred trees on a large table would take minutes.
@@ -57,8 +50,9 @@ _BAG_ROWS = 5_000
 # Rows at most for boosted trees, and for trees that would be fitted on all rows.
 _WHOLE_ROWS = 20_000
 
-# Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each.
-_OOB_TREES = 200
+# Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each. Of
+# many rows there are fewer, so that rows times trees are no more than `_OOB_WORK`.
+_OOB_TREES, _LEAST_OOB_TREES, _OOB_WORK = 200, 50, 1_000_000
 _OOB_ROWS = 5_000
 
 # Under a time limit, the time that a tree takes is measured on so many rows, if there are more.
@@ -76,27 +70,21 @@ _CHANCE = 1e-4
 
 
 def grow_trees(model, X, y_index, weight, random_state) -> list:
-    """Fit the trees of ``estimators="auto"`` or ``"paper"``, as a list of `Forest` and `Splits`.
+    """Fit the trees of ``estimators="paper"``, as a list of `Forest` and `Splits`.
 
     `X` (float32), `y_index` (int32) and `weight` are the training rows. If time is short, fewer
     trees are fitted, on fewer rows.
     """
-    if model.estimators == "auto":
-        makers = [partial(DecisionTreeClassifier, **options) for options in _CART_SETUPS]
-    else:
-        cart = partial(DecisionTreeClassifier, min_samples_leaf=2)
-        makers = [cart, C45Tree, QuestTree, GuideTree]
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
-    # A tree of each set-up tells what one takes.
-    trials = [_make(maker, 0) for maker in makers]
-    n_rows = _affordable_rows(trials, X, y_index, weight)
+    # A tree of each inducer tells what one takes.
+    n_rows = _affordable_rows([_cart(0), *(make() for make in _INDUCERS)], X, y_index, weight)
     if n_rows < len(X):
         chosen = np.sort(random_state.choice(len(X), n_rows, replace=False))
         X, y_index, weight = X[chosen], y_index[chosen], weight[chosen]
 
-    bags = _bags(model, makers, weight, random_state)
+    bags = _bags(model, weight, random_state)
     boost_seed = random_state.randint(np.iinfo(np.int32).max)
     forests = _fit_bags(model, bags, X, y_index)
     if model.boosting and model.n_bootstraps:
@@ -105,18 +93,17 @@ def grow_trees(model, X, y_index, weight, random_state) -> list:
     return forests
 
 
-def _make(maker, seed) -> Any:
-    """A tree of one of the set-ups; only CART draws random numbers."""
-    return maker() if isinstance(maker, type) else maker(random_state=seed)
+def _cart(seed, **options) -> DecisionTreeClassifier:
+    return DecisionTreeClassifier(**(options or {"min_samples_leaf": 2}), random_state=seed)
 
 
-def _bags(model, makers, weight, random_state) -> list:
+def _bags(model, weight, random_state) -> list:
     """Lists of an unfitted tree and the weights of the bags it is fitted on."""
     n_rows = len(weight)
-    # The inducers of "paper" grow many bags at once if the rows are few.
-    together = max(1, _BAGGED_ROWS // n_rows) if model.estimators == "paper" else 1
+    # Inducers grow many bags at once if the rows are few; CART grows each with a seed of its own.
+    together = max(1, _BAGGED_ROWS // n_rows)
     lists = []
-    for i, maker in enumerate(makers):
+    for make in (None, *_INDUCERS):
         for bootstrap in range(model.n_bootstraps + 1):
             seed = random_state.randint(np.iinfo(np.int32).max)
             bag = weight
@@ -127,8 +114,8 @@ def _bags(model, makers, weight, random_state) -> list:
                 bag = np.zeros(n_rows)
                 drawn = random_state.choice(n_rows, _WHOLE_ROWS, replace=False)
                 bag[drawn] = weight[drawn]
-            if i == 0 or model.estimators == "auto" or bootstrap % together == 0:
-                lists.append((_make(maker, seed), []))
+            if make is None or bootstrap % together == 0:
+                lists.append((_cart(seed) if make is None else make(), []))
             lists[-1][1].append(bag)
     return lists
 
@@ -151,11 +138,7 @@ def _fit_bags(model, bags, X, y) -> list:
         for i, of_thread in enumerate(in_threads(n_threads, shares)):
             groups[i::n_threads] = of_thread
         forests += [forest for group in groups for forest in group]
-        report(
-            model,
-            f"first population: {stop} of {len(bags)} "
-            f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
-        )
+        report(model, f"first population: {stop} of {len(bags)} groups of trees")
         if is_late():
             break
     return forests
@@ -221,8 +204,7 @@ def _boost(X, y, weight, n_trees, seed) -> list:
         start = time.monotonic()
         if longest >= time_left():
             break
-        model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
-        tree = _fit_cart(model, X, y, weight)
+        tree = _fit_cart(_cart(seed + i, max_depth=3), X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
         trees.append(Model.of(tree, check=False).forest)
@@ -235,26 +217,28 @@ def _boost(X, y, weight, n_trees, seed) -> list:
     return trees
 
 
-def out_of_bag_votes(model, X, y_index, weight, seed) -> np.ndarray:
-    """What the trees of a random forest that did not see a row say about it.
+def voting_forest(model, X, y_index, weight, seed, most=1.0) -> tuple[Any, np.ndarray]:
+    """A random forest, and what its trees that did not see a row say about it.
 
-    Under a limit of time the forest is grown in steps, and on fewer rows a tree if they are many.
-    The votes, of shape (n_rows, n_classes), are means of the class fractions of these trees; NaN
-    for rows that every tree saw.
+    Of many rows it has fewer trees, and `most` is the largest share of their usual number. Under a
+    limit of time the forest is grown in steps, and on fewer rows a tree if they are many. The
+    votes, of shape (n_rows, n_classes), are means of the class fractions of these trees; NaN for
+    rows that every tree saw.
     """
+    n_wanted = int(most * min(_OOB_TREES, max(_LEAST_OOB_TREES, _OOB_WORK // len(X))))
     forest = RandomForestClassifier(
         min_samples_leaf=2,
         n_jobs=model.n_jobs,
         random_state=seed,
         warm_start=True,
     )
-    step, n_rows = _OOB_TREES, len(X)
+    step, n_rows = n_wanted, len(X)
     if time_left() < np.inf:
         trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
         step = effective_n_jobs(model.n_jobs)
         n_rows = _affordable_rows([trial] * step, X, y_index, weight)
     elif model.verbose:
-        step = _OOB_TREES // 10
+        step = max(1, n_wanted // 10)
     if min(n_rows, _OOB_ROWS) < len(X):
         forest.set_params(max_samples=min(n_rows, _OOB_ROWS))
     with warnings.catch_warnings():
@@ -262,8 +246,8 @@ def out_of_bag_votes(model, X, y_index, weight, seed) -> np.ndarray:
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
         warnings.filterwarnings("ignore", message="Warm-start fitting without increasing")
         warnings.filterwarnings("ignore", category=RuntimeWarning)
-        for n_trees in range(step, _OOB_TREES + step, step):
-            forest.set_params(n_estimators=min(n_trees, _OOB_TREES))
+        for n_trees in range(step, n_wanted + step, step):
+            forest.set_params(n_estimators=min(n_trees, n_wanted))
             forest.fit(X, y_index, sample_weight=weight)
             report(model, f"forest for the out-of-bag votes: {forest.n_estimators} trees")
             if is_late():
@@ -273,7 +257,7 @@ def out_of_bag_votes(model, X, y_index, weight, seed) -> np.ndarray:
     given[~(given.sum(axis=1) > 0)] = np.nan
     votes = np.zeros((len(X), len(model.classes_)))
     votes[:, forest.classes_] = given
-    return votes
+    return forest, votes
 
 
 def voted_labels(votes, y_index) -> np.ndarray:

@@ -92,7 +92,9 @@ def test_history_front_and_result_agree(prune, fitness):
         np.testing.assert_array_equal(reached, np.flatnonzero(leaf))
 
 
-@pytest.mark.parametrize("options", [{}, {"selection": "best"}, {"fitness": "oob"}])
+@pytest.mark.parametrize(
+    "options", [{"selection": "forest"}, {"selection": "best"}, {"fitness": "oob"}]
+)
 def test_values_are_shrunk_labels_and_votes(options):
     """The formula, node by node: labels and the forest's votes, as far as there are some."""
     X, y = load_wine(return_X_y=True)
@@ -141,6 +143,7 @@ def test_shrinkage_changes_no_label_and_leaves_no_class_without_a_chance():
         assert proba.min() > 0
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     # as rows of plain counts: fractions of the labels
+    plain = GenesimClassifier(**SMALL, selection="best", shrinkage=0).fit(X, y, weight)
     leaf = plain.decision_tree_.apply(X)
     held = np.zeros((plain.n_nodes_, 3))
     np.add.at(held, (leaf, y), weight)
@@ -192,8 +195,8 @@ def test_ensemble_and_tree_scores_are_those_of_scikit_learn(scoring):
     weight = np.random.default_rng(0).integers(1, 4, 300).astype(float)
     # Without pruning and with one iteration, both ways meet the same trees.
     options = {**SMALL, "prune": None, "n_iter": 0, "population_size": 1000}
-    fast = GenesimClassifier(**options, scoring=scoring).fit(X, y, sample_weight=weight)
-    slow = GenesimClassifier(**options, scoring=metrics.get_scorer(scoring))
+    fast = GenesimClassifier("paper", **options, scoring=scoring).fit(X, y, sample_weight=weight)
+    slow = GenesimClassifier("paper", **options, scoring=metrics.get_scorer(scoring))
     slow.fit(X, y, sample_weight=weight)
     for name in fast.history_:
         np.testing.assert_allclose(fast.history_[name], slow.history_[name], atol=1e-11)
@@ -264,7 +267,7 @@ def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted, 
     weight = np.random.default_rng(0).integers(0, 3, 200) if weighted else np.ones(200, dtype=int)
     given = weight if weighted else None
     options = {**SMALL, "fitness": fitness}
-    model = GenesimClassifier(**options).fit(X, y, sample_weight=given)
+    model = GenesimClassifier(**options, selection="forest").fit(X, y, sample_weight=given)
     best = GenesimClassifier(**options, selection="best").fit(X, y, sample_weight=given)
     front = model.pareto_front_
     np.testing.assert_array_equal(front.fitness, best.pareto_front_.fitness)
@@ -294,7 +297,7 @@ def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted, 
 def test_auto_asks_the_forest_for_accuracy_only():
     X, y = load_iris(return_X_y=True)
     for scoring in ("accuracy", "balanced_accuracy"):
-        merit = GenesimClassifier(**SMALL, scoring=scoring).fit(X, y).pareto_front_.merit
+        merit = GenesimClassifier("paper", **SMALL, scoring=scoring).fit(X, y).pareto_front_.merit
         assert np.isnan(merit).all() == (scoring != "accuracy")
 
 
@@ -310,7 +313,7 @@ def test_limits_are_kept():
 
 def test_early_stop():
     X, y = load_iris(return_X_y=True)
-    options = {**SMALL, "n_iter": 200, "n_iter_no_change": 3}
+    options = {**SMALL, "n_iter": 200, "n_iter_no_change": 3, "selection": "forest"}
     model = GenesimClassifier(**options).fit(X, y)
     assert model.n_iter_ < 200
     assert np.all(model.history_.best_score[-4:] == model.history_.best_score[-1])
@@ -318,7 +321,9 @@ def test_early_stop():
 
 def test_time_limit_stops_with_a_warning():
     X, y = make_classification(4000, 20, n_informative=10, flip_y=0.2, random_state=0)
-    model = GenesimClassifier(n_iter=100_000, n_bootstraps=5, time_limit=1.0, random_state=0)
+    model = GenesimClassifier(
+        "paper", n_iter=100_000, n_bootstraps=5, time_limit=1.0, random_state=0
+    )
     with pytest.warns(ConvergenceWarning, match=r"time_limit=1.0 seconds"):
         model.fit(X, y)
     assert model.n_iter_ < 100_000
@@ -326,7 +331,7 @@ def test_time_limit_stops_with_a_warning():
     assert 0 < model.ensemble_score_ <= 1
     # Even a limit that allows nothing gives a tree.
     with pytest.warns(ConvergenceWarning):
-        model = GenesimClassifier(time_limit=1e-9, random_state=0).fit(X, y)
+        model = GenesimClassifier("paper", time_limit=1e-9, random_state=0).fit(X, y)
     assert model.n_leaves_ >= 1
 
 
@@ -491,9 +496,9 @@ def test_clear_errors():
     with pytest.raises(TypeError, match="is not an estimator"):
         fit([DecisionTreeClassifier])
     with pytest.raises(ValueError, match=r"validation_fraction=0.001 leaves class 0 \(50 rows"):
-        fit(validation_fraction=0.001)
+        fit("paper", validation_fraction=0.001)
     with pytest.raises(ValueError, match=r"without training rows"):
-        fit(validation_fraction=0.999)
+        fit("paper", validation_fraction=0.999)
     with pytest.raises(ValueError, match=r"population_size=5 is below tournament_size=10"):
         fit(population_size=5)
     with pytest.raises(ValueError, match="zero"):
@@ -659,12 +664,13 @@ def test_first_trees_grow_on_some_rows_if_time_is_short(monkeypatch):
     monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
     X, y = make_classification(4_000, 10, n_informative=8, flip_y=0.3, random_state=0)
     half = (np.bincount(y) // 2).sum()
+    model = GenesimClassifier("paper", n_bootstraps=3, time_limit=0.01, random_state=0)
     with pytest.warns(ConvergenceWarning):
-        model = GenesimClassifier(n_bootstraps=3, time_limit=0.01, random_state=0).fit(X, y)
+        model.fit(X, y)
     assert max(sizes) < half
     assert model.decision_tree_.tree_.n_node_samples[0] == 4_000
     sizes.clear()
-    GenesimClassifier(n_bootstraps=0, time_limit=1e6, n_iter=0).fit(X, y)
+    GenesimClassifier("paper", n_bootstraps=0, time_limit=1e6, n_iter=0).fit(X, y)
     assert max(sizes) == half
 
 
@@ -681,27 +687,26 @@ def test_first_trees_of_many_rows_grow_on_some_of_them(monkeypatch):
     monkeypatch.setattr("ensemble_simplify.genesim._first_trees._WHOLE_ROWS", 300)
     monkeypatch.setattr("ensemble_simplify.genesim._first_trees._OOB_ROWS", 100)
     X, y = make_classification(2000, 5, flip_y=0.2, random_state=0)
-    model = GenesimClassifier(n_bootstraps=3, n_iter=2, random_state=0).fit(X, y)
-    # 4 set-ups on the rows that stand for all, 3 bags of each, and 3 boosted trees
-    assert sizes.count(300) == 4 + 3
-    assert sum(50 < size <= 100 for size in sizes) == 12
-    assert len(sizes) == 19
+    model = GenesimClassifier("paper", n_bootstraps=3, n_iter=2, random_state=0).fit(X, y)
+    # CART on the rows that stand for all, 3 bags of it, and 3 boosted trees
+    assert sizes.count(300) == 1 + 3
+    assert sum(50 < size <= 100 for size in sizes) == 3
+    assert len(sizes) == 7
     assert model.decision_tree_.tree_.n_node_samples[0] == 2000
     guess = np.bincount(y).max() / len(y)
     assert model.score(X, y) - guess > 0.9 * (plain_tree(model, X, y).score(X, y) - guess)
     sizes.clear()
-    GenesimClassifier("paper", n_bootstraps=1, boosting=False, n_iter=1, random_state=0).fit(X, y)
-    assert sorted(sizes)[-1] == 300
     monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
     sizes.clear()
     with pytest.warns(ConvergenceWarning):
-        GenesimClassifier(n_bootstraps=3, n_iter=10**6, time_limit=1.0).fit(X, y)
+        GenesimClassifier("paper", n_bootstraps=3, n_iter=10**6, time_limit=1.0).fit(X, y)
     assert max(sizes) <= 300
 
 
 def test_front_keeps_the_fittest_if_time_is_out(monkeypatch):
     X, y = load_wine(return_X_y=True)
-    whole = GenesimClassifier(**SMALL).fit(X, y)
+    options = {**SMALL, "selection": "forest"}
+    whole = GenesimClassifier(**options).fit(X, y)
     original = GenesimClassifier._set_front
 
     def late(self, *args):
@@ -709,7 +714,7 @@ def test_front_keeps_the_fittest_if_time_is_out(monkeypatch):
             original(self, *args)
 
     monkeypatch.setattr(GenesimClassifier, "_set_front", late)
-    short = GenesimClassifier(**SMALL).fit(X, y)
+    short = GenesimClassifier(**options).fit(X, y)
     assert len(whole.pareto_front_.trees) > 1
     assert len(short.pareto_front_.trees) == len(short.pareto_front_.merit) == 1
     for name in ("fitness", "score", "merit", "n_leaves"):

@@ -939,13 +939,19 @@ def _pruned_back(nodes, weights, ccp_alpha) -> tuple[np.ndarray, np.ndarray]:
     for i in np.flatnonzero(~is_leaf)[::-1]:
         right = i + 1 + nodes[i + 1, 2]
         is_leaf[i] = is_leaf[i + 1] and is_leaf[right] and label[i + 1] == label[right]
-    # in pre-order, what is below a new leaf is skipped by its size
+    pruned, kept = cut_back(nodes, is_leaf)
+    leaves = pruned[:, 0] < 0
+    pruned[leaves, 1] = label[kept][leaves]
+    return pruned, kept
+
+
+def cut_back(nodes, is_leaf) -> tuple[np.ndarray, np.ndarray]:
+    """A tree over axes that ends at some of its nodes, and the places of its nodes before."""
     kept, i = [], 0
     while i < len(nodes):
         kept.append(i)
+        # in pre-order, what is below a new leaf is skipped by its size
         i += nodes[i, 2] if is_leaf[i] else 1
     pruned = nodes[kept].copy()
-    leaves = is_leaf[kept]
-    pruned[leaves, 0] = -1
-    pruned[leaves, 1] = label[kept][leaves]
+    pruned[is_leaf[kept], 0] = -1
     return with_sizes(pruned), np.array(kept)

@@ -1,0 +1,179 @@
+"""Trees of all sizes that say what a random forest says, and how good each size is on new rows.
+
+A tree is grown on the training rows and on synthetic rows around them, which a copula draws. The
+forest says what a synthetic row is; of a training row, its label and the out-of-bag votes of the
+forest say it. The cost-complexity path of the tree has trees of all sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import Bunch
+
+from ensemble_simplify.base import product, report
+from ensemble_simplify.genesim._first_trees import voting_forest
+from ensemble_simplify.genesim._merge_trees import GapColumns
+from ensemble_simplify.genesim.inducers._inducers import cut_back
+from ensemble_simplify.genesim.inducers._ism_growth import grow
+from ensemble_simplify.grid import is_late, limits, time_left, unlimited
+from ensemble_simplify.reading import Model
+from ensemble_simplify.sampling import Coordinates, make_law
+from ensemble_simplify.writing import (
+    SHRINKAGE,
+    apply_nodes,
+    gini,
+    shrunken,
+    weakest_links,
+    weight_of_a_row,
+    with_labels,
+    write_tree,
+)
+
+# Training rows that trees are grown on, at most.
+_MOST_ROWS = 20_000
+# Synthetic rows for each of them, and at most; how far these are from it, as of `RepresenterTree`;
+# and what the training rows weigh, of all.
+_MADE, _MOST_MADE, _SMEARING, _TRAINING_SHARE = 10, 20_000, 0.25, 0.3
+# Leaves of the trees. Where the path has no tree of a size, the next smaller one stands for it.
+_SIZES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
+# Folds without which trees are grown to tell how good their sizes are; of so many rows, one of the
+# folds tells it well enough. Forests of these trees are smaller.
+_FOLDS, _ONE_FOLD, _FOLD_TREES = 3, 5_000, 0.5
+# Under a limit of time: the share of what is left in which a forest grows.
+_FOREST_SHARE = 0.25
+
+
+def distilled_front(model, X, label, weight, random_state) -> Bunch:
+    """Trees of rising sizes as a front, with the out-of-bag score of their forest.
+
+    The score of a tree is the accuracy of trees of its size on folds of the rows that they were
+    not grown on, its merit their mean log-likelihood there; NaN where the time was too short.
+    """
+    seed = random_state.randint(np.iinfo(np.int32).max)
+    kept = np.flatnonzero(weight > 0)
+    X, label, weight = X[kept], label[kept], weight[kept]
+    some = np.arange(len(X))
+    if len(X) > _MOST_ROWS:
+        some = np.sort(random_state.choice(len(X), _MOST_ROWS, replace=False))
+    trees, voted = _grown(model, X, label, weight, some, seed, model.shrinkage)
+    sizes = np.array([tree.get_n_leaves() for tree in trees])
+    # Within a class, rows are dealt out to the folds in turn.
+    fold_of = np.empty(len(some), dtype=np.intp)
+    mixed = random_state.permutation(len(some))
+    fold_of[mixed[np.argsort(label[some][mixed], kind="stable")]] = np.arange(len(some)) % _FOLDS
+    told = np.zeros((3, len(trees)))
+    for fold in range(1 if len(some) > _ONE_FOLD else _FOLDS):
+        inside, outside = some[fold_of != fold], some[fold_of == fold]
+        if not (len(inside) and len(outside)) or is_late():
+            break
+        part = (of[inside] for of in (X, label, weight))
+        others, _ = _grown(model, *part, np.arange(len(inside)), seed, SHRINKAGE, _FOLD_TREES)
+        of_size = np.searchsorted([tree.get_n_leaves() for tree in others], sizes, side="right")
+        share = weight[outside]
+        for i, k in enumerate(of_size - 1):
+            chance = others[k].predict_proba(X[outside], check_input=False)
+            of_label = np.maximum(chance[np.arange(len(outside)), label[outside]], 1e-15)
+            right = chance.argmax(axis=1) == label[outside]
+            told[:, i] += product(share, right), product(share, np.log(of_label)), share.sum()
+        report(model, f"trees without fold {fold + 1} of {_FOLDS}")
+    with np.errstate(invalid="ignore"):
+        # so that rounding of logarithms does not choose
+        score, merit = np.round(told[:2] / told[2], 12)
+    return Bunch(n_leaves=sizes, score=score, merit=merit, trees=trees, voted=voted)
+
+
+def _grown(model, X, label, weight, some, seed, shrinkage, most=1.0) -> tuple[list, float]:
+    """Trees of rising sizes, grown on some of the rows; the out-of-bag score of their forest.
+
+    `most` is as of `voting_forest`. All rows count in the leaves.
+    """
+    with limits(_FOREST_SHARE * time_left()):
+        forest, votes = voting_forest(model, X[some], label[some], weight[some], seed, most)
+    labels = np.zeros((len(X), len(model.classes_)))
+    labels[np.arange(len(X)), label] = weight
+    known = np.isfinite(votes).all(axis=1)
+    right = votes[known].argmax(axis=1) == label[some][known]
+    voted = np.average(right, weights=weight[some][known]) if known.any() else np.nan
+    evidence = labels.copy()
+    evidence[some] += weight[some, None] * np.nan_to_num(votes)
+    columns = GapColumns(model._table.gaps)
+    axes, _ = columns.axes([Model.of(forest, check=False).forest])
+    made = _made_rows(model._table, X[some], weight[some], seed)
+    target = np.zeros((len(some) + len(made), labels.shape[1]))
+    of_rows = evidence[some] * (weight[some] / evidence[some].sum(axis=1))[:, None]
+    target[: len(some)] = of_rows * (_TRAINING_SHARE / of_rows.sum())
+    # in one thread, which adds the trees up in one order
+    answers = forest.set_params(n_jobs=1).predict_proba(made)
+    target[len(some) :, forest.classes_] = answers * ((1.0 - _TRAINING_SHARE) / answers.sum())
+    # without codes there is nothing to grow
+    with unlimited():
+        codes = axes.encode_rows(columns.rows(np.concatenate([X[some], made])))
+    nodes, sums, n_rows, _ = grow(
+        codes,
+        target,
+        max_depth=-1,
+        min_samples_split=2,
+        min_samples_leaf=model.min_samples_leaf,
+        n_counted=len(some),
+    )
+    total = sums.sum(axis=1)
+    pruned_at, _, n_leaves, _ = weakest_links(nodes, total * gini(sums / total[:, None]))
+    trees = []
+    for size in _SIZES:
+        step = int(np.searchsorted(-n_leaves, -size))
+        is_new = not trees or n_leaves[step] > trees[-1].get_n_leaves()
+        if is_new and n_leaves[step] <= (model.max_leaf_nodes or np.inf):
+            pruned, of = cut_back(nodes, pruned_at <= step)
+            decoded, _, missing_left = columns.written(axes.decode(pruned), n_rows[of])
+            trees.append(_written(model, decoded, missing_left, X, labels, evidence, shrinkage))
+    return trees, voted
+
+
+def _made_rows(table, X, weight, seed) -> np.ndarray:
+    """Rows like those of `X`, with numbers near theirs."""
+    gaps, n_columns = table.gaps, X.shape[1]
+    columns = replace(Coordinates.resolve(None, None, n_columns, None), discrete=table.coded)
+    lacks = gaps.seen.any()
+    law = make_law(
+        sampler="copula",
+        smearing=_SMEARING,
+        n_neighbors=0,
+        decaying=False,
+        seed=seed,
+        X=(gaps.fill(X) if lacks else X).astype(np.float64),
+        weight=weight,
+        columns=columns,
+        gaps=gaps if lacks else None,
+    )
+    made = law.manufacture(law.everywhere(), min(_MADE * len(X), _MOST_MADE), seed)
+    return law.with_gaps(made).astype(np.float32)
+
+
+def _written(model, nodes, missing_left, X, labels, evidence, shrinkage) -> DecisionTreeClassifier:
+    """A tree whose labels are those with most evidence, with what rows hold of both."""
+    leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X, missing_left))
+    labels, evidence = (nodes._sum_up(sums_by(leaf, of)) for of in (labels, evidence))
+    n_rows = nodes._sum_up(np.bincount(leaf, minlength=nodes.n_leaves))
+    weight = labels.sum(axis=1)
+    value = fractions = labels / weight[:, None]
+    if shrinkage > 0:
+        value = shrunken(nodes, evidence / weight_of_a_row(n_rows, weight), shrinkage)
+    return write_tree(
+        nodes,
+        value=with_labels(value, evidence.argmax(axis=1)),
+        n_node_samples=n_rows,
+        weighted_n_node_samples=weight,
+        impurity=gini(fractions),
+        n_features=model.n_features_in_,
+        classes=model.classes_,
+        feature_names=getattr(model, "feature_names_in_", None),
+        missing_go_to_left=missing_left,
+    )
+
+
+def sums_by(leaf, of_rows) -> np.ndarray:
+    """Sums over the rows of each leaf."""
+    return np.column_stack([np.bincount(leaf, column) for column in of_rows.T])
