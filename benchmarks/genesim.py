@@ -166,7 +166,6 @@ METHODS = {
         **{**HELD_OUT, "selection": "one_se"}, random_state=seed
     ),
     "genesim_oob": lambda seed: GenesimClassifier(**HELD_OUT, fitness="oob", random_state=seed),
-    "genesim_paper": lambda seed: GenesimClassifier("paper", **HELD_OUT, random_state=seed),
     "cart": lambda seed: GridSearchCV(
         DecisionTreeClassifier(random_state=seed),
         {"ccp_alpha": [0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032]},

@@ -26,7 +26,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratif
 # Fit
 # ---
 
-model = GenesimClassifier(random_state=0).fit(X_train, y_train)
+model = GenesimClassifier("paper", random_state=0).fit(X_train, y_train)
 print(f"{model.n_leaves_} leaves, accuracy on the test rows {model.score(X_test, y_test):.3f}")
 
 # %%
@@ -66,7 +66,7 @@ ALPHAS = {"ccp_alpha": [0.0, 0.002, 0.005, 0.01, 0.02]}
 rows = []
 for seed in range(5):
     A, B, a, b = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
-    bred = GenesimClassifier(random_state=0).fit(A, a)
+    bred = GenesimClassifier("paper", random_state=0).fit(A, a)
     cart = DecisionTreeClassifier(random_state=0)
     tuned = GridSearchCV(cart, ALPHAS, cv=StratifiedKFold(5, shuffle=True, random_state=0))
     tuned = tuned.fit(A, a).best_estimator_

@@ -35,7 +35,7 @@ rows = []
 for name, (X, y, paper_accuracy, paper_nodes) in SETS.items():
     accuracy, nodes = [], []
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
-        model = GenesimClassifier(random_state=0).fit(X[train], y[train])
+        model = GenesimClassifier("paper", random_state=0).fit(X[train], y[train])
         accuracy.append(model.score(X[test], y[test]))
         nodes.append(model.decision_tree_.tree_.node_count)
     rows.append(
