@@ -80,8 +80,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         - ``"auto"``: a random forest of 200 trees; see `selection`. With another `selection` or
           `scoring`, or ``fitness="oob"``, as ``"paper"``.
         - ``"paper"``: a first population of bagged trees of four inducers (C4.5-, CART-, QUEST- and
-          GUIDE-like), and boosted trees, as in the paper. Bags hold at most 5,000 rows; other trees
-          are fitted on at most 20,000.
+          GUIDE-like), and boosted trees, as in the paper, on at most 5,000 rows each.
         - a tree classifier or an ensemble of them, or a list of such, each fitted once on the
           training rows, or used as it is if wrapped in :class:`sklearn.frozen.FrozenEstimator`.
 
@@ -91,18 +90,16 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         and trees are scored by their agreement with the out-of-bag votes of a random forest. It
         takes several times as long, and trees come out larger.
     scoring : str or callable, default="accuracy"
-        ``"accuracy"``, ``"balanced_accuracy"``, ``"f1_macro"`` and ``"neg_log_loss"`` are
-        computed in compiled code. Any other scorer of scikit-learn is called for every tree, which
+        ``"accuracy"``, ``"balanced_accuracy"`` and ``"neg_log_loss"`` are computed in compiled
+        code. Any other scorer of scikit-learn is called for every tree, which
         takes longer.
     min_samples_leaf : int, default=3
         Training rows that a leaf has at least.
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree. Larger trees are cut back along their cost-complexity path.
     time_limit : float or None, default=None
-        Seconds after which the search stops and the best tree so far is the result. If the
-        trees of the first population would take too long on all rows, they are grown on some of
-        them, drawn at random; their leaves are labelled by all rows. A model of yours that is being
-        fitted is not interrupted.
+        Seconds after which the search stops and the best tree so far is the result. A model of
+        yours that is being fitted is not interrupted.
     n_jobs : int or None, default=None
         Threads for fitting trees and, on large data, for breeding. The result does not depend on
         it.

