@@ -402,7 +402,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         if len(rows.train) * len(trees) < _WORK_FOR_THREADS:
             n_threads = 1
         scorer = Scorer(self, rows, weighted=sample_weight is not None)
-        population = self._population(axes, numbers, rows, scorer, n_threads)
+        population, counting = self._populations(axes, numbers, rows, scorer, n_threads)
         evolution = Evolution(self, population, scorer, n_threads)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
@@ -411,7 +411,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         def decode(nodes, n_rows):
             return columns.written(axes.decode(nodes), n_rows)
 
-        self._set_front(population, scorer, decode, rows)
+        self._set_front(population, counting, scorer, decode, rows)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(self.pareto_front_.trees, rows)
         self._choose(population, scorer)
@@ -529,30 +529,33 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             return "folds" if is_auto and self.fitness == "holdout" else "forest"
         return self.selection
 
-    def _population(self, axes, X, rows, scorer, n_threads) -> Population:
-        """The empty population on the rows, of which `X` has the columns of the axes."""
+    def _populations(self, axes, X, rows, scorer, n_threads) -> tuple[Population, Population]:
+        """The empty population on rows, of which `X` has the columns of the axes.
+
+        And one to which all rows are training rows: it counts them in the end.
+        """
         both = np.concatenate([rows.train, rows.val])
         # without codes of all rows there is no tree at all
         with unlimited():
             codes = axes.encode_rows(X[both])
-        bits = RowBits(
-            codes,
-            np.concatenate([rows.label[rows.train], rows.target]),
-            rows.weight[both],
-            axes.n_cuts,
-            n_train=len(rows.train),
-            n_classes=len(self.classes_),
-        )
-        return Population(
-            bits,
-            min_samples_leaf=self.min_samples_leaf,
+        of_rows = codes, np.concatenate([rows.label[rows.train], rows.target]), rows.weight[both]
+
+        def population(n_train, prune, **options):
+            n_classes = len(self.classes_)
+            bits = RowBits(*of_rows, axes.n_cuts, n_train=n_train, n_classes=n_classes)
+            least = self.min_samples_leaf
+            return Population(bits, min_samples_leaf=least, prune=prune, **options)
+
+        breeding = population(
+            len(rows.train),
+            self.prune or "none",
             max_leaf_nodes=self.max_leaf_nodes or 0,
             metric=scorer.kernel_metric,
             training_weight=self.training_weight,
-            prune=self.prune or "none",
             n_threads=n_threads,
             keep_paths=not scorer.slow,
         )
+        return breeding, population(len(both), "none") if rows.held_out else breeding
 
     def _set_history(self, evolution) -> None:
         history = evolution.history
@@ -566,7 +569,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
                 "time_limit, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, decode, rows) -> None:
+    def _set_front(self, population, counting, scorer, decode, rows) -> None:
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
@@ -582,7 +585,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
             if front.trees and time.monotonic() - start >= time_left():
                 break
-            nodes, n_rows, weights = population.label_front(i, validation=rows.held_out)
+            nodes, n_rows, weights = counting.label_tree(population.nodes(i, "front"))
             n_leaves = (len(nodes) + 1) // 2
             # Counting all rows may join leaves: of two trees of one size, the later is fitter.
             if front.n_leaves and front.n_leaves[-1] <= n_leaves:

@@ -375,28 +375,6 @@ def everything_about(population):
 @SETTINGS
 @given(
     st.integers(0, 2**31),
-    st.sampled_from(["ccp", "reduced_error", "none"]),
-    st.sampled_from(["accuracy", "balanced_accuracy", "neg_log_loss"]),
-    st.integers(1, 3),
-    st.booleans(),
-    st.sampled_from([0, 6]),
-)
-def test_mutants_counted_where_they_differ_are_those_counted_anew(
-    seed, prune, metric, min_leaf, weighted, max_leaves
-):
-    """Without memory for what is known of the parents, all rows are followed from the root."""
-    world = World(seed, weighted=weighted, n_cuts=(3, 9, 4))
-    trees = world.trees(seed, 6)
-    options = dict(prune=prune, metric=metric, min_samples_leaf=min_leaf, max_leaf_nodes=max_leaves)
-    anew = bred(world, trees, known_bytes=0, **options)
-    assert everything_about(bred(world, trees, **options)) == everything_about(anew)
-    some = bred(world, trees, known_bytes=400, **options)
-    assert everything_about(some) == everything_about(anew)
-
-
-@SETTINGS
-@given(
-    st.integers(0, 2**31),
     st.sampled_from(["random", "gain"]),
     st.sampled_from(["accuracy", "balanced_accuracy"]),
     st.sampled_from([0, 2000, 1 << 20]),
@@ -411,36 +389,6 @@ def test_order_of_the_rows_does_not_matter(seed, order, metric, cache_bytes):
     for validation, code in ((False, world.train), (True, world.val)):
         leaf = with_sorted_rows.apply(trees[0], validation=validation)
         np.testing.assert_array_equal(leaf, [leaf_of(trees[0], row) for row in code.T])
-
-
-@SETTINGS
-@given(st.integers(0, 2**31), st.integers(1, 3), st.booleans(), st.sampled_from([0, 1 << 20]))
-def test_front_is_labelled_by_all_rows_as_if_all_were_training_rows(
-    seed, min_leaf, weighted, known_bytes
-):
-    world = World(seed, weighted=weighted)
-    options = dict(min_samples_leaf=min_leaf, known_bytes=known_bytes)
-    population = bred(world, world.trees(seed, 6), **options)
-    codes = np.hstack([world.train, world.val])
-    rows = RowBits(
-        codes,
-        np.concatenate(world.labels),
-        np.concatenate(world.weights),
-        world.n_cuts,
-        n_train=codes.shape[1],
-        n_classes=3,
-    )
-    everything = Population(rows, min_samples_leaf=min_leaf, prune="none")
-    for i in range(n_front(population)):
-        front = population.nodes(i, "front")
-        for got, want in zip(
-            population.label_front(i, validation=True), everything.label_tree(front), strict=True
-        ):
-            np.testing.assert_array_equal(got, want)
-        for got, want in zip(
-            population.label_front(i, validation=False), population.label_tree(front), strict=True
-        ):
-            np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 1000, 1 << 20])

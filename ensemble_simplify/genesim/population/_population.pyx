@@ -95,24 +95,10 @@ cdef cppclass CountedTree:
 cdef cppclass ScoredTree:
     # A tree that lives in the population or the front.
     vector[Node] nodes
-    # Of its leaves from left to right, as in `CountedTree`; empty if that takes too much memory.
-    vector[double] weights
-    vector[int32_t] n_rows
-    vector[uint64_t] marks
     double score
     uint64_t behaviour            # equal for trees that answer alike on every row
     int32_t n_leaves
     bint front_only               # offered to the front, not to the population
-
-
-cdef struct Change:
-    # Where a mutant differs from its parent: two slices of it, and where the nodes between the two
-    # stand in the parent. Everything else of the two trees is the same.
-    intp_t first
-    intp_t first_end
-    intp_t second
-    intp_t second_end
-    intp_t shift
 
 
 cdef struct Row:
@@ -497,16 +483,14 @@ cdef class Merger:
     cdef RowBits rows
     cdef Splitter splitter
     cdef CountedTree out            # what was merged last
-    cdef bint keep_alike            # leave splits with one answer on both sides
     cdef vector[MergeFrame] stack
     cdef vector[int32_t] at         # of every frame, the positions in the k trees
     cdef vector[AxisCut] roots
     cdef vector[int32_t] lo         # the region of the node at hand
     cdef vector[int32_t] hi
-    cdef vector[int32_t] half_done  # splits being copied, complemented after their left child
 
     def __init__(self, RowBits rows, Splitter splitter):
-        self.rows, self.splitter, self.keep_alike = rows, splitter, False
+        self.rows, self.splitter = rows, splitter
 
     cdef int merge(
         self,
@@ -515,14 +499,8 @@ cdef class Merger:
         int order,
         uint64_t *state,
         bint may_stop,
-        const ScoredTree *parent,
-        const Change *change,
     ) except -1 nogil:
-        """Merge k trees into ``out``; 1 if it `may_stop` and the limit of time passed meanwhile.
-
-        With a `parent` whose leaves are known, the one tree is a mutant that differs from it as
-        `change` says; rows are then followed only to where it does.
-        """
+        """Merge k trees into ``out``; 1 if it `may_stop` and the limit of time passed meanwhile."""
         cdef intp_t i
         cdef MergeFrame frame
         cdef MergeFrame *current
@@ -538,9 +516,6 @@ cdef class Merger:
                         return 1
                 self.splitter.work += k
                 current.pos = <int32_t> self.out.nodes.size()
-                if parent != NULL and self.copy_unchanged(trees[0], parent, change, current):
-                    self.leave(current)
-                    continue
                 if not self.find_split(trees, k, order, state, current):
                     self.add_leaf(current)
                     self.leave(current)
@@ -688,7 +663,7 @@ cdef class Merger:
         cdef intp_t right = left + n
         self.out.nodes[pos].size = <int32_t> self.out.nodes.size() - pos
         self.add_children(pos, left, right)
-        if self.keep_alike or self.out.nodes[right].size != n or memcmp(
+        if self.out.nodes[right].size != n or memcmp(
             &self.out.nodes[left], &self.out.nodes[right], n * sizeof(Node)
         ):
             return
@@ -708,54 +683,6 @@ cdef class Merger:
             n_rows[2 * to + c] = n_rows[2 * a + c] + n_rows[2 * b + c]
         for c in range(n):
             weights[to * n + c] = weights[a * n + c] + weights[b * n + c]
-
-    # ----------------------------------------------------------------- what is known
-
-    cdef bint copy_unchanged(
-        self, const Node *nodes, const ScoredTree *parent, const Change *change, MergeFrame *current
-    ) noexcept nogil:
-        """Copy from the parent what a mutant has of it; False if it is another here."""
-        cdef int32_t pos = restrict_root(
-            nodes, self.at[current.at], self.lo.data(), self.hi.data()
-        )
-        cdef intp_t end = pos + nodes[pos].size
-        if end <= change.first or pos >= change.second_end:
-            self.copy_branch(parent, pos)
-        elif pos >= change.first_end and end <= change.second:
-            self.copy_branch(parent, pos + change.shift)
-        else:
-            return False
-        return True
-
-    cdef void copy(self, const ScoredTree *tree) noexcept nogil:
-        """Put a tree whose leaves are known into ``out``."""
-        self.truncate(0)
-        self.copy_branch(tree, 0)
-
-    cdef void copy_branch(self, const ScoredTree *tree, intp_t at) noexcept nogil:
-        """Append a branch whose leaves are known, as walking its rows would."""
-        cdef intp_t i, n = 2 * self.rows.n_classes, leaf = 0, end = at + tree.nodes[at].size
-        cdef int32_t pos
-        for i in range(at):
-            leaf += tree.nodes[i].axis < 0
-        # Splits whose children are being copied; bitwise complements have their left one already.
-        # Nodes are closed as in `merge`, bottom up, so equal children are joined here, too.
-        self.half_done.clear()
-        for i in range(at, end):
-            pos = <int32_t> self.out.nodes.size()
-            self.open_node(tree.nodes[i].axis, tree.nodes[i].cut)
-            if tree.nodes[i].axis >= 0:
-                self.half_done.push_back(pos)
-                continue
-            memcpy(&self.out.weights[pos * n], &tree.weights[leaf * n], n * sizeof(double))
-            memcpy(&self.out.n_rows[pos * 2], &tree.n_rows[leaf * 2], 2 * sizeof(int32_t))
-            self.out.marks[pos] = tree.marks[leaf]
-            leaf += 1
-            while self.half_done.size() and self.half_done.back() < 0:
-                self.close_node(~self.half_done.back())
-                self.half_done.pop_back()
-            if self.half_done.size():
-                self.half_done[self.half_done.size() - 1] = ~self.half_done.back()
 
 
 cdef enum:
@@ -877,7 +804,7 @@ cdef class Pruner:
 
     cdef TreeScorer scorer
     cdef int how
-    cdef intp_t n_classes, max_leaves, known_bytes
+    cdef intp_t n_classes, max_leaves
     cdef bint keep_paths
     # Of the nodes of the tree at hand:
     cdef vector[int32_t] label
@@ -892,15 +819,13 @@ cdef class Pruner:
     cdef vector[double] path_score
 
     def __init__(
-        self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, intp_t known_bytes,
-        bint keep_paths,
+        self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, bint keep_paths,
     ):
         self.scorer = scorer
         self.how = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
                     "reduced_error": PRUNE_REDUCED_ERROR}[prune]
         self.n_classes = scorer.n_classes
         self.max_leaves = max_leaf_nodes
-        self.known_bytes = known_bytes
         self.keep_paths = keep_paths
 
     cdef void add_trees(
@@ -1076,28 +1001,17 @@ cdef class Pruner:
         self, const CountedTree *tree, int32_t step, vector[ScoredTree] &out
     ) noexcept nogil:
         """Add the tree after `step` prunings (-1: none), without siblings of one label."""
-        cdef intp_t i = 0, leaf = 0, n = tree.nodes.size(), k = 2 * self.n_classes
-        cdef intp_t leaf_bytes = k * sizeof(double) + 2 * sizeof(int32_t) + sizeof(uint64_t)
+        cdef intp_t i = 0, n = tree.nodes.size()
         cdef Node node
         cdef double value = 0.0
         cdef ScoredTree copy
         copy.n_leaves, copy.behaviour, copy.front_only = self.mark_leaves(tree, step), 0, False
-        # whether what the leaves hold is kept
-        cdef bint known = copy.n_leaves * leaf_bytes <= self.known_bytes
         copy.nodes.reserve(2 * copy.n_leaves - 1)
-        copy.weights.resize(known * copy.n_leaves * k)
-        copy.n_rows.resize(known * copy.n_leaves * 2)
-        copy.marks.resize(known * copy.n_leaves)
         while i < n:
             node = tree.nodes[i]
             if self.is_leaf[i]:
                 node.axis = -1
                 node.cut = self.label[i]
-                if known:
-                    memcpy(&copy.weights[leaf * k], &tree.weights[i * k], k * sizeof(double))
-                    memcpy(&copy.n_rows[leaf * 2], &tree.n_rows[i * 2], 2 * sizeof(int32_t))
-                    copy.marks[leaf] = tree.marks[i]
-                    leaf += 1
                 copy.behaviour += tree.marks[i] * label_mark(self.label[i])
                 value += self.leaf_score[i]
                 i += tree.nodes[i].size
@@ -1181,7 +1095,6 @@ cdef class Breeder:
     cdef Merger merger
     cdef Pruner pruner
     cdef vector[Node] draft       # the tree to be cleaned
-    cdef Change change            # where it differs from its parent
     cdef vector[int32_t] choice
 
     def __init__(self, RowBits rows, Merger merger, Pruner pruner):
@@ -1190,14 +1103,11 @@ cdef class Breeder:
         self.pruner = pruner
 
     cdef int clean(
-        self, const ScoredTree *parent, const vector[double] &front_score, bint may_stop,
-        vector[ScoredTree] &out,
+        self, const vector[double] &front_score, bint may_stop, vector[ScoredTree] &out,
     ) except -1 nogil:
-        """Add the tree in ``draft``, cleaned; a mutant of `parent` if that is not NULL."""
+        """Add the tree in ``draft``, cleaned."""
         cdef const Node *nodes = self.draft.data()
-        if parent != NULL and parent.marks.size() == 0:    # its leaves are not known
-            parent = NULL
-        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, may_stop, parent, &self.change):
+        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, may_stop):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -1236,7 +1146,7 @@ cdef class Breeder:
                 if best < 0 or drawn < best:
                     best = drawn
             parents.push_back(trees[best].nodes.data())
-        if self.merger.merge(parents.data(), n_parents, order, state, True, NULL, NULL):
+        if self.merger.merge(parents.data(), n_parents, order, state, True):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -1249,9 +1159,9 @@ cdef class Breeder:
         vector[ScoredTree] &out,
     ) except -1 nogil:
         """Add a mutant with a threshold moved, and one with two subtrees swapped."""
-        if self.move_threshold(parent, state) and self.clean(parent, front_score, True, out):
+        if self.move_threshold(parent, state) and self.clean(front_score, True, out):
             return 1
-        return self.swap_subtrees(parent, state) and self.clean(parent, front_score, True, out)
+        return self.swap_subtrees(parent, state) and self.clean(front_score, True, out)
 
     cdef bint move_threshold(self, const ScoredTree *tree, uint64_t *state) noexcept nogil:
         """Copy a tree into ``draft`` with one threshold replaced inside its node's region."""
@@ -1273,10 +1183,6 @@ cdef class Breeder:
             cut += 1
         self.draft = tree.nodes
         self.draft[node].cut = cut
-        self.change.first = node
-        self.change.first_end = node + tree.nodes[node].size
-        self.change.second = self.change.second_end = self.change.first_end
-        self.change.shift = 0
         return True
 
     cdef void range_of_cuts(
@@ -1324,12 +1230,6 @@ cdef class Breeder:
             self.append(tree, a, a_end)
             self.append(tree, b_end, n)
             set_sizes(self.draft)
-            # In the draft the first of the two has the size of the second.
-            self.change.shift = tree.nodes[a].size - tree.nodes[b].size
-            self.change.first = a
-            self.change.first_end = a_end - self.change.shift
-            self.change.second = b - self.change.shift
-            self.change.second_end = b_end
             return True
         return False
 
@@ -1406,8 +1306,6 @@ cdef class Population:
         How many threads may breed at the same time.
     cache_bytes : int
         Memory for the bitsets of splits, over all threads.
-    known_bytes : int
-        Memory for what the leaves of one tree hold; of larger trees, rows are counted again.
     keep_paths : bool
         Offer the trees on pruning paths to the front.
     """
@@ -1429,7 +1327,6 @@ cdef class Population:
         str prune="ccp",
         intp_t n_threads=1,
         intp_t cache_bytes=1 << 28,
-        intp_t known_bytes=1 << 20,
         bint keep_paths=True,
     ):
         self.rows = rows
@@ -1438,7 +1335,7 @@ cdef class Population:
             Breeder(
                 rows,
                 Merger(rows, Splitter(rows, min_samples_leaf, cache_bytes // n_threads)),
-                Pruner(scorer, prune, max_leaf_nodes, known_bytes, keep_paths),
+                Pruner(scorer, prune, max_leaf_nodes, keep_paths),
             )
             for _ in range(n_threads)
         ]
@@ -1457,7 +1354,7 @@ cdef class Population:
         for nodes in trees:
             with nogil:
                 array_to_nodes(nodes, breeder.draft)
-                if breeder.clean(NULL, self.front_score, may_stop, out.trees):
+                if breeder.clean(self.front_score, may_stop, out.trees):
                     out.stopped = True
             if out.stopped:
                 break
@@ -1620,64 +1517,14 @@ cdef class Population:
             Class weights of the training, then of the validation rows.
         """
         cdef Merger merger = (<Breeder> self.breeders[0]).merger
+        cdef intp_t i, c, n, n_columns = 2 * self.rows.n_classes
         cdef vector[Node] given
         cdef const Node* nodes
         with nogil:
             array_to_nodes(tree, given)
             nodes = given.data()
-            merger.merge(&nodes, 1, ORDER_FIRST, NULL, False, NULL, NULL)
-        return self.counted(merger)
-
-    def label_front(self, intp_t i, *, bint validation):
-        """Tree `i` of the front, what its leaves hold, and its labels by all rows, as `label_tree`.
-
-        With `validation`, validation rows count as training rows, and label; none is left for
-        validation.
-        """
-        if not 0 <= i < <intp_t> self.front.size():
-            raise IndexError(i)
-        cdef Merger merger = (<Breeder> self.breeders[0]).merger
-        cdef const ScoredTree* tree = &self.front[i]
-        cdef const Node* nodes = tree.nodes.data()
-        cdef ScoredTree joined
-        with nogil:
-            # Answers that are alike by the training rows need not be so by all rows.
-            merger.keep_alike = validation
-            if tree.marks.size():
-                merger.copy(tree)
-            else:
-                merger.merge(&nodes, 1, ORDER_FIRST, NULL, False, NULL, NULL)
-            merger.keep_alike = False
-            if validation:
-                self.join_rows(merger, joined)
-                merger.copy(&joined)
-        return self.counted(merger)
-
-    cdef void join_rows(
-        self,
-        Merger merger,
-        ScoredTree &joined,    # OUT
-    ) noexcept nogil:
-        """The tree that was merged last, with its validation rows as training rows."""
-        cdef intp_t node, leaf = 0, c, k = self.rows.n_classes
-        cdef const double *weights
-        joined.nodes = merger.out.nodes
-        for node in range(<intp_t> joined.nodes.size()):
-            if joined.nodes[node].axis >= 0:
-                continue
-            weights = &merger.out.weights[node * 2 * k]
-            for c in range(k):
-                joined.weights.push_back(weights[c] + weights[k + c])
-            joined.weights.resize(joined.weights.size() + k)
-            joined.n_rows.push_back(merger.out.n_rows[2 * node] + merger.out.n_rows[2 * node + 1])
-            joined.n_rows.push_back(0)
-            joined.marks.push_back(merger.out.marks[node])
-            joined.nodes[node].cut = heaviest(&joined.weights[leaf * 2 * k], k)
-            leaf += 1
-
-    cdef tuple counted(self, Merger merger):
-        """The tree that was merged last as arrays."""
-        cdef intp_t i, c, n = merger.out.nodes.size(), n_columns = 2 * self.rows.n_classes
+            merger.merge(&nodes, 1, ORDER_FIRST, NULL, False)
+        n = merger.out.nodes.size()
         n_rows = np.empty((n, 2), dtype=np.intp)
         weights = np.empty((n, n_columns), dtype=np.float64)
         cdef intp_t[:, ::1] n_rows_view = n_rows
