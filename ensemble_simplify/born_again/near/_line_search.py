@@ -69,7 +69,7 @@ class NearEffort:
     # Without a time limit: units of work for looking ahead for a small tree, and for searching its
     # parts again. That ends where so many times the work of looking ahead gains no leaf.
     look_work: float = 1e9
-    improve_work: float = 3e9
+    improve_work: float = 2.4e9
     patience: float = 8.0
     # The same for each price on the path of exceptions.
     path_work: float = 2e8
@@ -302,13 +302,25 @@ class LineSearch:
         trees = self.trees(counted=False)
         with self.until(EFFORT.tree_share):
             with limits(0.5 * time_left()):
-                work = np.inf if self.limited else EFFORT.look_work
-                _, other = trees.find(NO_ERRORS, EFFORT.width, EFFORT.an_axis, work=work)
+                splits = EFFORT.width, EFFORT.an_axis
+                _, other = self.ahead(trees, NO_ERRORS, *splits, EFFORT.look_work)
             if n_leaves(other) < n_leaves(nodes) and trees.cost(other) < 1.0:
                 nodes = other
             patience = max(EFFORT.patience * trees.work_done, EFFORT.least_patience[0])
-            work = EFFORT.improve_work, patience
-            return self.improved(trees, nodes, NO_ERRORS, *work)
+            return self.improved(trees, nodes, NO_ERRORS, EFFORT.improve_work, patience)
+
+    def ahead(self, trees, price, width, an_axis, work):
+        """Cost and tree by looking ahead with so much `work`; a greedy one if that tells nothing.
+
+        With less than what it takes to follow the splits of the root, no choice is made.
+        """
+        before = trees.work_done
+        greedy = trees.find(price)
+        if self.limited:
+            work = np.inf
+        elif 2 * width * (trees.work_done - before) > work:
+            return greedy
+        return trees.find(price, width, an_axis, work=work)
 
     def improved(self, trees, nodes, price, work, patience):
         """A tree that costs no more: parts are searched again while that gains something.
@@ -441,12 +453,11 @@ class LineSearch:
         self.split_rows()
         near = self.near_kept = self.near.of_rows(self.kept)
         found = self.trees_of_prices(self.near, self.tree_of_price, share)
-        work = np.inf if self.limited else EFFORT.path_work
         with self.until(share + EFFORT.aside_share):
             # agreement is judged by trees that were found quickly without the rows held aside
             aside = self.trees_of_prices(near, lambda trees, price, _: trees.find(price)[1], 1.0)
             trees = self.trees(near, counted=False)
-            _, nodes = trees.find(NO_ERRORS, EFFORT.width // 2, 2, work=work)
+            _, nodes = self.ahead(trees, NO_ERRORS, EFFORT.width // 2, 2, EFFORT.path_work)
         self.fronts = self.front(self.near, [self.nodes, *found]), self.front(near, [nodes, *aside])
         front = self.fronts[0]
         fewest = int(front.sizes()[-1])
@@ -533,8 +544,8 @@ class LineSearch:
         """A tree of low cost, at a price of each leaf; a share of the usual work is done for it."""
         before = trees.work_done
         with limits(0.5 * time_left()):
-            work = np.inf if self.limited else share * EFFORT.path_work
-            _, nodes = trees.find(price, EFFORT.width, EFFORT.an_axis, work=work)
+            splits = EFFORT.width, EFFORT.an_axis
+            _, nodes = self.ahead(trees, price, *splits, share * EFFORT.path_work)
         patience = max(EFFORT.path_patience * (trees.work_done - before), EFFORT.least_patience[1])
         return self.improved(trees, nodes, price, share * EFFORT.path_improve, share * patience)
 
