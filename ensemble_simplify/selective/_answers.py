@@ -28,7 +28,7 @@ class SelectiveAnswer(Explanation):
         The leaf, a node of `decision_tree_`.
     n_rows : int
         Calibration rows there.
-    chance, model_answer, model_chance : object
+    chance, model_answer, model_chance, flip : object
         As of :class:`Explanation`; nan and None, as nobody was asked.
     n_wrong : int
         Calibration rows there that the tree answers wrongly.
