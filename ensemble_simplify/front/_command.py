@@ -7,8 +7,10 @@ import sys
 import tomllib
 import traceback
 from pathlib import Path
+from typing import Any
 
 from ensemble_simplify.evidence import check
+from ensemble_simplify.front._document import Asked, check_document
 from ensemble_simplify.front._files import CannotRead, read_model, read_rows, write_answers
 from ensemble_simplify.front._simplified import versions
 from ensemble_simplify.front._simplify import simplify
@@ -83,27 +85,27 @@ def _report(told):
 def _document(told):
     if both := sorted({*told.rising} & {*told.falling}):
         raise CannotRead(f"--rising and --falling both name {both[0]!r}. Leave it out of one.")
-    found = _simplified(told)
-    positive = told.positive
-    if positive is not None:
-        labels = {str(label): label for label in getattr(found.model, "classes_", ())}
-        if positive not in labels:
-            raise CannotRead(f"--positive {positive} is no class. Give one of {', '.join(labels)}.")
-        positive = labels[positive]
-    ways = dict.fromkeys(told.rising, "rising") | dict.fromkeys(told.falling, "falling")
-    previous = None if told.previous is None else read_model(told.previous, trust=told.trust)
-    found.document(
-        told.out,
-        purpose=told.purpose,
-        author=told.author,
-        protected=told.protected,
-        directions=ways,
-        positive=positive,
-        previous=previous,
-        evidence=told.evidence,
-        sections=told.sections,
-        template=told.template,
-    )
+    about: dict[str, Any] = {
+        "purpose": told.purpose,
+        "author": told.author,
+        "protected": told.protected,
+        "directions": dict.fromkeys(told.rising, "rising") | dict.fromkeys(told.falling, "falling"),
+        "evidence": told.evidence,
+    }
+    if told.previous is not None:
+        about["previous"] = read_model(told.previous, trust=told.trust)
+
+    def check(model, X):
+        if told.positive is not None:
+            labels = {str(label): label for label in getattr(model, "classes_", ())}
+            if told.positive not in labels:
+                known = ", ".join(labels)
+                raise CannotRead(f"--positive {told.positive} is no class. Give one of {known}.")
+            about["positive"] = labels[told.positive]
+        check_document(Asked(None, **about), X, told.out, told.sections, told.template)
+
+    found = _simplified(told, check)
+    found.document(told.out, sections=told.sections, template=told.template, **about)
     _print(f"The document is in {told.out}.")
     return HOLDS if _is_close(told, found) else DOES_NOT_HOLD
 
@@ -280,8 +282,8 @@ def _check(told):
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.proven]
 
 
-def _simplified(told):
-    """What `simplify` finds for a model and a table in files."""
+def _simplified(told, check=None):
+    """What `simplify` finds for a model and a table in files, once these are checked."""
     model = read_model(told.model, trust=told.trust)
     X, y = read_rows(told.data, [model], told.target)
     if y is not None and any(own != own or own is None for own in y.tolist()):
@@ -291,6 +293,8 @@ def _simplified(told):
     more = None
     if told.more is not None:
         more = read_rows(told.more, [model], told.target, labelled=False)[0]
+    if check is not None:
+        check(model, X)
     methods = told.methods.split(",")
     return simplify(
         model,

@@ -403,8 +403,11 @@ def _the(asked):
 # ------------------------------------------------------------------- formats
 
 
-def write_document(asked, path, sections, template) -> None:
-    """Write the document to a file, in the format that its ending names."""
+def check_document(asked, X, path, sections, template) -> tuple[str, list]:
+    """The ending of a document, and its sections; what it would stumble over is refused before.
+
+    `X` are the rows that `simplify` is given.
+    """
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in _FORMATS:
@@ -420,11 +423,18 @@ def write_document(asked, path, sections, template) -> None:
             "template= is for Markdown and HTML. Leave it out, or give a path that ends in .md or "
             ".html."
         )
-    if asked.best is None:
-        raise ValueError("Nothing was found that could be documented: outcome.best is None.")
-    _check(asked, path, template)
+    _check(asked, X, path, template)
     if ending == ".docx":
         _docx()  # an ImportError before the work
+    return ending, names
+
+
+def write_document(asked, path, sections, template) -> None:
+    """Write the document to a file, in the format that its ending names."""
+    path = Path(path)
+    ending, names = check_document(asked, asked.rows, path, sections, template)
+    if asked.best is None:
+        raise ValueError("Nothing was found that could be documented: outcome.best is None.")
     title = f"{model_name(asked.found)} and its simpler form"
     told = [(name, SECTIONS[name][0], list(SECTIONS[name][1](asked))) for name in names]
     if ending == ".docx":
@@ -445,7 +455,7 @@ def write_document(asked, path, sections, template) -> None:
         write_text(path, page(title, in_html(in_html(own) for own in body), STYLE + CARD_STYLE))
 
 
-def _check(asked, path, template):
+def _check(asked, X, path, template):
     """Refuse, before the work, what some section would stumble over, or take for another thing."""
     for name in ("protected", "evidence"):
         if isinstance(own := getattr(asked, name), str):
@@ -453,10 +463,10 @@ def _check(asked, path, template):
     ways = asked.directions or {}
     if not isinstance(ways, Mapping):
         raise TypeError(f"directions={ways!r} is no mapping. Give one, as {{'age': 'rising'}}.")
-    names = np.array(asked.found.feature_names) if hasattr(asked.rows, "columns") else None
+    names = np.array([str(name) for name in X.columns]) if hasattr(X, "columns") else None
     for parameter, keys in (("protected", asked.protected), ("directions", ways)):
         for key in keys:
-            column_index(key, parameter, len(asked.found.feature_names), names)
+            column_index(key, parameter, X.shape[1], names)
     for key, way in ways.items():
         if way not in ("rising", "falling"):
             raise ValueError(f"directions={{{key!r}: {way!r}}}. Choose 'rising' or 'falling'.")

@@ -488,9 +488,9 @@ class StepWriter:
     A language says how it writes what is only named here.
     """
 
-    # A number as it stands in the language; the variables for a `LeafSum`, for an `Operation` on two
-    # variables, for an `Exponential` of one and for a `Chosen`; what stands for a `Text`, of the
-    # lines of whose parts there are variables.
+    # A number as it stands in the language; the variables for a `LeafSum`, an `Operation` on two
+    # variables, an `Exponential` of one and a `Chosen`; what stands for a `Text`, of the lines of
+    # whose parts there are variables.
     literal: Callable
     tree_sum: Callable
     operation: Callable

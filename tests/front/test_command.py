@@ -690,3 +690,21 @@ def test_predict_needs_probabilities(iris, tmp_path, capsys):
     X.to_csv(tmp_path / "data.csv", index=False)
     assert run("predict", tmp_path / "m.joblib", tmp_path / "data.csv", "--probabilities") == 2
     assert "has no probabilities" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--out", "model.pdf"], "ends in none of"),
+        (["--out", "model.md", "--protected", "shoes"], "names the column 'shoes'"),
+        (["--out", "model.md", "--evidence", "none.json"], "no file that is there"),
+        (["--out", "model.md", "--positive", "7"], "--positive 7 is no class"),
+    ],
+)
+def test_documents_are_refused_before_the_work(files, capsys, monkeypatch, given, message):
+    def work(*rows, **options):
+        raise AssertionError("The work has begun.")
+
+    monkeypatch.setattr("ensemble_simplify.front._command.simplify", work)
+    assert run("document", "model.joblib", "data.csv", "--target", "kind", *given) == 2
+    assert message in capsys.readouterr().err
