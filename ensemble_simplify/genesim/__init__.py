@@ -1,6 +1,7 @@
-"""GENESIM: one small, accurate tree bred out of several ensembles.
+"""GENESIM: one small, accurate tree made of many.
 
-The trees of an ensemble (`_first_trees`, with trees grown by `inducers/` among them) are the first
+By default it is grown on what a random forest says, and its size chosen in folds (`_distilled`).
+The trees of ensembles (`_first_trees`, with trees grown by `inducers/` among them) are the first
 population of a genetic algorithm (`population/`), which merges, mutates and prunes trees over rows
 in compiled code. `_estimator` is what users see of it, `_display` its picture. Beside it stands the
 exact average of trees as one tree (`_merge_trees`, which also puts models and gaps on the columns
