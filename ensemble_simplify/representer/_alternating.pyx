@@ -31,6 +31,8 @@ cdef struct Rows:
     intp_t n_outputs
     const uint16_t *codes       # (n_columns, n_rows)
     const int32_t *n_cuts       # (n_columns,)
+    intp_t n_tried
+    const int32_t *tried        # (n_tried,): columns that may split, ascending
     const int32_t *label        # (n_rows,); NULL: values
     const float64_t *value      # (n_rows, n_outputs), of mean 0
     const float64_t *weight     # (n_rows,)
@@ -238,7 +240,7 @@ cdef void find_between(
 
     `best` is the present split, with a score of 0; the score is what is gained over it.
     """
-    cdef intp_t i, j, b, n_differ = 0, row
+    cdef intp_t i, j, m, b, n_differ = 0, row
     cdef double gain, now = 0.0, scale = 0.0, left, present, missing, before
     cdef const uint16_t *codes
     for i in range(part.begin, part.end):
@@ -254,7 +256,8 @@ cdef void find_between(
         scale += abs(gain)
         if goes_left(r, t, part.node, row):
             now += gain
-    for j in range(r.n_columns):
+    for m in range(r.n_tried):
+        j = r.tried[m]
         codes = r.codes + j * r.n_rows
         meet_codes(codes, room.differ.data(), n_differ, r.n_cuts[j] + 2, room)
         present = 0.0
@@ -273,7 +276,7 @@ cdef void find_between(
             take(best, left + before, scale, j, b, missing > 0.0, False)
             take(best, present - left + before, scale, j, b, missing > 0.0, True)
         forget_codes(room, 1)
-    room.n_read += r.n_columns * n_differ
+    room.n_read += r.n_tried * n_differ
 
 
 cdef inline double score_side(
@@ -314,7 +317,7 @@ cdef void find_stump(
     const Rows *r, Part part, int criterion, Room &room, Split *best
 ) noexcept nogil:
     """The split into two leaves whose answers are free; its score must be above that of `best`."""
-    cdef intp_t i, j, b, k, width = r.n_outputs + 2
+    cdef intp_t i, j, m, b, k, width = r.n_outputs + 2
     cdef double scale
     cdef const uint16_t *codes
     cdef double *bins = room.bins.data()
@@ -331,7 +334,8 @@ cdef void find_stump(
         for i in range(part.begin, part.end):
             for k in range(room.rows[i] * r.n_outputs, (room.rows[i] + 1) * r.n_outputs):
                 scale += r.weight[room.rows[i]] * r.value[k] * r.value[k]
-    for j in range(r.n_columns):
+    for m in range(r.n_tried):
+        j = r.tried[m]
         codes = r.codes + j * r.n_rows
         meet_codes(
             codes, room.rows.data() + part.begin, part.end - part.begin, r.n_cuts[j] + 2, room
@@ -357,7 +361,7 @@ cdef void find_stump(
                 take(best, score_both(r, with_missing, right, sums, criterion), scale, j,
                      b, True, False)
         forget_codes(room, width)
-    room.n_read += r.n_columns * (part.end - part.begin)
+    room.n_read += r.n_tried * (part.end - part.begin)
 
 
 cdef bint improve(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
@@ -406,6 +410,8 @@ cdef class Alternating:
         Rows, the first ones, that are real.
     least : int
         Real rows of each leaf of a split into two leaves.
+    tried : int32 array
+        Columns that may split, ascending.
     """
 
     cdef const uint16_t[:, ::1] codes
@@ -413,6 +419,7 @@ cdef class Alternating:
     cdef const int32_t[::1] label
     cdef const float64_t[:, ::1] value
     cdef const float64_t[::1] weight
+    cdef const int32_t[::1] tried
     cdef Rows rows
     cdef Room room
 
@@ -425,14 +432,16 @@ cdef class Alternating:
         const float64_t[::1] weight,
         intp_t n_real,
         intp_t least,
+        const int32_t[::1] tried,
     ):
         cdef Rows *r = &self.rows
         cdef intp_t n_codes = 0, j
         self.codes, self.n_cuts, self.weight = codes, n_cuts, weight
-        self.label, self.value = label, value
+        self.label, self.value, self.tried = label, value, tried
         r.n_columns, r.n_rows, r.n_outputs = codes.shape[0], codes.shape[1], value.shape[1]
         r.codes = &codes[0, 0]
         r.n_cuts = &n_cuts[0]
+        r.n_tried, r.tried = tried.shape[0], &tried[0]
         r.weight = &weight[0]
         r.n_real, r.least = n_real, least
         r.label = NULL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.sampling import ColumnSplit
 
 # Bins of a column; one of fewer values is swept at every threshold.
-_BINS = 1024
+_BINS = 255
 
 # Passes over a tree, at most, and the share of the cost that a further pass must save.
 _MOST_PASSES, _ENOUGH = 20, 1e-4
@@ -76,9 +77,19 @@ class Alternation:
             value = rows.answers - self._centre
             value[np.abs(value) <= _ROUNDING * np.abs(rows.answers)] = 0.0
         n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
-        self._kernel = Alternating(
-            codes, n_cuts, self._label, value, rows.weight, rows.n_real, self.least
+        # each tree has a kernel of its own: its working room is that of one thread
+        self._made = partial(
+            Alternating, codes, n_cuts, self._label, value, rows.weight, rows.n_real, self.least
         )
+        self._tried = np.arange(n_columns, dtype=np.int32)
+
+    def _kernel(self):
+        return self._made(self._tried)
+
+    def narrow(self, trees):
+        """From now on, try only columns that some trees split on: others cost time alone."""
+        used = np.unique(np.concatenate([tree.nodes[~tree.is_leaf, 0] for tree in trees]))
+        self._tried = used if used.size else self._tried
 
     def grown(self, n_leaves, *, by_entropy=False, above=None):
         """A tree of so many leaves, grown best first; below the leaves of another, if one is given.
@@ -86,13 +97,13 @@ class Alternation:
         It is grown by the variance of the answers, or by the entropy of the labels.
         """
         nodes, n_nodes = self._branches(above, n_leaves), 1 if above is None else len(above.nodes)
-        self._kernel.grow(*nodes.arrays, n_nodes, by_entropy, self.max_depth)
+        self._kernel().grow(*nodes.arrays, n_nodes, by_entropy, self.max_depth)
         return self._as_grown(nodes)
 
     def optimised(self, tree):
         """A tree after alternating optimisation, in which branches can lose their rows."""
         nodes = self._branches(tree, tree.n_leaves)
-        self._kernel.optimise(*nodes.arrays, _MOST_PASSES, _ENOUGH)
+        self._kernel().optimise(*nodes.arrays, _MOST_PASSES, _ENOUGH)
         return self._as_grown(nodes)
 
     def best(self, starts, n_leaves):
@@ -129,7 +140,7 @@ class Alternation:
     def _as_grown(self, nodes):
         """The tree of the kernel's nodes, without branches that too few real rows come to."""
         leaf = np.empty(len(self.rows.X), dtype=np.int32)
-        self._kernel.leaves(*nodes.arrays[:5], leaf)
+        self._kernel().leaves(*nodes.arrays[:5], leaf)
         order, stack = [], [0]
         while stack:
             t = stack.pop()

@@ -181,10 +181,10 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         model. The result is the tree that is grown by then (for "one_shot" the tree of the rows
         labelled by then), with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Threads that draw rows and look for splits, one node each. None: 1 unless in a
-        ``joblib.parallel_config`` context. -1: all processors. It helps for "per_node" if the
-        model answers fast. The model is asked by one thread; give a slow one its own
-        `n_jobs`. The tree does not depend on it.
+        Threads, which learn without one fold or optimise a tree of one size each; or, for
+        "per_node", draw rows and look for splits, one node each. None: 1 unless in a
+        ``joblib.parallel_config`` context. -1: all processors. The model is asked by one thread;
+        give a slow one its own `n_jobs`. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
         An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
     verbose : int, default=0
@@ -380,7 +380,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
 
-    The training rows (at most 20,000 of them for "leaves" and "copula") are kept, for
+    The training rows (at most 10,000 of them for "leaves" and "copula") are kept, for
     :meth:`sample`.
 
     The method of Breiman and Shang [1]_ is ``sampler="smear", smearing=0.5, keep_rows=0,
@@ -668,6 +668,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
                 **self._growing(seeds[3]),
                 max_leaf_nodes=self.max_leaf_nodes,
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
+                n_jobs=self.n_jobs,
             )
             if is_free:
                 trees[0] = self._worth_its_leaves(trees[0], material, seeds[0])
@@ -734,7 +735,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
             n_leaves = self._fold_sizes(training)
             how = {**self._growing(material.seeds[3]), "sizes": n_leaves}
             learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
-            told = unseen_answers(sample, X, fold_of, len(n_leaves), learn)
+            told = unseen_answers([sample], X, fold_of, len(n_leaves), learn, n_jobs=self.n_jobs)[0]
             agreement = unseen_agreement(told[:, kept], training, predictor)
         else:
             n_leaves, agreement = trial.sizes, trial.agreement

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import is_late, preorder, sized_nodes, time_left
+from ensemble_simplify.grid import carried, is_late, preorder, sized_nodes, time_left
 from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._grown_tree import ExactPrunings, GrownTree
@@ -382,7 +382,7 @@ def _losses(node, split):
 # ---------------------------------------------------------------------- one big sample
 
 
-def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, least=0, sizes=()):
+def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, least=0, sizes=(), n_jobs=None):
     """A tree on some rows, larger than asked for, and optimised ones of some sizes.
 
     The large one is grown on where it holds too few different leaves to be pruned to
@@ -411,7 +411,10 @@ def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, least=0, sizes=
     if sizes and is_label:
         other = alternation.grown(grown.n_leaves, by_entropy=True)
         starts.append(other.prunings(max(sizes)))
-    trees += [alternation.best(starts, size) for size in sizes]
+    alternation.narrow([start.tree for start in starts])
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    # the largest first: it takes longest
+    trees += parallel(delayed(carried(alternation.best))(starts, n) for n in sizes[::-1])[::-1]
     for tree in trees:
         tree.centre_thresholds(rows.X)
     return trees

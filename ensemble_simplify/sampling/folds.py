@@ -7,8 +7,9 @@ some sizes of what was learned: an array of shape (n_sizes, n_rows, n_outputs).
 from __future__ import annotations
 
 import numpy as np
+from joblib import Parallel, delayed
 
-from ensemble_simplify.grid import limits, time_left
+from ensemble_simplify.grid import carried, limits, time_left
 from ensemble_simplify.sampling.labelled import Sample
 from ensemble_simplify.sampling.predictor import agreement
 
@@ -65,17 +66,22 @@ def draw_folds(answers, n_folds, random):
     return fold_of
 
 
-def unseen_answers(sample, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED):
-    """Answers to rows X of what is learned without the row's fold, in so many sizes.
+def unseen_answers(samples, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED, n_jobs=None):
+    """Answers to rows X of what is learned from samples without the row's fold, in so many sizes.
 
-    Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
+    Rows of no fold have zeros. The array has shape (n_samples, n_sizes, n_rows, n_outputs). Folds
+    are learned in threads: compiled work lets go of the interpreter's lock.
     """
-    unseen = np.zeros((n_sizes, len(X), sample.n_outputs))
+    unseen = np.zeros((len(samples), n_sizes, len(X), samples[0].n_outputs))
     most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_LEARNED))
-    for fold in np.unique(fold_of[fold_of >= 0]):
-        answers = learn(sample.rows(without=fold, most=most))
+
+    def learned(k, fold):
         places = np.flatnonzero(fold_of == fold)
-        unseen[:, places] = answers(X[places])
+        unseen[k][:, places] = learn(samples[k].rows(without=fold, most=most))(X[places])
+
+    folds = np.unique(fold_of[fold_of >= 0])
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    parallel(delayed(carried(learned))(k, fold) for k in range(len(samples)) for fold in folds)
     return unseen
 
 
@@ -94,7 +100,7 @@ def unseen_agreement(answers_by_size, rows, predictor) -> np.ndarray:
 
 
 def choose_law(
-    laws, rows, predictor, n_sizes, learn, *, seed
+    laws, rows, predictor, n_sizes, learn, *, seed, n_jobs=None
 ) -> tuple[str, dict[str, np.ndarray], np.ndarray]:
     """The law from whose rows is learned what agrees best with what is known of other rows.
 
@@ -105,14 +111,20 @@ def choose_law(
     judged = rows.fold >= 0
     most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_LEARNED))
     n_samples = min(_TRIED * len(rows.X), most)
-    scores, answers, agreements = {}, {}, {}
-    for name, (law, base) in laws.items():
+    samples = []
+    for law, base in laws.values():
         # Each law has a share of what is left: a slow model must not spend all on the first.
         with limits(_TRIAL_SHARE * time_left()):
-            sample = Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10)
-        answers[name] = unseen_answers(sample, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED)
-        agreements[name] = unseen_agreement(answers[name], rows, predictor)
-        scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
+            samples.append(Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10))
+    told = unseen_answers(
+        samples, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED, n_jobs=n_jobs
+    )
+    answers = dict(zip(laws, told, strict=True))
+    agreements = {name: unseen_agreement(each, rows, predictor) for name, each in answers.items()}
+    scores = {
+        name: _score(each[:, judged], rows.told[judged], predictor.target)
+        for name, each in answers.items()
+    }
     best = clearly_best(scores, rows.weight[judged])
     return best, agreements, answers[best]
 
