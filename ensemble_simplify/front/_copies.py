@@ -11,7 +11,9 @@ import time
 import warnings
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.reading import Model, library_of, out_of_bag
@@ -26,8 +28,11 @@ _SILENT = {
     "lightgbm": ({"verbosity": -1}, ("verbose", "verbosity")),
 }
 
+# What libraries call the threads of a fit.
+_THREADS = ("n_jobs", "thread_count")
 
-def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0) -> list | None:
+
+def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=None) -> list | None:
     """A copy of the model for each fold, with its answers; None where there can be none.
 
     Parameters
@@ -44,6 +49,9 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0) -> list |
         The limit of time, of which they get a part. None: there is none.
     seed : int, default=0
         For copies of a model that has no seed of its own.
+    n_jobs : int or None, default=None
+        Threads, one copy each. A copy has no more: threads that wait for each other after each of
+        many small steps can take longer than the steps.
 
     Returns
     -------
@@ -53,29 +61,33 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0) -> list |
     n_folds = int(fold_of.max()) + 1
     if len(y) * n_trees * n_folds > MOST_EFFORT:
         return None
-    copies, begin = [], time.monotonic()
-    for fold in range(n_folds):
+    begin = time.monotonic()
+    end = np.inf if seconds is None else begin + SHARE * seconds
+
+    def fitted(fold):
         rows = np.flatnonzero(fold_of[: len(y)] != fold)
-        if seconds is not None and fold:
-            spent = time.monotonic() - begin
-            if spent * n_folds / fold > SHARE * seconds:
-                return None
+        # the first one tells what all take
+        if fold and time.monotonic() + (time.monotonic() - begin) * (n_folds / fold - 1) > end:
+            return None
         own, part = _unfitted(model, seed), safe_indexing(X, rows)
         if own is None or not len(rows):
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                own.fit(part, y[rows])
-                answers = Model(own).ask(X)
-                known = out_of_bag(own, part)
+            own.fit(part, y[rows])
+            answers = Model(own).ask(X)
+            known = out_of_bag(own, part)
         except Exception:  # whatever a model needs for its fit beside rows and labels
             return None
         if known is not None:
             answers = answers.astype(np.result_type(answers, known[0]))
             answers[rows] = known[0]
-        copies.append((own, answers))
-    return copies
+        return own, answers
+
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        threads = Parallel(n_jobs=n_jobs, require="sharedmem")
+        copies = threads(delayed(fitted)(fold) for fold in range(n_folds))
+    return None if any(each is None for each in copies) else copies
 
 
 def _unfitted(model, seed):
@@ -95,4 +107,5 @@ def _unfitted(model, seed):
     options, names = _SILENT.get(library_of(own), ({}, ()))
     if all(given.get(name) is None for name in names):
         lacking |= options
+    lacking |= {name: 1 for name in given if name.rpartition("__")[2] in _THREADS}
     return own.set_params(**lacking)

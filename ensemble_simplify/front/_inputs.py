@@ -24,7 +24,7 @@ from ensemble_simplify.reading import Model, is_missing, learned_from, n_feature
 from ensemble_simplify.writing import one_line, plain
 
 # Most entries of the table, and most rows, that are looked at.
-MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
+MOST_ENTRIES, MOST_ROWS = 4_000_000, 25_000
 # Rows up to which all of them are judged, in folds; of more, one part is held out.
 MOST_IN_FOLDS = 2_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -80,6 +80,8 @@ class Task:
     # for each fold a copy of the model that was fitted without it, and its answers to all rows
     copies: list | None = None
     min_samples_leaf: int | None = None  # rows in each leaf; None: as each method has it
+    n_jobs: int | None = None
+    law: dict = field(default_factory=dict)  # how representer trees draw rows; empty: they choose
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
@@ -134,11 +136,24 @@ class Task:
             fold_of=np.full(len(rows), -1, dtype=np.intp),
             own=None,
             copies=None,
+            n_jobs=None,  # folds are what threads share
         )
         # the same trees, and reading them can take seconds
         if "_trees" in vars(self) and not self.copies:
             part._trees = self._trees
         return part
+
+    def like(self, fitted) -> Task:
+        """The task for copies of the model, whose trees draw rows as one of the model itself did.
+
+        To choose how would take most of the time that a small tree takes.
+        """
+        if not self.copies or not isinstance(fitted, RepresenterTree):
+            return self
+        law = {"sampler": fitted.sampler_.removeprefix("heavy_"), "keep_rows": fitted.keep_rows_}
+        if law["sampler"] == "copula":
+            law["smearing"] = fitted.smearing_
+        return replace(self, law=law)
 
     @property
     def judging(self) -> np.ndarray:
@@ -269,10 +284,10 @@ def _plain(task, X, labels, name):
         min_samples_leaf=task.min_samples_leaf or 1,
         random_state=task.seed,
     ).fit(X, labels)
-    return [_one_tree(name, tree, task)]
+    return [of_tree(task, name, tree)]
 
 
-def _one_tree(name, fitted, task, *promised):
+def of_tree(task, name, fitted, *promised):
     """A tree as a result. Its leaves hold rates of `y`, where that is known."""
     if task.is_classifier and task.y is not None and len(task.y):
         rated = getattr(fitted, "calibrated", fitted._with_rates)
@@ -303,12 +318,14 @@ def representer(task, seconds) -> list[MethodResult]:
         sampling="one_shot",
         validation_fraction=0.0,
         time_limit=seconds,
+        n_jobs=task.n_jobs,
         random_state=task.seed,
+        **task.law,
     )
     # with copies of the model, each fold has another one to learn
     fold_of = task.fold_of if task.n_folds and not task.copies else None
     fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
-    return [_one_tree("representer", fitted, task)]
+    return [of_tree(task, "representer", fitted)]
 
 
 def born_again(task, seconds) -> list[MethodResult]:
@@ -334,7 +351,7 @@ def born_again(task, seconds) -> list[MethodResult]:
     promise = f"{task.promised} at every input, proven"
     if fitted.status_ == "optimal":
         promise += ". No other tree that does this is less deep, or as deep with fewer leaves"
-    return [_one_tree("born_again", fitted, task, promise, True)]
+    return [of_tree(task, "born_again", fitted, promise, True)]
 
 
 def _left(begin, seconds):
@@ -380,10 +397,10 @@ def _near(task, X, answers, seconds, max_changes, points):
     ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
-        _one_tree(
+        of_tree(
+            task,
             name,
             fitted,
-            task,
             f"{task.promised} at all {fitted.n_points_:,} {points}, proven",
             # on the rows alone, the answers were counted, which says nothing of other inputs
             max_changes > 0,
@@ -394,7 +411,7 @@ def _near(task, X, answers, seconds, max_changes, points):
         small = fitted.at(n_leaves=task.max_leaf_nodes)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = f"{task.promised} at {share} of the {small.n_points_:,} {points}, counted"
-        found.append(_one_tree(f"{name}_small", small, task, promise))
+        found.append(of_tree(task, f"{name}_small", small, promise))
     return found
 
 
@@ -406,7 +423,7 @@ def genesim(task, seconds) -> list[MethodResult]:
         time_limit=seconds,
         random_state=task.seed,
     ).fit(task.X, task.answers)
-    return [_one_tree("genesim", fitted, task)]
+    return [of_tree(task, "genesim", fitted)]
 
 
 def cultivated(task, seconds) -> list[MethodResult]:

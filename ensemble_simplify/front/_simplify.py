@@ -65,6 +65,7 @@ FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agree
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "refit": ["boolean"],
         "n_stability": [Interval(Integral, 2, None, closed="left"), None],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     },
@@ -88,6 +89,7 @@ def simplify(
     validation_fraction: float = 0.2,
     refit: bool = True,
     n_stability: int | None = None,
+    n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> Simplification:
@@ -108,7 +110,7 @@ def simplify(
     X : array-like or data frame of shape (n_rows, n_features)
         Rows as the model takes them, also with text, categories and missing values. Give rows that
         the model was not trained on. On its training rows the figures mislead. If these are exactly
-        the rows that a forest was fitted on, its out-of-bag answers are used. Of more than 50,000
+        the rows that a forest was fitted on, its out-of-bag answers are used. Of more than 25,000
         rows or 4 million entries, a part is drawn. Rows beyond memory are given as a stream, as for
         :func:`agreement`; that a model was fitted on them is only known if none was left out.
     y : array-like of shape (n_rows,), str or None, default=None
@@ -176,6 +178,10 @@ def simplify(
     n_stability : int or None, default=None
         Times that the recommended method is fitted to rows drawn with replacement, so that the
         report says how far such results agree; see :meth:`Simplification.stability`. None: never.
+    n_jobs : int or None, default=None
+        Threads, which learn without one part of the rows each, and fit one copy of the model each.
+        None: 1 unless in a ``joblib.parallel_config`` context. -1: all processors. Without
+        `time_limit`, the result does not depend on it.
     verbose : bool or int, default=0
         If true, progress is shown on stderr.
 
@@ -260,11 +266,12 @@ def simplify(
         atol=0.0 if by_class else _tolerance(atol, given.answers),
         own=given.own,
         min_samples_leaf=min_samples_leaf,
+        n_jobs=n_jobs,
     )
     if has_learned and given.y is not None and given.is_whole:
         n_trees = task.forest.n_trees
         task.copies = fitted_copies(
-            model, given.X, given.y, fold_of, n_trees, time_limit, task.seed
+            model, given.X, given.y, fold_of, n_trees, time_limit, task.seed, n_jobs
         )
     how = ON_LEARNED if has_learned else ON_ROWS
     how = OUT_OF_BAG if given.is_out_of_bag else how

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -10,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import HoldsTree, fitted_rows
 from ensemble_simplify.reading import Table
-from ensemble_simplify.writing import OF_ANSWERS
+from ensemble_simplify.writing import OF_ANSWERS, pruned_copy
 
 
 class TableTree(HoldsTree, BaseEstimator):
@@ -67,11 +69,22 @@ class TableTree(HoldsTree, BaseEstimator):
         given = self.get_params()
         given.pop("classifier")
         tree = kind(**given)
-        self.decision_tree_ = tree.fit(numbers, y)
+        self.decision_tree_ = self._grown = tree.fit(numbers, y)
         self._shares_of = OF_ANSWERS if self.classifier else ""
         if self.classifier:
             self.classes_ = tree.classes_
         return self
+
+    def at(self, n_leaves):
+        """The tree that `fit` would have grown with fewer leaves: it was grown best first.
+
+        Its leaves hold the shares of what it was fitted to.
+        """
+        smaller, left = copy(self), self._grown.tree_.children_left
+        # scikit-learn numbers the two children of each split after those of the splits before
+        is_split = (left >= 0) & (left < 2 * n_leaves - 1)
+        smaller.decision_tree_ = pruned_copy(self._grown, is_split)
+        return smaller
 
     def _numbers(self, X):
         """Rows as the tree takes them; whatever is missing goes where its splits send it."""

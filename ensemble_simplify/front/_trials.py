@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import safe_indexing
@@ -23,6 +24,7 @@ from ensemble_simplify.front._methods import (
     MethodResult,
     NotTried,
     card_result,
+    of_tree,
 )
 from ensemble_simplify.front._rules import size_in_words
 from ensemble_simplify.grid import doing, waiting
@@ -98,45 +100,46 @@ def judged(name, task, seconds):
         # all rows with labels judge at once: it is the one that learns from labels, in parts
         parts = np.random.RandomState(task.seed).permutation(len(task.y)) % ON_Y
         task = replace(task, fold_of=np.append(parts, task.fold_of[len(task.y) :]), copies=None)
-    share = None if seconds is None else seconds / (task.n_folds + 1)
-    parts = []
-    for fold in range(task.n_folds):
-        (result,) = method.attempt(task.without(fold), share)
-        parts.append((np.flatnonzero(task.fold_of == fold), result))
-    (result,) = method.attempt(task, share)
+    result, parts = _on_all_and_folds(method, task, seconds)
     return [(result, _candidate(task, result, parts))]
+
+
+def _on_all_and_folds(method, task, seconds):
+    """What a method makes of all rows; and for each fold its rows, and what is made without it."""
+    share = None if seconds is None else seconds / (task.n_folds + 1)
+    (result,) = method.attempt(task, share)
+    task = task.like(result.fitted)
+    threads = Parallel(n_jobs=task.n_jobs, require="sharedmem")
+    found = threads(
+        delayed(method.attempt)(task.without(fold), share) for fold in range(task.n_folds)
+    )
+    rows = [np.flatnonzero(task.fold_of == fold) for fold in range(task.n_folds)]
+    return result, [(part, each) for part, (each,) in zip(rows, found, strict=True)]
 
 
 def of_sizes(sizes) -> Callable:
     """A stand-in for `judged` that gives results of several sizes from one fit, the largest."""
 
     def attempt(name, task, seconds):
-        share = None if seconds is None else seconds / (task.n_folds + 1)
         if name == FAVOURITE and not task.copies:
             return _representers(sizes, task, seconds)
-        method, parts = METHODS[name].attempt, []
-        for fold in range(task.n_folds):
-            (largest,) = method(task.without(fold), share)
-            parts.append((np.flatnonzero(task.fold_of == fold), largest))
-        (largest,) = method(task, share)
+        largest, parts = _on_all_and_folds(METHODS[name], task, seconds)
         found = []
         for size in sizes:
-            own = [(rows, _smaller(each, size)) for rows, each in parts]
-            found.append((_smaller(largest, size), own))
-        return [
-            (result, _candidate(task.of_size(size), result, own))
-            for size, (result, own) in zip(sizes, found, strict=True)
-        ]
+            task = task.of_size(size)
+            own = [(rows, _smaller(task, each)) for rows, each in parts]
+            result = _smaller(task, largest)
+            found.append((result, _candidate(task, result, own)))
+        return found
 
     return attempt
 
 
-def _smaller(largest, size):
-    """A result of a smaller size, of a tree or card that holds it."""
-    if largest.name != FAVOURITE:
-        return card_result(largest.fitted.at(n_bins=size + MORE_BINS))
-    fitted = largest.fitted.at(n_leaves=size)
-    return largest._replace(fitted=fitted, size=(int(fitted.get_n_leaves()), 1))
+def _smaller(task, largest):
+    """A result of the task's size, of a tree or card that holds it."""
+    if METHODS[largest.name].kind == "scorecard":
+        return card_result(largest.fitted.at(n_bins=task.max_leaf_nodes + MORE_BINS))
+    return of_tree(task, largest.name, largest.fitted.at(n_leaves=task.max_leaf_nodes))
 
 
 def _representers(sizes, task, seconds):
@@ -146,7 +149,7 @@ def _representers(sizes, task, seconds):
     found = []
     # it looks at no size below the number of classes that it knows
     for size in [size for size in sizes if size in folds.n_leaves]:
-        result = _smaller(largest, size)
+        result = _smaller(task.of_size(size), largest)
         (place,) = np.flatnonzero(folds.n_leaves == size)
         answers = folds.answers[place, rows]
         found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
@@ -231,8 +234,9 @@ class Search:
     def over_sizes(self, sizes, progress) -> list[Bunch]:
         """The curve of agreement over sizes; the task gets the size that is best."""
         self.sizes, task = sizes, self.task.of_size(sizes[-1])
-        for size in sizes:
-            (self._plain[size],) = try_method("plain_tree", task.of_size(size), None)
+        trials = try_method("plain_tree", task, None, of_sizes(sizes))
+        # where it failed, one trial says why
+        self._plain = dict(zip(sizes, trials * (len(sizes) // len(trials)), strict=True))
         progress.end(["plain_tree"])
         found = {size: trial for size, trial in self._plain.items() if trial.result is not None}
         if FAVOURITE in self._names:

@@ -170,3 +170,27 @@ def test_many_rows_all_judge_where_others_are_learned_from():
     # with fewer others, these rows are needed to learn from
     fold_of = folds(answers[:4_000], 3_000, 0.2, True, np.random.RandomState(0))
     assert np.count_nonzero(fold_of == 0) == 600
+
+
+def test_threads_change_no_result(noise):
+    X, y, forest = noise
+    one, two = (
+        simplify(forest, X, y, max_leaf_nodes=6, n_jobs=n_jobs, random_state=0)
+        for n_jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    for name, row in rows_of(one).items():
+        for figure in ("leaves", "accuracy", "agreement", "agreement_low", "agreement_high"):
+            np.testing.assert_equal(rows_of(two)[name][figure], row[figure])
+
+
+def test_copies_have_one_thread_each(noise):
+    X, y, _ = noise
+    forest = RandomForestClassifier(5, n_jobs=2, random_state=0).fit(X, y)
+    fold_of = np.arange(len(X)) % 3
+    copies = _copies.fitted_copies(forest, X, y, fold_of, 5, n_jobs=2)
+    for fold, (copy, answers) in enumerate(copies):
+        rows = fold_of != fold
+        alone = RandomForestClassifier(5, random_state=0).fit(X[rows], y[rows])
+        assert copy.n_jobs == 1
+        np.testing.assert_array_equal(answers[~rows], alone.predict(X[~rows]))

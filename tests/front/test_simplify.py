@@ -22,7 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from what_is_said import condition_holds
 
 from ensemble_simplify import (
@@ -34,6 +34,7 @@ from ensemble_simplify import (
 from ensemble_simplify.front import _inputs, _methods
 from ensemble_simplify.front._inputs import folds
 from ensemble_simplify.front._methods import METHODS, Method, NotTried
+from ensemble_simplify.front._table_tree import TableTree
 
 SMALL = {"max_leaf_nodes": 8, "random_state": 0}
 
@@ -845,3 +846,19 @@ def test_a_tree_that_leaves_rows_to_the_model_is_told_with_its_coverage():
     assert own.selective.defers(X).all()
     with pytest.raises(ValueError, match="leaves nothing to recommend"):
         simplify(model, X, kinds="selective")
+
+
+@pytest.mark.parametrize("classifier", [True, False])
+def test_smaller_plain_trees_are_those_of_scikit_learn(classifier):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 5)).round(1)
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400)
+    kind = DecisionTreeRegressor
+    if classifier:
+        kind, y = DecisionTreeClassifier, np.digitize(y, [-0.5, 0.5])
+    tree = TableTree(classifier, max_leaf_nodes=32, min_samples_leaf=3, random_state=7).fit(X, y)
+    for n_leaves in (2, 3, 8, 31):
+        alone = kind(max_leaf_nodes=n_leaves, min_samples_leaf=3, random_state=7).fit(X, y)
+        smaller = tree.at(n_leaves)
+        assert smaller.get_n_leaves() == n_leaves
+        np.testing.assert_allclose(smaller.predict(X), alone.predict(X))
