@@ -69,7 +69,7 @@ class NearEffort:
     # Without a time limit: units of work for looking ahead for a small tree, and for searching its
     # parts again. That ends where so many times the work of looking ahead gains no leaf.
     look_work: float = 1e9
-    improve_work: float = 2.4e9
+    improve_work: float = 3e9
     patience: float = 8.0
     # The same for each price on the path of exceptions.
     path_work: float = 2e8
