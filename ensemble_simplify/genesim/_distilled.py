@@ -37,6 +37,8 @@ _MOST_ROWS = 20_000
 # Synthetic rows for each of them, and at most; how far these are from it, as of `RepresenterTree`;
 # and what the training rows weigh, of all.
 _MADE, _MOST_MADE, _SMEARING, _TRAINING_SHARE = 10, 20_000, 0.25, 0.3
+# Of tables with many columns, fewer: about so many entries, but as many rows as there are.
+_MOST_ENTRIES = 2_000_000
 # Leaves of the trees. Where the path has no tree of a size, the next smaller one stands for it.
 _SIZES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
 # Folds without which trees are grown to tell how good their sizes are; of so many rows, one of the
@@ -148,7 +150,8 @@ def _made_rows(table, X, weight, seed) -> np.ndarray:
         columns=columns,
         gaps=gaps if lacks else None,
     )
-    made = law.manufacture(law.everywhere(), min(_MADE * len(X), _MOST_MADE), seed)
+    n_made = min(_MADE * len(X), _MOST_MADE, max(len(X), _MOST_ENTRIES // n_columns - len(X)))
+    made = law.manufacture(law.everywhere(), n_made, seed)
     return law.with_gaps(made).astype(np.float32)
 
 
