@@ -132,7 +132,9 @@ class _OtherVersions:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name.startswith(f"{__name__}."):
+        # an import hands on the path of the package itself, tools that look for files their own
+        package = sys.modules.get(name.rpartition(".")[0])
+        if name.startswith(f"{__name__}.") and path is getattr(package, "__path__", None):
             raise ModuleNotFoundError(
                 f"{__name__} {__version__} has no module {name}. Where a pickle asks for it, "
                 "another version wrote it: fit again, or read it with that version. Trees and "
