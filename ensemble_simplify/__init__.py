@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ensemble_simplify.proof import agreement as agreement
     from ensemble_simplify.proof import differences as differences
     from ensemble_simplify.proof import verify as verify
+    from ensemble_simplify.reading import AnomalyScore as AnomalyScore
     from ensemble_simplify.reading import ImportedEnsemble as ImportedEnsemble
     from ensemble_simplify.reading import OneOutput as OneOutput
     from ensemble_simplify.reading import OnnxModel as OnnxModel
@@ -104,7 +105,7 @@ _ROOMS = {
     ),
     "grid": "Domain",
     "proof": "Agreement Difference Differences Verification agreement differences verify",
-    "reading": "ImportedEnsemble OneOutput OnnxModel TreeliteModel",
+    "reading": "AnomalyScore ImportedEnsemble OneOutput OnnxModel TreeliteModel",
     "representer": "PruningPathDisplay RepresenterTree",
     "scorecards": (
         "AdditiveScorecard Reason ScorecardClassifier ScorecardDisplay ScorecardRegressor "

@@ -58,6 +58,7 @@ for _name in ensemble_simplify.__all__:
         # what is made of a fitted model is none to be fitted
         if _public not in (
             ensemble_simplify.ImportedEnsemble,
+            ensemble_simplify.AnomalyScore,
             ensemble_simplify.OneOutput,
             ensemble_simplify.AdditiveScorecard,
             ensemble_simplify.SimplifiedModel,

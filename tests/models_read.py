@@ -39,6 +39,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import (
+    AnomalyScore,
     BornAgainClassifier,
     BornAgainRegressor,
     FaithfulPruner,
@@ -141,11 +142,16 @@ def _one_output(X, y):
     return OneOutput(forest.fit(X, np.column_stack([y, X[:, 0]])), 1)
 
 
+def _anomaly_score(X, y):
+    return AnomalyScore(_ODD.fit(X))
+
+
 def _card(X, y):
     model = GradientBoostingClassifier(n_estimators=3, max_depth=1, random_state=0)
     return scorecard(model.fit(X, y))
 
 
+_ODD = IsolationForest(n_estimators=3, max_samples=8, random_state=0)
 _EBM, _SMALL = "ExplainableBoostingClassifier", dict(outer_bags=1, max_rounds=5, n_jobs=1)
 _XGB = dict(n_estimators=3, max_depth=2, n_jobs=1)
 _LGBM = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
@@ -273,10 +279,8 @@ KINDS = {
     ),
     "rankers of LightGBM, XGBoost and CatBoost": (_ranker, numbers),
     ":class:`OneOutput` of a model of several": (_one_output, numbers),
-    "``IsolationForest``": (
-        IsolationForest(n_estimators=3, max_samples=8, random_state=0),
-        numbers,
-    ),
+    "``IsolationForest``": (_ODD, numbers),
+    ":class:`AnomalyScore` of an ``IsolationForest``": (_anomaly_score, numbers),
     "forests and boosted trees of scikit-survival": (_survival, numbers),
     "``HSTreeClassifier``, ``FIGSClassifier`` of imodels": (
         _own("imodels", "FIGSClassifier", max_rules=3),
@@ -342,7 +346,7 @@ def fitted(kind):
     """A fitted model of a kind, rows and labels."""
     made, rows = KINDS[kind]
     X, y = rows()
-    if made in (_treelite, _onnx, _booster, _card, _ranker, _one_output, _survival):
+    if made in (_treelite, _onnx, _booster, _card, _ranker, _one_output, _survival, _anomaly_score):
         return made(X, y), X, y
     model = made() if callable(made) else made
     with warnings.catch_warnings():
@@ -506,8 +510,8 @@ def _reason(why):
 
 
 def written():
-    """The table as the documentation has it."""
-    reasons = {}
+    """The table as the documentation has it; rows of libraries that are not here stay."""
+    reasons, before = {}, read_table()
     lines = [
         ".. Written by python tests/models_read.py: do not edit.",
         "",
@@ -521,7 +525,10 @@ def written():
     for kind in KINDS:
         lines.append(f"   * - {kind}")
         for question in QUESTIONS:
-            said, why = answer(kind, question)
+            try:
+                said, why = answer(kind, question)
+            except pytest.skip.Exception:
+                said, why = before[kind][question]
             place = "" if why is None else f" {reasons.setdefault(why, len(reasons) + 1)}"
             lines.append(f"     - {said}{place}")
     lines += ["", "Why not:", "", *(f"{place}. {why}" for why, place in reasons.items())]

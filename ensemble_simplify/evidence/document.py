@@ -187,6 +187,9 @@ def model_in_json(model, forest):
     steps, program = [], code_of(forest, model.estimator)
     result = _Steps(steps, program).step(program.result)
     if link is not None:
+        if link.log_base not in (None, 1.0):
+            steps += [["constant", link.log_base], ["*", len(steps), result, forest.vote.dtype]]
+            result = len(steps) - 1
         steps.append(_link(link, result, forest.vote.dtype, model.name))
         result = len(steps) - 1
     outputs = None
@@ -221,9 +224,9 @@ def _link(link, number, kind, name):
     """The step that turns a sum into the value of a regressor."""
     if link.kind == "sigmoid":
         return ["sigmoid", number, 1, kind]
-    if link.kind in ("exp", "expm1"):
+    if link.log_base is not None:
         # exponentials of one library are the same, those of two need not be
-        whose = " of C" if link.by_library else ""
+        whose = " of C" if link.by_library else "2" if link.kind == "exp2" else ""
         whose = whose if link.is_followed else f" of {name}"
         return ["exp", number, int(link.kind == "expm1"), kind, f"exp{whose}"]
     # two functions that are not the same need two names

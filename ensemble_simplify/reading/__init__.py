@@ -30,6 +30,7 @@ from ensemble_simplify.reading.families.forests import (
     unknown_fields,
 )
 from ensemble_simplify.reading.families.held import ImportedEnsemble, KeepsVersion, imported
+from ensemble_simplify.reading.families.isolation import AnomalyScore
 from ensemble_simplify.reading.families.onnx import OnnxModel
 from ensemble_simplify.reading.families.outputs import OneOutput
 from ensemble_simplify.reading.families.pipeline import transformers_of

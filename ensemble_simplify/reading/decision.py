@@ -336,6 +336,7 @@ def _exp(x):
 _VALUES = {
     "exp": lambda x, exp: exp(x),
     "expm1": lambda x, exp: np.expm1(x),
+    "exp2": lambda x, exp: 2.0**x,
     "sigmoid": lambda x, exp: _sigmoid(x, 1.0),
     "softplus": lambda x, exp: np.array([math.log1p(v) for v in exp(x).tolist()], dtype=x.dtype),
     "square": lambda x, exp: np.sign(x) * x * x,

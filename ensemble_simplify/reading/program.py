@@ -10,6 +10,7 @@ type that it does not know refuses it by name (`unknown_step`), so that no step 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -263,10 +264,12 @@ class Link:
 
     Attributes
     ----------
-    kind : {"sigmoid", "softmax", "unknown", "exp", "expm1", "softplus", "square", "function"}
-        Of means, what they say of the upper class goes into the sigmoid; of AdaBoost, its lead.
-        Values are sigmoids, exponentials, these less one, logarithms of one more than these,
-        squares with the sign of the number, or what a function makes of it.
+    kind : str or None
+        "sigmoid" and "softmax" give probabilities; "unknown": nobody knows what does. Of means,
+        what they say of the upper class goes into the sigmoid; of AdaBoost, its lead. Values are
+        such sigmoids, exponentials ("exp"), these less one ("expm1"), powers of two ("exp2"),
+        logarithms of one more than exponentials ("softplus"), squares with the sign of the number
+        ("square"), or what a "function" makes of it.
     slope, shift : float
         What a number is multiplied by before, and what is added then.
     by_library : bool
@@ -283,6 +286,11 @@ class Link:
     by_library: bool = False
     is_followed: bool = True
     function: Any = None
+
+    @property
+    def log_base(self) -> float | None:
+        """Values are exponentials of so many times the number, or these less one; None: others."""
+        return {"exp": 1.0, "expm1": 1.0, "exp2": math.log(2.0)}.get(self.kind)
 
 
 # ------------------------------------------------------------------- programs

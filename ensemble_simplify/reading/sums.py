@@ -310,12 +310,22 @@ def log_sums(forest, less=0.0):
     added what these are `less`, where all of them are above zero.
     """
     vote = forest.vote
-    if vote.link_kind in ("exp", "expm1"):
-        return forest.sums_before_link
+    base = None if vote.link is None else vote.link.log_base
+    if base is not None:
+        sums = forest.sums_before_link
+        return sums if sums is None or base == 1.0 else _in_logs(sums, base)
     if not vote.is_one_tree or forest.classes is not None:
         return None
     value = np.where(forest.left[:, None] < 0, forest.value / vote.divisor + less, 1.0)
     return _of_one_tree(forest, np.log(value), 1.0) if (value > 0).all() else None
+
+
+def _in_logs(sums, base):
+    """Sums of which values are powers, as sums of which they are exponentials."""
+    magnitude = base * sums.magnitude
+    rounding = base * sums.rounding + 16.0 * _EPS * magnitude
+    value, start = base * sums.value, base * sums.start
+    return Sums(value, start, magnitude, rounding, terms=sums.terms)
 
 
 def _of_one_tree(forest, value, beside):

@@ -18,7 +18,7 @@ from ensemble_simplify.writing.int16 import Int16
 from ensemble_simplify.writing.words import number_up
 
 # Links of regressors that no two libraries round alike.
-_OF_EXPONENTIALS = ("exp", "expm1", "sigmoid", "softplus")
+_OF_EXPONENTIALS = ("exp", "expm1", "exp2", "sigmoid", "softplus")
 
 
 def caveats(ensemble, dialect, X):

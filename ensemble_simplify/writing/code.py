@@ -268,13 +268,16 @@ class _Lowering:
         single = vote.dtype == "float32"
         if vote.link.kind == "sigmoid":
             return _sigmoid(score, single)
-        if vote.link.kind not in ("exp", "expm1"):
+        base = vote.link.log_base
+        if base is None:
             self.refuse(
                 "changes its sums by a function of its own",
                 "Write the model inside (regressor_), and change its values where they are used.",
             )
+        if base != 1.0:
+            score = Operation("*", Constant(base), score, single)
         value = Exponential(score, single)
-        return value if vote.link.kind == "exp" else Operation("+", value, Constant(-1.0), single)
+        return Operation("+", value, Constant(-1.0), single) if vote.link.kind == "expm1" else value
 
     def probabilities(self, vote):
         """What `decision.probabilities_of` answers, but for the roundings of the exponential."""

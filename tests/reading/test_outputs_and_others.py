@@ -21,15 +21,22 @@ from sklearn.ensemble import (
     StackingRegressor,
     VotingRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from written_code import by_duckdb, by_sqlite
 
 from ensemble_simplify import (
+    AnomalyScore,
+    BornAgainRegressor,
     Domain,
     OneOutput,
+    check,
     export_model,
+    import_model,
     is_monotone,
     nearest_flip,
     simplify,
@@ -114,6 +121,78 @@ def test_odd_rows_are_a_class(contamination):
     flip = nearest_flip(model, odd, max_changes=3)
     assert list(flip.predictions) == [-1, 1]
     assert simplify(model, X, methods=["plain_tree"], random_state=0).results
+
+
+def _isolation(seed, **options):
+    options = {"n_estimators": 3, "max_samples": 8} | options
+    return IsolationForest(random_state=seed, **options).fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        _isolation(0),
+        _isolation(0, max_features=2),
+        _isolation(0, max_samples=2),
+        # whose trees are one leaf each
+        _isolation(0, max_samples=1),
+        make_pipeline(StandardScaler(), _isolation(0)).fit(X),
+        FrozenEstimator(_isolation(1)),
+    ],
+)
+def test_how_odd_rows_are_is_a_number(model):
+    score = AnomalyScore(model)
+    for rows in (cells(score), edges(score)):
+        np.testing.assert_array_equal(Reading(score).answers(rows), -model.score_samples(rows))
+        np.testing.assert_array_equal(Reading(model).answers(rows), model.predict(rows))
+    again = import_model(export_model(score, "json"))
+    np.testing.assert_array_equal(again.predict(edges(score)), score.predict(edges(score)))
+
+
+def test_scores_are_compared_and_checked(tmp_path):
+    one, other = AnomalyScore(_isolation(0)), AnomalyScore(_isolation(1))
+    assert verify(one, AnomalyScore(copy.deepcopy(one.model)), atol=0.0).equal is True
+    rows = cells(one, other)
+    a, b = one.predict(rows), other.predict(rows)
+    for kind, apart in (("atol", np.abs(a - b)), ("rtol", np.abs(a - b) / b)):
+        tolerance = {"atol": 0.0} | {kind: apart.max() * 1.001}
+        proof = verify(one, other, **tolerance)
+        assert proof.equal is True
+        proof.save(tmp_path / "proof.json")
+        assert check(tmp_path / "proof.json", one, other)
+        assert verify(one, other, **tolerance | {kind: apart.max() * 0.999}).equal is False
+    tree = BornAgainRegressor(FrozenEstimator(one), atol=0.02, random_state=0).fit(X, a[:80])
+    assert np.abs(tree.predict(rows) - a).max() <= 0.02
+    assert is_monotone(one, 0).monotone is False
+    with pytest.raises(TypeError, match="takes a fitted IsolationForest, not RandomForest"):
+        verify(AnomalyScore(RandomForestRegressor(1).fit(X, Y[:, 0])), one, atol=0.1)
+
+
+def test_what_would_make_an_odd_row_ordinary():
+    score = AnomalyScore(_isolation(0))
+    rows = cells(score)
+    own = score.predict(rows)
+    odd, ordinary = rows[own.argmax()], own <= 0.45
+    flip = nearest_flip(score, odd[None], target=(None, 0.45), max_changes=3)
+    assert flip.predictions[1] <= 0.45 < flip.predictions[0]
+    changes = (rows[ordinary] != odd).sum(axis=1)
+    assert len(flip.changes) == changes.min()
+    label = nearest_flip(score.model, odd[None], max_changes=3)
+    assert list(label.predictions) == [-1, 1]
+
+
+@pytest.mark.parametrize("run", [by_sqlite, by_duckdb])
+def test_scores_in_sql(run):
+    score, rows = AnomalyScore(_isolation(0)), edges(AnomalyScore(_isolation(0)))
+    text = export_model(score, "sql", table="rows", keys=["id"])
+    found = run(text, pd.DataFrame(rows, columns=["x0", "x1", "x2"])).to_numpy()[:, 0]
+    np.testing.assert_allclose(found, score.predict(rows), rtol=1e-14)
+
+
+@pytest.mark.parametrize("model", [_isolation(0), AnomalyScore(_isolation(0))])
+def test_one_tree_says_what_is_odd(model):
+    found = simplify(model, X, random_state=0, methods=["plain_tree", "representer"])
+    assert set(found.results) == {"plain_tree", "representer"}
 
 
 @pytest.mark.parametrize("name", ["LGBMRanker", "XGBRanker", "CatBoostRanker"])
