@@ -78,7 +78,7 @@ from ensemble_simplify.base.shares import (
     r2,
     share_in_words,
 )
-from ensemble_simplify.base.streams import Stream, stacked
+from ensemble_simplify.base.streams import Stream, labelled, stacked
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

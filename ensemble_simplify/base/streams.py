@@ -104,6 +104,16 @@ class Stream:
         return kept, places, n_seen
 
 
+def labelled(X, name):
+    """The column of a frame that holds labels, and the other columns."""
+    names = list(getattr(X, "columns", ()))
+    if name not in names:
+        raise ValueError(
+            f"y={name!r} names no column of X, which has {names}. Give one of these, or an array."
+        )
+    return X[name], X[[column for column in names if column != name]]
+
+
 def stacked(X, X_more):
     """Rows of both, one below the other."""
     if not hasattr(X, "columns"):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.base import (
     Stream,
     check_column_names,
+    labelled,
     safe_indexing,
     stacked,
     tags_of,
@@ -126,9 +127,9 @@ def _most_rows(n_features):
 def _in_memory(X, y, X_more, random_state):
     """Rows and labels of which streams are drawn from, and a note on each of these.
 
-    Labels can be a column of the stream, which then has its name.
+    Labels can be a column of the rows, which then has its name.
     """
-    found, notes = [], []
+    found, notes, column = [], [], y
     for name, rows in (("X", X), ("X_more", X_more)):
         stream = Stream.of(rows)
         if stream is not None:
@@ -137,11 +138,12 @@ def _in_memory(X, y, X_more, random_state):
                 notes.append(
                     f"{len(rows):,} of the {n_rows:,} rows of {name} were drawn at random."
                 )
-            if isinstance(y, str):
-                labels, rows = rows[y], rows.drop(columns=y)
-                y = labels if name == "X" else y
-            elif y is not None and name == "X":
+            if name == "X" and not (y is None or isinstance(y, str)):
                 y = np.asarray(y)[places]
+        if isinstance(column, str) and name == "X":
+            y, rows = labelled(rows, column)
+        elif isinstance(column, str) and column in getattr(rows, "columns", ()):
+            rows = labelled(rows, column)[1]
         found.append(rows)
     return found[0], y, found[1], notes
 

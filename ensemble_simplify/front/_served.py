@@ -19,7 +19,10 @@ from ensemble_simplify.writing import export_model, import_model, write_text
 # Rows that show what a model takes.
 _SHOWN = 5
 # What else the files of skops hold: they are plain data.
-_PLAIN = ("pandas.DataFrame", "sklearn.tree._tree.Tree", "sklearn.utils._bunch.Bunch")
+_PLAIN = (
+    *("pandas.DataFrame", "pandas.StringDtype"),
+    *("sklearn.tree._tree.Tree", "sklearn.utils._bunch.Bunch"),
+)
 
 
 def save_mlflow(model: Any, path: str | PathLike, *, X: ArrayLike | None = None) -> None:
@@ -65,6 +68,11 @@ def save_mlflow(model: Any, path: str | PathLike, *, X: ArrayLike | None = None)
     pyfunc, models = import_module("mlflow.pyfunc"), import_module("mlflow.models")
     if isinstance(model, Simplification):
         model = model.results[model.best]
+    if isinstance(model, SimplifiedModel) and model.named_card is not None:
+        raise TypeError(
+            "model is a scorecard of simplify, which JSON cannot hold. Give the tree, as of "
+            'simplify(kinds=("tree",)).'
+        )
     with TemporaryDirectory() as folder:
         file = Path(folder) / "model.json"
         if isinstance(model, SimplifiedModel):
@@ -74,9 +82,14 @@ def save_mlflow(model: Any, path: str | PathLike, *, X: ArrayLike | None = None)
             write_text(file, export_model(model, "json", X=X))
         about = {}
         if X is not None:
+            answers = model.predict(X)
+            shown: Any = X
+            if hasattr(shown, "select_dtypes"):
+                # MLflow calls categories texts, and refuses them then
+                shown = shown.astype(dict.fromkeys(shown.select_dtypes("category"), object))
             about = {
-                "signature": models.infer_signature(X, model.predict(X)),
-                "input_example": safe_indexing(X, slice(_SHOWN)),
+                "signature": models.infer_signature(shown, answers),
+                "input_example": safe_indexing(shown, slice(_SHOWN)),
             }
         pyfunc.save_model(
             str(path),

@@ -22,7 +22,15 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.audit import nearest_flip
-from ensemble_simplify.base import Explanation, Scored, Stream, class_index, printed, pyplot
+from ensemble_simplify.base import (
+    Explanation,
+    Scored,
+    Stream,
+    class_index,
+    labelled,
+    printed,
+    pyplot,
+)
 from ensemble_simplify.front._inputs import LearnedRows
 from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
@@ -311,7 +319,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         X : array-like of shape (n_samples, n_features), or stream of such rows
             Rows. Of a stream, as for :func:`agreement`, one batch at a time is in memory.
         y : array-like of shape (n_samples,), or str
-            True labels or values, or the name of the column of a stream that holds them.
+            True labels or values, or the name of the column of X that holds them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows.
 
@@ -322,13 +330,15 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         """
         stream = Stream.of(X)
         if stream is None:
+            if isinstance(y, str):
+                y, X = labelled(X, y)
             self._tell(X, "is right less often", "accuracy_")
             return super().score(X, y, sample_weight)
         labels, answers = [], []
         for rows in stream:
             if isinstance(y, str):
-                labels.append(np.asarray(rows[y]))
-                rows = rows.drop(columns=y)
+                column, rows = labelled(rows, y)
+                labels.append(np.asarray(column))
             answers.append(self.predict(rows))
         truth = np.concatenate(labels) if isinstance(y, str) else y
         score = accuracy_score if is_classifier(self) else r2_score
@@ -434,6 +444,11 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         found = self._own_explanations(rows)
         if flip is not False:
             options = flip if isinstance(flip, Mapping) else {}
+            if "target" not in options and not is_classifier(self):
+                raise ValueError(
+                    f"flip={flip!r}, but answers are numbers. Give the range to be reached: "
+                    'flip={"target": (low, high)}, where None leaves an end open.'
+                )
             flips = nearest_flip(self.fitted, rows, **options)
             flips = flips if isinstance(flips, list) else [flips]
             found = [replace(own, flip=one) for own, one in zip(found, flips, strict=True)]

@@ -114,8 +114,8 @@ def simplify(
         rows or 4 million entries, a part is drawn. Rows beyond memory are given as a stream, as for
         :func:`agreement`; that a model was fitted on them is only known if none was left out.
     y : array-like of shape (n_rows,), str or None, default=None
-        True labels or values, or the name of the column of a stream that holds them. Without them,
-        no accuracy is measured, and no tree is fitted to them.
+        True labels or values, or the name of the column of X that holds them. Without them, no
+        accuracy is measured, and no tree is fitted to them.
     X_more : array-like or data frame of shape (n_more, n_features) or None, default=None
         More rows to learn from, such as those that the model was fitted on. They are never used to
         measure anything. The more there are, the better the tree becomes.

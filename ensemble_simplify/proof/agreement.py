@@ -173,7 +173,7 @@ def agreement(
     check_atol(atol, X is not None)
     fitted, stream = (model_a, model_b), Stream.of(X)
     options = {"domain": domain, "confidence": confidence, "random_state": random_state}
-    models = _asked_for_numbers(fitted, X) if volume is False else None
+    models = _asked_for_numbers(fitted, X) if volume is False and stream is None else None
     models = models or _read_both(*fitted)
     is_rows = volume is False and hasattr(X, "shape") and not isinstance(atol, str)
     if is_rows and stream is None:
@@ -220,7 +220,7 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
         )
     answers, different = None, np.zeros(0, dtype=bool)
     if X is not None:
-        if inside is not None:
+        if domain is not None:
             inside.check_rows(rows)
         table = table.like(X)
         batches = [answered for _, answered in given.answers(models, compared.method, to_end=True)]

@@ -291,7 +291,6 @@ def _shown(answer):
 @waiting("differences")
 @validate_params(
     {
-        "X": ["array-like"],
         "max_boxes": [Interval(Integral, 1, None, closed="left")],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
         "domain": [Domain, dict, None],

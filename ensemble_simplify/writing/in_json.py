@@ -274,6 +274,11 @@ def _set_in_json(ensemble, node):
 def _vote_in_json(vote):
     """The three steps of a program in one object: keys that say nothing are left out."""
     rule = _RULES.get(type(vote.numbers))
+    if isinstance(vote.numbers, steps.MemberStack):
+        raise TypeError(
+            f"{_VISITOR} has no sum of members by weights, as of a StackingRegressor. Write SQL or "
+            "code, or a tree that simplify makes of it."
+        )
     if rule is None or vote.calibrated is not None:
         raise steps.unknown_step(vote.numbers if rule is None else vote.calibrated, _VISITOR)
     divisor = "divisor_of_boosting" if rule == "additive" else "divisor"

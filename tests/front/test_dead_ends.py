@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, StackingRegressor
+from sklearn.linear_model import Ridge
 
 from ensemble_simplify import export_model, simplify
 
@@ -70,3 +71,17 @@ def test_names_of_languages_and_methods_are_told(outcome):
         outcome["genesim"]
     with pytest.raises(TypeError, match=r"export_tree\(\).*'tables'"):
         outcome.export("sql", tables="t")
+
+
+def test_a_regressor_has_no_other_answer_but_a_range():
+    X, y = load_diabetes(return_X_y=True)
+    model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
+    small = simplify(model, X, y, methods=["representer"], max_leaf_nodes=4, random_state=0)
+    with pytest.raises(ValueError, match=r'flip=True.*flip=\{"target": \(low, high\)\}'):
+        small.explain(X[:1], flip=True)
+    low = small.predict(X).max() - 1
+    (told,) = small.explain(X[:1], flip={"target": (low, None)})
+    assert small.predict(told.flip.row.reshape(1, -1)) >= low
+    stack = StackingRegressor([("a", model)], Ridge(), cv="prefit").fit(X, y)
+    with pytest.raises(TypeError, match=r"StackingRegressor\. Write SQL"):
+        export_model(stack, "json")

@@ -69,9 +69,9 @@ FORMS = [of_iterator, of_dask, of_arrow, of_dataset, of_path, of_duckdb, of_lazy
 def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
     if form in (of_dataset, of_path):
         pytest.importorskip("pyarrow")
-        stream = form(X, tmp_path)
+        stream, again = form(X, tmp_path), form(X, tmp_path)
     else:
-        stream = form(X)
+        stream, again = form(X), form(X)
     models = pair()
     whole = agreement(*models, X, atol=atol, volume=False)
     parts = agreement(*models, stream, atol=atol)
@@ -82,6 +82,7 @@ def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
         assert (outcome.n_rows, outcome.n_different) == (len(X), apart.sum())
         assert np.isnan(outcome.volume_estimate)
         assert "volume not measured" in repr(outcome)
+    assert agreement(*models, again, atol=atol, volume=False).n_different == apart.sum()
     assert parts.interval == whole.interval
     np.testing.assert_array_equal(parts.box, whole.box)
     np.testing.assert_array_equal(parts.counterexamples, whole.counterexamples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,15 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import Domain, agreement, differences, nearest_flip, simplify, verify
+from ensemble_simplify import (
+    Domain,
+    GenesimClassifier,
+    agreement,
+    differences,
+    nearest_flip,
+    simplify,
+    verify,
+)
 from ensemble_simplify.base import Stream
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
@@ -95,11 +104,39 @@ def test_simplify_and_score():
     options = {"methods": ["representer"], "max_leaf_nodes": 4, "random_state": 0}
     rows = X.fillna(5.0)
     whole = simplify(DEEP, rows, Y, **options)
-    for stream, labels in ((batches(rows), Y), (batches(rows.assign(y=Y)), "y")):
+    table = rows.assign(y=Y)
+    for stream, labels in ((batches(rows), Y), (batches(table), "y"), (table, "y")):
         found = simplify(DEEP, stream, labels, **options)
         assert found.export_text() == whole.export_text()
         best = found.results[found.best]
-        assert best.score(stream, labels) == (best.predict(rows) == Y).mean()
+        with catch_warnings(action="ignore"):
+            assert best.score(stream, labels) == (best.predict(rows) == Y).mean()
+    # rows to learn from may hold the labels, too
+    small, more = (
+        simplify(DEEP, table[:75], "y", X_more=also[75:], **options) for also in (rows, table)
+    )
+    assert small.export_text() == more.export_text()
+    for ask in (
+        lambda: simplify(DEEP, batches(table), "z"),
+        lambda: best.score(batches(table), "z"),
+    ):
+        with pytest.raises(ValueError, match="y='z' names no column of X, which has"):
+            ask()
+
+
+def test_paths_and_iterators(tmp_path):
+    whole = str(differences(DEEP, FLAT, X, random_state=0))
+    assert str(differences(DEEP, FLAT, iter(batches()), random_state=0)) == whole
+    pytest.importorskip("pyarrow")
+    X.to_parquet(tmp_path / "rows.parquet")
+    assert str(differences(DEEP, FLAT, str(tmp_path / "rows.parquet"), random_state=0)) == whole
+
+
+def test_agreement_of_rows_with_gaps_and_levels():
+    frame = pd.DataFrame({"a": [0.0, 1.0, np.nan, 3.0] * 9, "b": ["u", "v", "w", None] * 9})
+    labels = np.array([0, 0, 1, 1] * 9)
+    models = [GenesimClassifier(random_state=i).fit(frame, labels) for i in range(2)]
+    assert agreement(*models, frame, volume=False).n_rows == 36
 
 
 def test_agreement_of_many_rows_holds_few_at_a_time(monkeypatch):
