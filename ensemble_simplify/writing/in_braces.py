@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date
 from importlib.resources import files
 from string import Template
 
@@ -187,8 +187,11 @@ BRACES = {
 }
 
 
-def _shortest_date(text):
-    """A date without the time of midnight, and with no zeros after the last digit of a second."""
+def _shortest_date(level):
+    """A date, in UTC if it has a zone, without midnight and zeros after the last of its digits."""
+    if getattr(level, "tzinfo", None) is not None:
+        level = level.astimezone(UTC).replace(tzinfo=None)
+    text = str(level)
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.removesuffix(" 00:00:00")
 
@@ -362,7 +365,7 @@ class BracesFile(StepWriter):
     def _levels(self, j):
         levels, _ = self.ensemble.literals(j, mixed=False)
         if self._holds_dates(j):
-            levels = list(map(_shortest_date, levels))
+            levels = list(map(_shortest_date, self.ensemble.levels(j)))
         listed = [
             self.braces.text(checked_text(level, "level", self.braces.title))
             if isinstance(level, str)

@@ -494,18 +494,27 @@ def test_a_step_that_is_not_known_is_refused_by_name():
 
 
 @needs_node
-@pytest.mark.parametrize("hour", [0, 9.5])
-def test_dates_are_levels_in_every_spelling_of_json(hour):
+@pytest.mark.parametrize(
+    ("hour", "zone"), [(0, None), (9.5, None), (9.5, "UTC"), (0, "Asia/Kolkata")]
+)
+def test_dates_are_levels_in_every_spelling_of_json(hour, zone):
     rng = np.random.default_rng(0)
-    day = pd.Timestamp("2020-01-06") + pd.to_timedelta(rng.integers(5, size=60) * 7, unit="D")
+    day = pd.Timestamp("2020-01-06", tz=zone) + pd.to_timedelta(
+        rng.integers(5, size=60) * 7, unit="D"
+    )
     X = pd.DataFrame({"day": day + pd.Timedelta(hours=hour), "more": rng.normal(size=60)})
-    y = (X["more"] + (X["day"] > "2020-01-15") > 0.5).to_numpy().astype(int)
+    y = (X["more"] + (X["day"] > pd.Timestamp("2020-01-15", tz=zone)) > 0.5).to_numpy().astype(int)
     model = make_pipeline(
         make_column_transformer((OneHotEncoder(), ["day"]), remainder="passthrough"),
         RandomForestClassifier(2, max_depth=3, random_state=0),
     ).fit(X, y)
     text = export_model(model, "javascript", X=X)
-    for form in ("%Y-%m-%dT%H:%M:%S.000", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"):
-        rows = [[day.strftime(form), more] for day, more in X.itertuples(index=False)]
+    days = X["day"] if zone is None else X["day"].dt.tz_convert("UTC")
+    spelled = [
+        days.dt.strftime(form)
+        for form in ("%Y-%m-%dT%H:%M:%S.000", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S")
+    ]
+    for texts in (*spelled, X["day"].astype(str), X["day"].map(pd.Timestamp.isoformat)):
+        rows = zip(texts, X["more"], strict=True)
         rows = [dict(zip(X, row, strict=True)) for row in rows]
         assert by_javascript(text, rows) == model.predict(X).tolist()

@@ -36,11 +36,13 @@ function text(value) {
     return typeof value === "boolean" ? (value ? "$true" : "$false") : String(value);
 }
 
-// A date, as ISO text or as Python writes it, without what is zero in it.
+// A date, as ISO text or as Python writes it, without what is zero in it; of a time zone, in UTC.
 function day(value) {
     if (value instanceof Date) throw new Error("Give dates as text, such as 2020-01-06");
     if (typeof value !== "string") return value;
-    const plain = value.replace("T", " ").replace(/Z$$/, "");
+    const iso = value.replace(" ", "T").replace(/(Z|[+-]00:?00)$$/, "");
+    const shifted = /:.*[+-]\d\d:?\d\d$$/.test(iso);
+    const plain = (shifted ? new Date(iso).toISOString().slice(0, -1) : iso).replace("T", " ");
     return plain.replace(/(\.\d*?)0+$$/, "$$1").replace(/\.$$/, "").replace(/ 00:00:00$$/, "");
 }
 
