@@ -236,6 +236,31 @@ def test_functions_of_sums_enter_ranges_where_bisection_says(transformer):
         verify(model, model, atol=0.1)
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_exposure_multiplies_what_is_read(library):
+    """The page of models says how answers with an offset come of those without one."""
+    package = pytest.importorskip(library)
+    exposure = np.random.default_rng(0).uniform(0.1, 1.0, len(X))
+    y, offset = np.random.default_rng(0).poisson(exposure * (1 + X[:, 0])), np.log(exposure)
+    if library == "lightgbm":
+        model = package.LGBMRegressor(objective="poisson", n_estimators=3, num_leaves=4, verbose=-1)
+        model.fit(X, y, init_score=offset)
+        with_offset = np.exp(model.predict(X, raw_score=True) + offset)
+    elif library == "xgboost":
+        model = package.XGBRegressor(
+            objective="count:poisson", n_estimators=3, max_depth=2, base_score=1.0
+        )
+        model.fit(X, y, base_margin=offset)
+        with_offset = model.predict(X, base_margin=offset)
+    else:
+        model = package.CatBoostRegressor(
+            loss_function="Poisson", iterations=3, depth=2, verbose=0, allow_writing_files=False
+        )
+        rows = package.Pool(X, y, baseline=offset)
+        with_offset = np.exp(model.fit(rows).predict(rows, prediction_type="RawFormulaVal"))
+    np.testing.assert_allclose(exposure * Reading(model).answers(X), with_offset, rtol=1e-5)
+
+
 def test_functions_that_fall_are_refused():
     model = TransformedTargetRegressor(
         RandomForestRegressor(2, max_depth=2), func=np.negative, inverse_func=np.negative
