@@ -28,7 +28,7 @@ from ensemble_simplify.reading.decision import (
     probabilities_of,
     values_of,
 )
-from ensemble_simplify.reading.program import Cut, Link, Program, Temperature, mean_of_members
+from ensemble_simplify.reading.program import Cut, Link, Temperature
 from ensemble_simplify.reading.trees import name_of
 
 # Numbers that are looked at for changes of the class: evenly spread among floats, and from -1 to 2.
@@ -229,11 +229,6 @@ def calibrated(estimator, readings):
     reading.on_numbers = on_numbers
     reading.vote = replace(reading.vote, choice=cut_of(estimator, reading), link=link)
     return reading
-
-
-def folds_vote(readings, votes) -> Program:
-    """The vote over calibrated folds, whose probabilities are averaged."""
-    return mean_of_members(votes, len(readings[0].classes), Link("unknown"))
 
 
 def _is_temperature(pair):

@@ -105,6 +105,8 @@ class Family:
     @property
     def n_features(self) -> int:
         """Number of columns that it takes."""
+        if self.inside:
+            return family_of(self.inside[0]).n_features
         return int(self.estimator.n_features_in_)
 
     def outputs(self, output: int, rows: Any = None) -> Reading | None:

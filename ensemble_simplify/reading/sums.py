@@ -75,6 +75,15 @@ class Sums:
         terms = None if self.terms is None else factor * self.terms
         return replace(self, value=factor * self.value, start=factor * self.start, terms=terms)
 
+    def before(self, slope, shift):
+        """The sums of which, multiplied by a number and moved by another, something is made."""
+        magnitude = abs(slope) * self.magnitude + abs(shift)
+        rounding = abs(slope) * self.rounding + 16.0 * _EPS * magnitude
+        terms = np.sign(slope) * self.terms
+        return Sums(
+            slope * self.value, slope * self.start + shift, magnitude, rounding, terms=terms
+        )
+
     @cached_property
     def folded(self):
         """`value` with `start` in the leaves of the first tree, for sums that begin at zero."""
@@ -313,19 +322,11 @@ def log_sums(forest, less=0.0):
     base = None if vote.link is None else vote.link.log_base
     if base is not None:
         sums = forest.sums_before_link
-        return sums if sums is None or base == 1.0 else _in_logs(sums, base)
+        return sums if sums is None or base == 1.0 else sums.before(base, 0.0)
     if not vote.is_one_tree or forest.classes is not None:
         return None
     value = np.where(forest.left[:, None] < 0, forest.value / vote.divisor + less, 1.0)
     return _of_one_tree(forest, np.log(value), 1.0) if (value > 0).all() else None
-
-
-def _in_logs(sums, base):
-    """Sums of which values are powers, as sums of which they are exponentials."""
-    magnitude = base * sums.magnitude
-    rounding = base * sums.rounding + 16.0 * _EPS * magnitude
-    value, start = base * sums.value, base * sums.start
-    return Sums(value, start, magnitude, rounding, terms=sums.terms)
 
 
 def _of_one_tree(forest, value, beside):
@@ -350,7 +351,9 @@ def odds_sums(forest):
     if vote.link_kind != "sigmoid" or forest.n_classes not in (0, 2):
         return None
     if vote.is_mean:
-        return _odds_of_means(forest, vote)
+        # of means, they are a multiple of the mean probability of the upper class
+        sums = forest.sums_before_link
+        return None if sums is None else sums.column(1).before(vote.slope, vote.shift)
     if vote.members:
         return None
     if vote.is_of_votes:
@@ -386,18 +389,6 @@ def lead_sums(forest, column):
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     start = (moved[column] - moved[others]) / shared
     return Sums(terms / shared, start, magnitude, rounding, terms=terms)
-
-
-def _odds_of_means(forest, vote):
-    """The same where they are a multiple of the mean probability of the upper class."""
-    sums = forest.sums_before_link
-    if sums is None:
-        return None
-    value, start = vote.slope * sums.value[:, 1:2], vote.slope * sums.start[1:2] + vote.shift
-    magnitude = abs(vote.slope) * sums.magnitude + abs(vote.shift)
-    rounding = abs(vote.slope) * sums.rounding + 16.0 * _EPS * magnitude
-    terms = np.sign(vote.slope) * sums.terms[:, 1:2]
-    return Sums(value, start, magnitude, rounding, terms=terms)
 
 
 def tree_shares(vote, n_classes, total):

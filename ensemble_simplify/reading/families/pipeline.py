@@ -20,7 +20,7 @@ from ensemble_simplify.reading import cut_offs
 from ensemble_simplify.reading.decision import values_of
 from ensemble_simplify.reading.family import Family, family_of, has_categories
 from ensemble_simplify.reading.pipelines import Transformers
-from ensemble_simplify.reading.program import Link
+from ensemble_simplify.reading.program import Link, mean_of_members
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Trees
 
@@ -38,10 +38,6 @@ class Threshold(Family):
     @cached_property
     def inside(self) -> list:
         return cut_offs.insides(self.estimator)
-
-    @property
-    def n_features(self) -> int:
-        return family_of(self.inside[0]).n_features if self.inside else super().n_features
 
     def trees(self, rows: Any = None) -> Reading:
         reading = family_of(self.inside[0]).read(rows, within=self.n_features)
@@ -68,8 +64,9 @@ class Calibrated(Threshold):
         if reading is not None:
             return reading
         trees, votes, filled = self.joined(readings)
-        vote = cut_offs.folds_vote(readings, votes)
-        return Reading(trees, vote, self.estimator.classes_, filled=filled)
+        classes = self.estimator.classes_
+        vote = mean_of_members(votes, len(classes), Link("unknown"))
+        return Reading(trees, vote, classes, filled=filled)
 
 
 class Steps(Family):
@@ -219,13 +216,6 @@ class Transformed(Family):
     @property
     def inside(self) -> list:
         return [self.estimator.regressor_] if hasattr(self.estimator, "regressor_") else []
-
-    @property
-    def n_features(self) -> int:
-        return family_of(self.last).n_features
-
-    def check_fitted(self) -> None:
-        check_is_fitted(self.estimator)
 
     def around(self, model: Any) -> Any:
         return self.copy_with(regressor_=model)
