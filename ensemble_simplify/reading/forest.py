@@ -38,7 +38,7 @@ from ensemble_simplify.reading.family import family_of, unwrap
 from ensemble_simplify.reading.program import Program, boosted, count_of_trees, mean_of_trees
 from ensemble_simplify.reading.sums import class_sums, lead_sums, log_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.trees import name_of, spread
 
 # Nodes of all trees together, with sets of codes as thresholds.
 MAX_NODES = 1 << 26
@@ -613,7 +613,8 @@ def _assemble(reading, n_features, estimator):
     nodes.check_structure()
     nodes.check_values(reading.vote)
     # kernels have a column for each class, also where scores of members are fewer
-    nodes.value = _padded(nodes.value, max(nodes.value.shape[1], reading.vote.n_scores))
+    width = nodes.value.shape[1]
+    nodes.value = spread(nodes.value, slice(width), max(width, reading.vote.n_scores))
     offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
     all_float32 = all(tree.dtype == "float32" and not tree.rescaled for tree in reading.trees)
     sets = _sets_of(reading.trees, nodes)
@@ -682,8 +683,13 @@ class _Nodes:
         self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
         self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
         self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
-        n_scores = max(tree.value.shape[1] for tree in trees)
-        self.value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
+        widths = [tree.value.shape[1] for tree in trees]
+        self.value = np.concatenate(
+            [
+                spread(tree.value, slice(width), max(widths))
+                for tree, width in zip(trees, widths, strict=True)
+            ]
+        )
         self.inner = self.left != -1
         self.missing_left = np.concatenate(
             [
@@ -746,9 +752,3 @@ class _Nodes:
                 f"{self.name} has values whose sums are not finite. Scale the target, or fit "
                 "it again."
             )
-
-
-def _padded(value, n_scores):
-    if value.shape[1] == n_scores:
-        return value
-    return np.pad(value, ((0, 0), (0, n_scores - value.shape[1])))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import reprlib
 import warnings
+from contextlib import suppress
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -113,10 +114,8 @@ def _asked(model, rows, method):
         # encoders warn of levels that they never saw, which are put to them on purpose
         warnings.simplefilter("ignore")
         if says_it_takes_gaps(model.estimator) is not False:
-            try:
-                return rows, model.answers(rows.copy(), method)
-            except ValueError:  # a step of a pipeline, or a tree of this package, refuses gaps
-                rows = rows[:-N_LACKING]
+            # a step of a pipeline, or a tree of this package, refuses gaps
+            with suppress(ValueError):
                 return rows, model.answers(rows.copy(), method)
         rows = rows[:-N_LACKING]
         return rows, model.answers(rows.copy(), method)

@@ -171,9 +171,6 @@ def test_refused_hist_gradient_boosting(monkeypatch):
         read_forest(model, voting="hard")
     with pytest.raises(TypeError, match="does not hold scikit-learn trees"):
         tree_estimators(model)
-    soft = VotingClassifier([("a", model)], voting="soft").fit(X, y)
-    with pytest.raises(TypeError, match="Use voting='hard'"):
-        read_forest(soft)
     for stage in model._predictors:
         for predictor in stage:
             nodes = predictor.nodes

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_simplify.reading.columns import as_objects
 from ensemble_simplify.reading.family import Family
 from ensemble_simplify.reading.program import Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
@@ -142,6 +143,4 @@ def _levels_of_ebm(bins):
     """The levels of a column by their places; None: it holds numbers."""
     if not isinstance(bins, dict):
         return None
-    levels = np.empty(len(bins), dtype=object)
-    levels[:] = sorted(bins, key=lambda level: (bins[level], level))
-    return levels
+    return as_objects(sorted(bins, key=lambda level: (bins[level], level)))

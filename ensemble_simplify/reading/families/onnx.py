@@ -253,19 +253,17 @@ class OnnxModel(ExchangeModel):
         # With two classes, onnxruntime looks at one score, and from where it decides depends on
         # whether there are others, and on the signs of all weights.
         own = np.unique(ids)
-        if len(own) == 1:
-            if own[0] == 1 and len(base):
-                raise self._refused("its base values are for another class than its weights")
-            above = 0.0 if (weights < 0).any() else 0.5
-            offset = base[:1] if len(base) else None
-            columns = np.zeros(2, dtype=np.intp)
-        else:
+        if len(own) != 1:
             raise self._refused(
                 "it has two classes and weights for both; the result of onnxruntime does not "
                 "depend on the first. Convert it with weights for one class"
             )
+        if own[0] == 1 and len(base):
+            raise self._refused("its base values are for another class than its weights")
+        above = 0.0 if (weights < 0).any() else 0.5
+        offset = base[:1] if len(base) else None
         vote = boosted(0, 1, init=np.zeros(1), offset=offset, choice=Above(above), **common)
-        return vote, columns
+        return vote, np.zeros(2, dtype=np.intp)
 
     def _link(self):
         """What turns scores into the probabilities that the graph answers."""

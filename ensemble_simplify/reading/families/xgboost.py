@@ -549,15 +549,12 @@ def _trees_in(learner):
 
 def _scale(tree, weight, offset=0.0):
     """Scale the leaves of a tree, in place, and add something to each."""
-    values, left = tree["split_conditions"], tree["left_children"]
-    scaled = np.array(values, dtype=np.float32) * np.float64(weight) + offset
-    scaled = scaled.astype(np.float32)
-    tree["split_conditions"] = [
-        _short(own) if child < 0 else value
-        for own, value, child in zip(scaled, values, left, strict=True)
-    ]
-    weights = np.array(tree["base_weights"], dtype=np.float32) * np.float64(weight) + offset
-    tree["base_weights"] = [_short(own) for own in weights.astype(np.float32)]
+    for name in ("split_conditions", "base_weights"):
+        scaled = np.array(tree[name], dtype=np.float32) * np.float64(weight) + offset
+        pairs = zip(scaled.astype(np.float32), tree[name], tree["left_children"], strict=True)
+        # of nodes with a test, the number is its threshold
+        is_kept = name == "split_conditions"
+        tree[name] = [old if is_kept and child >= 0 else _short(new) for new, old, child in pairs]
 
 
 def _short(number):
@@ -572,13 +569,11 @@ def _stump_of(tree):
         name: entry[: int(len(entry) == n_nodes)] if isinstance(entry, list) else entry
         for name, entry in tree.items()
     }
-    for name in ("split_conditions", "base_weights", "loss_changes", "sum_hessian"):
-        written[name] = [0.0]
-    for name in ("split_indices", "split_type", "default_left"):
-        written[name] = [0]
-    for name in ("categories", "categories_nodes", "categories_segments", "categories_sizes"):
-        written[name] = []
-    written["left_children"], written["right_children"] = [-1], [-1]
-    counts = {"num_nodes": "1", "num_deleted": "0"}
-    written["tree_param"] = {**tree["tree_param"], **counts}
-    return written
+    for names, entry in (
+        (("split_conditions", "base_weights", "loss_changes", "sum_hessian"), [0.0]),
+        (("split_indices", "split_type", "default_left"), [0]),
+        (("left_children", "right_children"), [-1]),
+        (_SETS, []),
+    ):
+        written |= dict.fromkeys(names, entry)
+    return written | {"tree_param": tree["tree_param"] | {"num_nodes": "1", "num_deleted": "0"}}
