@@ -262,6 +262,9 @@ TABLES = {
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,
     ),
+    "faithful_drawn": Table(
+        "faithful_drawn", "Boosting's own rows alone, and with synthetic rows.", 3, DATA
+    ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
     "selective": Table(
         "selective", "Rows that selective trees answer, and limits broken.", 3,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from time import monotonic
@@ -13,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -39,7 +37,6 @@ from ensemble_simplify.base import (
     report,
     safe_indexing,
     unmoved_by_rounding,
-    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._promise import leaf_counts
@@ -60,9 +57,9 @@ from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_writt
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
-# A trial says what a promise on rows alone is worth on others: where at most this share of trees is
-# kept, on at least and at most so many rows; what agrees less is warned of.
-TRIAL_SHARE, TRIAL_LEAST, TRIAL_MOST, TRIAL_AGREES = 0.5, 40, 500, 0.98
+# Synthetic rows of a promise on rows alone: so many, of which each takes up to a share of its values
+# from other rows. Chosen on six tables with LightGBM.
+DRAWN, MIXED = 3000, 0.6
 
 
 class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
@@ -95,8 +92,8 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         also regressors of these kinds, except voting, and except ``AdaBoostRegressor``, which
         answers a weighted median.
     max_changes : int or None, default=None
-        The points at which the answers stay the same. None: every input. 0: the training rows
-        (see Notes on a forest's own rows). 1: also every point that differs from some training row
+        The points at which the answers stay the same. None: every input. 0: the training rows and
+        synthetic ones (see `n_samples`, and Notes on a forest's own rows). 1: also every point that differs from some training row
         in one feature, whatever value it takes. 2: in two features, and so on. The time grows with
         the number of thresholds to this power. For every input (None) the proof can take
         exponentially long; use it for boosted stumps. Default forests need most or all of their
@@ -120,8 +117,8 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         best ensemble proven so far (at worst the whole one) is returned with its bound and a
         ``ConvergenceWarning``. None: no limit.
     random_state : int, RandomState instance or None, default=None
-        Seeds the default ensemble, the choice of held-out rows, and the starting points of the
-        search.
+        Seeds the default ensemble, the choice of held-out rows, synthetic rows, and the starting
+        points of the search.
 
     Attributes
     ----------
@@ -148,6 +145,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         Number of promised points; ``inf`` without `max_changes`. A point is a cell between the
         ensemble's thresholds. It counts once for every row that it is near, and rows in the same
         cell are one. Training rows that are finer than cells (see Notes) are points of their own.
+        Synthetic rows count like training rows.
     n_exceptions_ : int
         Number of promised points where the pruned ensemble gives another class, or is further off
         than `atol` (those within rounding of it are counted). Unless `tolerance` is positive, these
@@ -186,6 +184,11 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         exceptions is taken.
     objective : {"trees", "leaves"}, default="trees"
         What to minimise: the number of trees, or the number of leaves of all trees.
+    n_samples : int or "auto", default="auto"
+        With ``max_changes=0``: synthetic rows that the promise covers like training rows. Each is a
+        training row of which some values, three in ten on average, are those of other rows.
+        ``"auto"``: 3,000 where classes are promised, there are no out-of-bag rows and no `X_more`,
+        as of boosting; else 0.
     validation_fraction : float in [0, 1), default=0.0
         Share of the rows to hold out from the promise and, if the ensemble is fitted here, from
         its fit. `fidelity_` and the agreement along `path_` are measured on them.
@@ -229,9 +232,10 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     these as all do, and this says little about new rows. So with ``max_changes=0`` on exactly the
     rows that a forest with bootstrap was fitted on, in their order, more trees are kept: as many as
     could keep the forest's out-of-bag answers, too. They are chosen by their votes, with weights as
-    equal as the promise allows. For an ensemble without out-of-bag rows, pass fresh rows as
-    `X_more`. Extra trees that were grown in full know their training rows by heart, too, and one of
-    them is enough for these: use ``max_changes=1``, or fresh rows as `X_more`.
+    equal as the promise allows. Boosting knows its rows even better, and has no out-of-bag rows:
+    there the promise covers synthetic rows, too (`n_samples`). Fresh rows as `X_more` serve as well.
+    With `atol`, extra trees that were grown in full are repeated by one of them on their own rows:
+    use ``max_changes=1``, or fresh rows.
 
     *Numbers finer than float32.* Trees round rows to float32, so a promise about rows that float32
     represents is one about all rows. HistGradientBoosting compares float64 numbers, and is followed
@@ -286,6 +290,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         "tolerance": [Interval(Real, 0, 1, closed="left")],
         "objective": [StrOptions({"trees", "leaves"})],
         "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "n_samples": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -302,6 +307,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         tolerance: float = 0.0,
         objective: str = "trees",
         method: str = "auto",
+        n_samples: int | str = "auto",
         validation_fraction: float = 0.0,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -314,6 +320,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self.tolerance = tolerance
         self.objective = objective
         self.method = method
+        self.n_samples = n_samples
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
         self.random_state = random_state
@@ -377,7 +384,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         counted = used[weight[used] > 0]
         promised = np.concatenate([rows.numbers[counted], more.numbers])
         cells = self._axes.encode_rows(promised).T
-        self._cells = cells[distinct_rows(cells)[0]]
         # rows that are finer than cells are asked about as they were given
         finer = np.flatnonzero(self._is_finer(forest, promised))
         n = np.searchsorted(finer, len(counted))
@@ -387,17 +393,20 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         ]
         rng = np.random.default_rng(rng.randint(1 << 31))
         price = self._leaves_of_tree if self.objective == "leaves" else np.ones(forest.n_trees)
-        pruning = Pruning(self, model, forest, domain, price.astype(float), rng)
         self.atol_ = None
         if self.atol is not None:
             answers = model.ask(safe_indexing(rows.given, counted), self._asks)
             self.atol_ = absolute_tolerance(self.atol, answers, weight[counted])
         # reading counts, but is not interrupted
-        elapsed = monotonic() - begin
-        with limits(None if self.time_limit is None else self.time_limit - elapsed):
+        with limits(self._time_from(begin)):
+            of_rows = cells[: len(counted)], weight[used]
+            out_of_bag = self._out_of_bag(forest, fitted_on, *of_rows)
+        drawn = self._drawn(promised, out_of_bag is None and X_more is None, domain, rng)
+        cells = np.concatenate([cells, self._axes.encode_rows(drawn).T])
+        self._cells = cells[distinct_rows(cells)[0]]
+        pruning = Pruning(self, model, forest, domain, price.astype(float), rng)
+        with limits(self._time_from(begin)):
             if self.atol is None:
-                of_rows = cells[: len(counted)], weight[used]
-                out_of_bag = self._out_of_bag(forest, fitted_on, *of_rows)
                 steps = pruning.for_classes(out_of_bag, partial(self._apart, model, as_given))
             else:
                 steps = pruning.for_numbers(self.atol_)
@@ -406,10 +415,6 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         self.n_points_ = pruning.n_points + len(finer)
         self._choose(self._within_tolerance())
         self._tell(pruning)
-        is_alone = self.max_changes == 0 and not aside.size and X_more is None
-        if is_alone and self.atol is None and out_of_bag is None:
-            left = None if self.time_limit is None else self.time_limit - (monotonic() - begin)
-            self._warn_of_new_rows(safe_indexing(rows.given, counted), y[counted], left)
         return self
 
     def _check(self) -> None:
@@ -427,6 +432,15 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
                 "a regressor. Say by how much its values may change, such as atol='10%' (of their "
                 "standard deviation)."
             )
+        if self.n_samples not in ("auto", 0) and self.max_changes != 0:
+            raise ValueError(
+                f"n_samples={self.n_samples} is for a promise on rows alone, but max_changes="
+                f"{self.max_changes}. Set max_changes=0, or leave n_samples='auto'."
+            )
+
+    def _time_from(self, begin) -> float | None:
+        """What is left of the time limit."""
+        return None if self.time_limit is None else self.time_limit - (monotonic() - begin)
 
     def _out_of_bag(self, forest, fitted_on, cells, weight) -> tuple | None:
         """Cells of rows of positive weight, and which trees were grown without each; or None.
@@ -434,34 +448,20 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         Only a promise about the training rows alone needs these, and only if there is time.
         """
         seconds = OWN_SECONDS * len(weight) * forest.n_trees
-        if self.max_changes != 0 or seconds >= OWN_SHARE * time_left():
+        if self.max_changes != 0 or self.atol is not None or seconds >= OWN_SHARE * time_left():
             return None
         without = held_out(self.estimator_, fitted_on)
         return None if without is None else (cells, without[:, weight > 0])
 
-    def _warn_of_new_rows(self, X, y, seconds) -> None:
-        """Tell by a trial how often rows without a promise get another answer, where they do.
-
-        The promise is on a half of some rows, and the other half counts.
-        """
-        if self.n_trees_ > TRIAL_SHARE * len(self.weights_) or len(X) < TRIAL_LEAST:
-            return
-        if seconds is not None and seconds <= 0:
-            return
-        rows = np.random.RandomState(0).permutation(len(X))[:TRIAL_MOST]
-        options = {"estimator": FrozenEstimator(self.estimator_), "validation_fraction": 0.5}
-        trial = clone(self).set_params(**options, time_limit=seconds, random_state=0, verbose=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            trial.fit(safe_indexing(X, rows), y[rows])
-        if trial.fidelity_ < TRIAL_AGREES:
-            warn(
-                f"max_changes=0 keeps the answers to these rows alone. In a trial, a promise on "
-                f"{(len(rows) + 1) // 2:,} of them changed the answer to "
-                f"{100 * (1.0 - trial.fidelity_):.1f} % of {len(rows) // 2:,} others; rows that "
-                "the ensemble has not learned can fare worse. Use max_changes=1, or give rows like "
-                "those to come as X_more."
-            )
+    def _drawn(self, X, is_alone, domain, rng) -> np.ndarray:
+        """Synthetic rows for the promise: rows with some values of others in their place."""
+        n = self.n_samples
+        if n == "auto":
+            n = DRAWN if is_alone and self.max_changes == 0 and self.atol is None else 0
+        source, other = rng.integers(len(X), size=n), rng.integers(len(X), size=(n, X.shape[1]))
+        is_mixed = rng.random(other.shape) < MIXED * rng.random((n, 1))
+        drawn = np.where(is_mixed, X[other, np.arange(X.shape[1])], X[source])
+        return drawn if domain is None else drawn[domain.contains(drawn)]
 
     def _tell(self, pruning) -> None:
         """Warn if time was over, and print what was found."""

@@ -173,7 +173,8 @@ class Pruning:
         starts, rounds = EFFORT[self.pruner.method]
         if self.pruner.method == "auto":
             scale = min(1.0, ENTRIES / max(search.program.rows.size, 1))
-            starts, rounds = round(scale * starts), int(scale * rounds)
+            # a program for a bound is dense: its time grows as the square of its entries, or faster
+            starts, rounds = round(scale * starts), int(scale * scale * rounds)
         return starts, rounds if self.pruner.tolerance == 0 else 0
 
     def _model_of(self, weights, offset=0.0):

@@ -112,7 +112,8 @@ def test_results_are_native_and_survive_a_pickle(name):
     X, y = load_iris(return_X_y=True, as_frame=True)
     # a pipeline is read for numbers that float32 represents
     X = X.astype(np.float32).astype(np.float64)
-    pruner = FaithfulPruner(ENSEMBLES[name], max_changes=0, random_state=0).fit(X, y)
+    options = {"max_changes": 0, "n_samples": 0, "random_state": 0}
+    pruner = FaithfulPruner(ENSEMBLES[name], **options).fit(X, y)
     pruned, whole = pruner.pruned_estimator_, pruner.estimator_
     assert type(pruned).__module__.startswith("sklearn.")
     if name in ("adaboost", "deep adaboost", "gradient boosting", "pipeline"):
@@ -203,6 +204,7 @@ def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objecti
         max_changes=max_changes,
         objective=objective,
         method="exact",
+        n_samples=0 if max_changes == 0 else "auto",
         random_state=0,
     )
     # in another order, so that no out-of-bag answers are followed
@@ -516,6 +518,7 @@ def test_no_time_for_the_demands_of_all_rows(monkeypatch):
     forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
     monkeypatch.setattr(_promise, "DEMAND_SECONDS", 1e9)
     options = {"max_changes": 0, "method": "heuristic", "random_state": 0, "time_limit": 1e6}
+    options["n_samples"] = 0
     # in another order, so that no out-of-bag answers are followed
     pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X[::-1], y[::-1])
     np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))

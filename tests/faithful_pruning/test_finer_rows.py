@@ -49,8 +49,9 @@ def test_without_a_pipeline_all_doubles_are_told_apart(max_changes):
 def test_they_are_counted(max_changes, frame):
     rows = pd.DataFrame(X, columns=["second", "other"]) if frame else X
     model = boosted(rows)
+    options = {"method": "heuristic", "n_samples": 0 if max_changes == 0 else "auto"}
     pruner = FaithfulPruner(
-        FrozenEstimator(model), max_changes=max_changes, method="heuristic", random_state=0
+        FrozenEstimator(model), max_changes=max_changes, random_state=0, **options
     ).fit(rows, Y)
     single = rows.astype(np.float32)
     assert (pruner.predict(single) == model.predict(single)).all()

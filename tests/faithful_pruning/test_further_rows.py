@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from oracles import seconds, with_later_thresholds
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -235,7 +236,7 @@ def test_own_rows_keep_more_trees_and_follow_the_forest_further(cancer):
     options = {"max_changes": 0, "method": "heuristic", "random_state": 0}
     own = FaithfulPruner(FrozenEstimator(forest), **options).fit(X, y)
     # in another order they cannot be told to be the forest's own
-    other = FaithfulPruner(FrozenEstimator(forest), **options).fit(X[::-1], y[::-1])
+    other = FaithfulPruner(FrozenEstimator(forest), **options, n_samples=0).fit(X[::-1], y[::-1])
     assert own.n_trees_ > other.n_trees_
     for pruner in (own, other):
         np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
@@ -312,7 +313,7 @@ def test_forests_without_held_out_rows_have_no_guides(cancer, monkeypatch):
     FaithfulPruner(forest, max_changes=1, method="heuristic", random_state=0).fit(X, y)
 
 
-# ------------------------------------------------------------------- what the rows alone are worth
+# ------------------------------------------------------------------- synthetic rows
 
 
 def noisy(n=200, seed=0):
@@ -320,36 +321,53 @@ def noisy(n=200, seed=0):
     return X.astype(np.float32), y
 
 
-def test_a_trial_warns_of_new_rows():
+def test_synthetic_rows_join_the_promise_of_boosting():
     X, y = noisy()
-    model = HIST.fit(X, y)
-    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, random_state=0)
-    with pytest.warns(UserWarning, match=r"keeps the answers to these rows alone") as told:
-        pruner.fit(X, y)
-    # the figure is that of a promise on half of the rows, as anybody can fit it
-    order = np.random.RandomState(0).permutation(len(X))
-    half = FaithfulPruner(
-        FrozenEstimator(model), max_changes=0, random_state=0, validation_fraction=0.5
-    ).fit(X[order], y[order])
-    share = f"{100 * (1 - half.fidelity_):.1f} % of 100 others"
-    assert sum(share in str(own.message) for own in told) == 1
+    new = noisy(seed=1)[0]
+    model = FrozenEstimator(HIST.fit(X, y))
+    alone, usual = (
+        FaithfulPruner(model, max_changes=0, random_state=0, n_samples=n).fit(X, y)
+        for n in (0, "auto")
+    )
+    assert alone.n_points_ <= len(X) < usual.n_points_ <= len(X) + 3000
+    assert usual.n_trees_ > alone.n_trees_
+    agreements = [np.mean(one.predict(new) == model.predict(new)) for one in (alone, usual)]
+    assert agreements[1] > agreements[0] + 0.05
+    assert usual.verify() and usual.covers(X).all()
 
 
-@pytest.mark.parametrize("way", ["X_more", "validation", "changes", "forest", "few rows"])
-def test_no_trial_where_there_is_more(way, recwarn):
-    X, y = noisy()
-    options, more = {"max_changes": 0, "random_state": 0}, None
-    model = HIST
+def test_each_synthetic_row_takes_its_values_from_rows():
+    X, y = noisy(60)
+    X[:, 0] = np.round(X[:, 0])
+    model = FrozenEstimator(HIST.fit(X, y))
+    domain = {"bounds": {1: (X[:, 1].min(), X[:, 1].max())}, "integers": [0]}
+    pruner = FaithfulPruner(model, max_changes=0, domain=domain, random_state=0)
+    drawn = pruner.fit(X, y)._drawn(X, True, pruner._inside, np.random.default_rng(0))
+    assert len(drawn) == 3000
+    assert all(np.isin(drawn[:, j], X[:, j]).all() for j in range(X.shape[1]))
+    own = (drawn[:, None, :] == X[None]).sum(axis=2).max(axis=1)
+    assert 0.6 < np.mean(own) / X.shape[1] < 0.85
+
+
+@pytest.mark.parametrize("way", ["X_more", "changes", "forest", "atol", "none"])
+def test_no_synthetic_rows_where_there_is_more(way):
+    X, y = noisy(40)
+    options, more, model = {"max_changes": 0, "random_state": 0}, None, clone(HIST)
     if way == "X_more":
-        more = noisy(seed=1)[0]
-    elif way == "validation":
-        options["validation_fraction"] = 0.3
+        more = noisy(30, seed=1)[0]
     elif way == "changes":
         options |= {"max_changes": 1, "method": "heuristic"}
-        X, y = X[:40], y[:40]
     elif way == "forest":
         model = RandomForestClassifier(20, random_state=0)
+    elif way == "atol":
+        options["atol"] = 0.2
     else:
-        X, y = X[:30], y[:30]
-    FaithfulPruner(model, **options).fit(X, y, X_more=more)
-    assert not [own for own in recwarn if "these rows alone" in str(own.message)]
+        options["n_samples"] = 0
+    pruner = FaithfulPruner(model, **options).fit(X, y, X_more=more)
+    rows = X if more is None else np.concatenate([X, more])
+    assert len(pruner._cells) <= len(rows)
+
+
+def test_synthetic_rows_need_a_promise_on_rows():
+    with pytest.raises(ValueError, match=r"n_samples=10 .* max_changes=1. Set max_changes=0"):
+        FaithfulPruner(HIST, max_changes=1, n_samples=10).fit(*noisy(40))
