@@ -40,10 +40,8 @@ class Stream:
         if isinstance(X, str | Path):
             from pyarrow import dataset as ds
 
-            # or else all of a file is read before its first batch
-            batch_by_batch = ds.ParquetFragmentScanOptions(pre_buffer=False)
-            how = ds.ParquetFileFormat(default_fragment_scan_options=batch_by_batch)
-            X = ds.dataset(X, format=how)
+            rows = ds.dataset(X, format="parquet")
+            return cls(lambda: _groups_of(rows))
         if isinstance(X, list | tuple) and X and hasattr(X[0], "columns"):
             return cls(lambda: X)
         if hasattr(X, "__next__"):
@@ -112,6 +110,13 @@ def labelled(X, name):
             f"y={name!r} names no column of X, which has {names}. Give one of these, or an array."
         )
     return X[name], X[[column for column in names if column != name]]
+
+
+def _groups_of(dataset):
+    """Batches of a dataset of Parquet, of one group of rows at a time: a scan would read ahead."""
+    for file in dataset.get_fragments():
+        for group in file.split_by_row_group():
+            yield from group.to_batches(dataset.schema, batch_readahead=0)
 
 
 def stacked(X, X_more):

@@ -106,7 +106,7 @@ class HistGradientBoosting(Family):
     writes_nodes = True
 
     def own_levels(self) -> Table | None:
-        return self.read().table
+        return codes_and_table(self.estimator, *self._categories())[1]
 
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
