@@ -258,6 +258,10 @@ TABLES = {
         "distributed", "Proofs near rows and nearest flips on a local cluster.", 2,
         "pip: dask, distributed",
     ),
+    "in_database": Table(
+        "in_database", "Ten million rows: inside DuckDB, in streams, and by hand.", 3,
+        "pip: duckdb, pyarrow",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from time import monotonic
 from typing import Any
@@ -23,6 +24,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, Stopped, limited, read_domain, time_left
 from ensemble_simplify.proof.agreed import SHOWN, Agreement, interval_of
 from ensemble_simplify.proof.apart import are_finer, compared_of
+from ensemble_simplify.proof.in_database import agreement_inside
 from ensemble_simplify.proof.volume import Effort, box_of, drawn
 from ensemble_simplify.reading import Model, common_forests, common_table, is_plain
 
@@ -37,6 +39,7 @@ BATCH, FIRST_BATCH = 10_000, 1_000
         "atol": [Interval(Real, 0, None, closed="left"), str, None],
         "domain": [Domain, dict, None],
         "volume": ["boolean", None],
+        "in_database": ["boolean"],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -50,6 +53,7 @@ def agreement(
     atol: float | str | None = None,
     domain: Domain | dict | None = None,
     volume: bool | None = None,
+    in_database: bool = False,
     confidence: float = 0.95,
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -89,6 +93,11 @@ def agreement(
         about as long as to predict them. True: with the effort that `time_limit` names. None: as
         with True where there are no rows, and not at all where `X` is a stream. For other rows, the
         effort is in proportion to their number, and ends where the bounds hardly move: see Notes.
+    in_database : bool, default=False
+        Whether DuckDB compares the labels itself, where `X` is a relation of it: one query of both
+        models, and no more than ten rows and the ends of the columns leave the database. The
+        outcome is that of the rows in memory. Models have to be written exactly by
+        :func:`export_model`, of fewer than some 50,000 nodes; others are refused.
     confidence : float in (0, 1), default=0.95
         Confidence of the intervals.
     time_limit : float or None, default=None
@@ -116,7 +125,7 @@ def agreement(
         If neither rows nor the domain bound a feature, a row is outside the domain, the models
         have different features, or `atol` is a text that is no share, or given without rows or
         for a stream. If there is neither a row nor a volume to measure, or `volume` is asked of a
-        stream.
+        stream. If `in_database` is asked of other than labels in a relation of DuckDB.
 
     See Also
     --------
@@ -173,6 +182,15 @@ def agreement(
     check_atol(atol, X is not None)
     fitted, stream = (model_a, model_b), Stream.of(X)
     options = {"domain": domain, "confidence": confidence, "random_state": random_state}
+    if in_database:
+        if volume or atol is not None or domain is not None:
+            raise ValueError(
+                "in_database=True compares labels of rows alone. Leave volume, atol and domain out."
+            )
+        read = _read_both(*fitted)
+        ask, begin = partial(_agreement, read, atol=None, volume=False, **options), monotonic()
+        outcome = agreement_inside(fitted, X, ask, confidence)
+        return replace(outcome, seconds=monotonic() - begin, _models=fitted)
     models = _asked_for_numbers(fitted, X) if volume is False and stream is None else None
     models = models or _read_both(*fitted)
     is_rows = volume is False and hasattr(X, "shape") and not isinstance(atol, str)

@@ -14,6 +14,7 @@ numbers, and has the literals that languages share. `files` writes files as a wh
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
+from ensemble_simplify.writing.caveats import caveats
 from ensemble_simplify.writing.code import (
     Best,
     Beyond,
@@ -26,7 +27,7 @@ from ensemble_simplify.writing.code import (
 )
 from ensemble_simplify.writing.dialects import DIALECTS, dialect_of
 from ensemble_simplify.writing.files import check_place, replacing, write_text
-from ensemble_simplify.writing.in_sql import tree_in_sql
+from ensemble_simplify.writing.in_sql import ensemble_in_sql, tree_in_sql
 from ensemble_simplify.writing.languages import (
     LANGUAGES,
     export_model,
@@ -35,7 +36,13 @@ from ensemble_simplify.writing.languages import (
     import_tree,
 )
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
-from ensemble_simplify.writing.named_tree import CHANCE, CHANCE_BY_MODEL, OF_ANSWERS, NamedTree
+from ensemble_simplify.writing.named_tree import (
+    CHANCE,
+    CHANCE_BY_MODEL,
+    OF_ANSWERS,
+    NamedEnsemble,
+    NamedTree,
+)
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     SHRINKAGE,

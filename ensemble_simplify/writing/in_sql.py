@@ -196,7 +196,7 @@ _CARRIED = 200
 
 
 def ensemble_in_sql(
-    ensemble, probabilities, name, table, keys, *, dialect, nested, nodes=None, told=()
+    ensemble, probabilities, name, table, keys, *, dialect, nested=True, nodes=None, told=()
 ) -> str:
     """A SELECT of the answers to the rows of a table; see `export_model`.
 
@@ -431,14 +431,15 @@ class _Query(StepWriter):
         """The whole query."""
         ensemble, program = self.ensemble, self.ensemble.code
         final = program.outputs if probabilities else [program.result]
-        needed = list(dict.fromkeys(_sums_of([*program.labels, *final])))
+        walked = _within([*program.labels, *final])
+        needed = list(dict.fromkeys(step for step in walked if isinstance(step, LeafSum)))
         self.begin()
         self.add_up(needed)
         waiting = list(enumerate(program.labels))
         known = set()
         # members' labels in layers: those that ask for no label, then those that ask for these
         while waiting:
-            ready = [(i, own) for i, own in waiting if _labels_of(own) <= known]
+            ready = [(i, own) for i, own in waiting if _asked_for(own) <= known]
             self._label_step({f"label_{i}": own for i, own in ready})
             known |= {i for i, _ in ready}
             waiting = [(i, own) for i, own in waiting if i not in known]
@@ -670,32 +671,22 @@ def _write_nodes(path, table, dialect, names, doubles, rows):
 
 
 def _parts_of(step) -> tuple:
-    if isinstance(step, Beyond):
-        return (step.number,)
-    if isinstance(step, Exponential):
+    if isinstance(step, Beyond | Exponential):
         return (step.number,)
     if isinstance(step, Operation):
         return (step.one, step.two)
     return getattr(step, "numbers", ())
 
 
-def _sums_of(steps) -> list[LeafSum]:
-    """The sums of trees in some steps, in their order."""
-    leaf_sums, stack = [], list(steps)[::-1]
-    while stack:
-        step = stack.pop()
-        if isinstance(step, LeafSum):
-            leaf_sums.append(step)
-        stack += list(_parts_of(step))[::-1]
-    return leaf_sums
-
-
-def _labels_of(step) -> set[int]:
+def _asked_for(step):
     """Labels that a step asks for."""
-    labels, stack = set(), [step]
+    return {part.label for part in _within([step]) if isinstance(part, Chosen)}
+
+
+def _within(steps):
+    """Some steps, and all that they are made of, in the order in which they stand there."""
+    stack = list(steps)[::-1]
     while stack:
         step = stack.pop()
-        if isinstance(step, Chosen):
-            labels.add(step.label)
-        stack += _parts_of(step)
-    return labels
+        yield step
+        stack += list(_parts_of(step))[::-1]
