@@ -155,15 +155,21 @@ class Audited:
     def _stand_on(self, rounded, i=0) -> None:
         """Read the domain and the forest on it: rows that lack the same values share them."""
         lacking = None if rounded is None else np.isnan(rounded).tobytes()
-        key = lacking, self.question
+        highest, unknown = self.table.highest_known, None
+        if "known levels" in self.keeping:
+            # a level that a row holds can be, even if the model does not know it
+            unknown = (rounded > highest).any(axis=0)
+            highest, unknown = np.where(unknown, -1, highest), unknown.tobytes()
+        key = lacking, unknown, self.question
         known = self._grounds.get(key)
         if known is None:
             missing, codes = self.table.may_miss(rounded), self.table.highest_code
             if "known levels" in self.keeping:
                 missing = np.isnan(rounded).any(axis=0)
             n_features = self.model.forest.n_features
-            levels = codes, self.table.highest_known
-            inside = read_domain(self.domain, n_features, self.table.names, missing, *levels)
+            inside = read_domain(
+                self.domain, n_features, self.table.names, missing, codes, highest
+            )
             self.table.check_bounds(inside)
         else:
             inside = known[0]

@@ -31,7 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import ensemble_simplify
-from ensemble_simplify import Domain, OnnxModel, nearest_flip
+from ensemble_simplify import Domain, OnnxModel, is_sensitive, nearest_flip, sufficient_box
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.reading import Model
 
@@ -589,3 +589,29 @@ def test_a_flip_of_a_row_with_a_gap():
         assert not any(pd.isna(after) for _, after in flip.changes.values())
     assert lacks.domain.missing is None
     assert has.proven
+
+
+def test_rows_with_levels_that_the_model_never_saw():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"season": rng.integers(1, 6, 80), "word": rng.choice(["a", "b"], 80)})
+    y = (table["season"] > 3) ^ (table["word"] == "a")
+    coder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["word"]), remainder="passthrough"
+    )
+    model = make_pipeline(coder, RandomForestClassifier(5, random_state=0)).fit(table, y)
+    rows = pd.DataFrame({"season": [2, 2, 5, 4], "word": ["new", "a", "new", "b"]})
+    for i, flip in enumerate(nearest_flip(model, rows, scale={"season": 1.0})):
+        row = rows.iloc[[i]]
+        # its own level, or one that the model knows
+        every = [(n, row.word.item()) for n in range(-5, 12)]
+        every += [(row.season.item(), word) for word in "ab"]
+        every = pd.DataFrame(every, columns=rows.columns)
+        apart = (every.season - row.season.item()).abs() + (every.word != row.word.item())
+        others = apart[model.predict(every) != model.predict(row)]
+        assert flip.proven
+        assert flip.distance == pytest.approx(others.min())
+        # every season with the level of the row
+        seasons = every[:17]
+        alike = model.predict(seasons) == model.predict(row)
+        assert bool(is_sensitive(model, "season", near=row)) == (not alike.all())
+        assert alike[sufficient_box(model, row).contains(seasons)].all()
