@@ -167,9 +167,7 @@ class Audited:
             if "known levels" in self.keeping:
                 missing = np.isnan(rounded).any(axis=0)
             n_features = self.model.forest.n_features
-            inside = read_domain(
-                self.domain, n_features, self.table.names, missing, codes, highest
-            )
+            inside = read_domain(self.domain, n_features, self.table.names, missing, codes, highest)
             self.table.check_bounds(inside)
         else:
             inside = known[0]

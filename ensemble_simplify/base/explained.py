@@ -70,7 +70,12 @@ class Explanation:
             told += f". The model answers {_in_words(self.model_answer)}"
             if math.isfinite(self.model_chance):
                 told += f", with a chance of {answer} of {percent(self.model_chance)}"
-        return told if self.flip is None else f"{told}. The nearest change: {self.flip.sentence}"
+        if self.flip is None:
+            return told
+        # of a change that was not found, the sentence says why
+        words = self.flip.sentence
+        words = f"The nearest change: {words}" if self.flip else words[0].upper() + words[1:]
+        return f"{told}. {words}"
 
 
 def _in_words(answer):

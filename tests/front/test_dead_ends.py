@@ -82,6 +82,9 @@ def test_a_regressor_has_no_other_answer_but_a_range():
     low = small.predict(X).max() - 1
     (told,) = small.explain(X[:1], flip={"target": (low, None)})
     assert small.predict(told.flip.row.reshape(1, -1)) >= low
+    (told,) = small.explain(X[:1], flip={"target": (low + 2, None)})
+    assert "flips" not in str(told)
+    assert ". Proven: no change of at most 1 feature takes" in str(told)
     stack = StackingRegressor([("a", model)], Ridge(), cv="prefit").fit(X, y)
     with pytest.raises(TypeError, match=r"StackingRegressor\. Write SQL"):
         export_model(stack, "json")
