@@ -65,6 +65,9 @@ POINTS_AT_ONCE = 1 << 16  # the ensemble is asked about so many at a time.
 EXACT_CELLS = 1 << 24
 SAMPLE, BATCH = 100_000, 4096
 
+# Of rows held aside, so many have to get the ensemble's answer, or a warning tells of it.
+AGREES = 0.98
+
 
 @dataclass(eq=False)
 class Reading:
@@ -334,6 +337,13 @@ class NearRows:
             )
         if born.path_.weighted_share[-1]:
             _tell_of_exceptions(born, search.n_unseen)
+        if born.max_changes == 0 and born._tolerance is None and born.fidelity_ < AGREES:
+            warn(
+                "max_changes=0 keeps the answers to these rows alone. A tree of this size that was "
+                f"grown without a fifth of them answers {100.0 * (1.0 - born.fidelity_):.1f} % of "
+                "that fifth otherwise than the ensemble; rows that the ensemble has not learned can "
+                "fare worse. Use max_changes=1, or RepresenterTree for a small tree for new rows."
+            )
         report(
             born,
             f"{born.n_leaves_} leaves; exceptions, or not looked at: {born.n_exceptions_:,} of "

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from efforts import set_effort
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
@@ -461,3 +467,18 @@ def test_status_without_a_warning(recwarn):
     X, y = load_iris(return_X_y=True)
     BornAgainClassifier(max_changes=1, random_state=0).fit(X, y)
     assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
+
+
+def test_a_promise_on_rows_alone_tells_what_it_is_worth_on_others(recwarn):
+    X, y = make_classification(200, 8, n_informative=4, flip_y=0.2, random_state=0)
+    model = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
+    tree = BornAgainClassifier(model, max_changes=0, random_state=0).fit(X, y)
+    told = [str(own.message) for own in recwarn if "these rows alone" in str(own.message)]
+    assert len(told) == 1
+    assert f"{100 * (1 - tree.fidelity_):.1f} % of that fifth" in told[0]
+    recwarn.clear()
+    # one column decides, so that others are answered alike
+    easy = FrozenEstimator(DecisionTreeClassifier().fit(X, X[:, 0] > 0))
+    tree = BornAgainClassifier(easy, max_changes=0, random_state=0).fit(X, X[:, 0] > 0)
+    assert tree.fidelity_ == 1
+    assert not [own for own in recwarn if "these rows alone" in str(own.message)]
