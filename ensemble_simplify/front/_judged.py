@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
@@ -18,12 +19,14 @@ from ensemble_simplify.front._statement import BY_COPIES, ON_ROWS, PROVEN, State
 
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
-# The model is one of those that its copies could be, and what learned from each varies beyond what
-# the rows let expect. With the variance of the rows alone, intervals held the truth of new rows on
-# 80 % of 20 tables; this was then judged on others.
-_OF_COPIES = 2.0
-# Bootstrap samples for the interval of a coefficient of determination.
-_N_DRAWN = 500
+# What is measured is that of copies of the model, or of results that learned without a part of the
+# rows. These vary beyond what the rows let expect, and synthetic rows have single values of the
+# rows left out. So many times the variance of the rows alone is taken: with that alone, intervals
+# of shares held the truth of new rows on 80 % of 20 tables by copies, and those of values on 81 %
+# of 126 simulated tables. Both were then judged on others.
+_OF_COPIES, _OF_VALUES = 2.0, 3.0
+# Values of less skewness have none that rounding would not drown.
+_SYMMETRIC = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,14 +299,42 @@ def interval_of(candidate, judged) -> tuple[float, float]:
         low, high = binomial_interval(agreement * n, n)
         return float(low), float(high)
     answers, predicted = judged.answers[rows], candidate.predicted[rows]
-    drawn = _bootstrap(lambda some: r2(answers[some], predicted[some]), len(answers))
-    ends = (np.quantile(drawn, [0.025, 0.975]) - agreement) * np.sqrt(_spread(judged))
-    low, high = ends + agreement
-    return float(low), float(min(high, 1.0))
+    low, high = _explained(answers, np.square(answers - predicted), judged)
+    return 1.0 - high, min(1.0 - low, 1.0)
+
+
+def _explained(truth, of_rows, judged) -> tuple[float, float]:
+    """Ends of a 95 % interval of a sum of what rows have, as a share of the variance of the truth.
+
+    Of such sums a few rows have the most, and where a sample lacks them, it lets both the figure
+    and its error seem small. So the skewness is removed before the ends are taken [1]_.
+
+    References
+    ----------
+    .. [1] P. Hall (1992). On the removal of skewness by transformation. Journal of the Royal
+       Statistical Society B 54, 221-228.
+    """
+    apart = np.square(truth - truth.mean())
+    if not apart.any() or not of_rows.any():
+        share = float(of_rows.any())  # as `r2` has it
+        return share, share
+    n, share = len(truth), of_rows.sum() / apart.sum()
+    parts = (of_rows - share * apart) / apart.mean()
+    error, third = parts.std(ddof=1), np.mean(parts**3)
+    if error == 0.0:
+        return share, share
+    skewness = third / error**3
+    ends = student.ppf([0.975, 0.025], n - 1) * np.sqrt(_spread(judged) / n)
+    if abs(skewness) > _SYMMETRIC:
+        ends = 3.0 * (np.cbrt(1.0 + skewness * (ends - skewness / (6.0 * n))) - 1.0) / skewness
+    low, high = share - error * ends
+    return float(low), float(high)
 
 
 def _spread(judged) -> float:
     """How many times the variance of the rows alone that of a figure is."""
+    if not judged.is_classifier:
+        return _OF_VALUES
     return _OF_COPIES if judged.how == BY_COPIES else 1.0
 
 
@@ -362,10 +393,7 @@ def lost_stated(candidate, judged) -> Statement:
             error = np.sqrt((better + worse) / n - middle**2) / np.sqrt(n)
             ends = middle - 1.96 * error, middle + 1.96 * error
         else:
-            drawn = _bootstrap(
-                lambda some: r2(y[some], answers[some]) - r2(y[some], predicted[some]), len(y)
-            )
-            ends = np.quantile(drawn, [0.025, 0.975])
+            ends = _explained(y, np.square(y - predicted) - np.square(y - answers), judged)
     return stated(candidate, judged, "lost", model.value - own.value, ends)
 
 
@@ -382,12 +410,6 @@ def coverage_stated(tree) -> Statement:
         high=high,
         n_rows=tree.n_calibration_rows_,
     )
-
-
-def _bootstrap(statistic, n):
-    """A statistic of rows that are drawn with replacement, many times."""
-    rng = np.random.default_rng(0)
-    return [statistic(rng.integers(n, size=n)) for _ in range(_N_DRAWN)]
 
 
 def figures(candidate, judged) -> dict:

@@ -287,13 +287,13 @@ def _judgement(told, label, max_leaf_nodes):
             f"The model answers {_quoted(label)} to all {own.n_rows:,} rows, and so does the "
             f"{tree}. These rows cannot tell whether it follows the model elsewhere."
         )
-    agrees = f"agrees with the model on {own.text} of {_rows_of(judged)}"
-    if not judged.is_classifier:
-        agrees = f"explains {own.text} of the variance of the model's answers (R2)"
-    elif told.is_known:
-        agrees += f" (95 % interval {own.interval})"
-    if not judged.is_classifier and told.is_known:
-        agrees = agrees[:-1] + f", 95 % interval {own.interval})"
+    known = [f"95 % interval {own.interval}"] if told.is_known else []
+    if judged.is_classifier:
+        agrees = f"agrees with the model on {own.text} of {_rows_of(judged)}"
+        agrees += "".join(f" ({ends})" for ends in known)
+    else:
+        agrees = f"explains {own.text} of the variance of the model's answers "
+        agrees += f"({', '.join(['R2', *known])})"
     beside = ""
     if judged.is_classifier:
         beside = f" Always answering {_quoted(label)} would agree on {told.majority.text}."

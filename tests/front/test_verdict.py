@@ -256,10 +256,44 @@ def test_an_interval_holds_what_another_copy_of_the_model_would_have():
             found.append(low <= own[5] <= high)
     assert np.mean(held[ON_ROWS]) < 0.87
     assert np.mean(held[BY_COPIES]) >= 0.93
-    values = rng.normal(size=400)
-    result = Candidate("tree", 4, values + 0.3 * rng.normal(size=400))
-    widths = [
-        np.ptp(interval_of(result, Judged(values, None, False, how=how)))
-        for how in (BY_COPIES, ON_ROWS)
-    ]
-    assert widths[0] == pytest.approx(np.sqrt(2.0) * widths[1])
+
+
+@pytest.mark.parametrize("tail", [0.3, 1.0])  # of the errors: about normal, and of few large ones
+@pytest.mark.parametrize("how", [BY_COPIES, ON_ROWS])
+def test_an_interval_of_values_holds_what_another_tree_would_have(tail, how):
+    """What learned from each part of the rows is another tree, and few rows have most errors."""
+    rng = np.random.default_rng(0)
+    part_of, held = np.repeat(np.arange(5), 60), []
+    for _ in range(200):
+        values, size = rng.normal(size=300), 0.4 * (1.0 + 0.05 * rng.normal(size=6))
+        errors = rng.choice([-1, 1], 300) * rng.lognormal(sigma=tail, size=300)
+        result = Candidate("tree", 4, values + size[part_of] * errors)
+        low, high = interval_of(result, Judged(values, None, False, how=how))
+        # the mean square of lognormal numbers; the values have variance 1
+        held.append(low <= 1.0 - size[5] ** 2 * np.exp(2.0 * tail**2) <= high)
+    assert np.mean(held) >= 0.92
+
+
+def test_an_interval_where_all_or_nothing_is_explained():
+    values = np.arange(5.0)
+    for answers, predicted in ((values, values), (values[:1], values[:1]), (values * 0, values)):
+        judged = Judged(answers, None, False)
+        alike = float(np.array_equal(answers, predicted))
+        assert interval_of(Candidate("tree", 4, predicted), judged) == (alike, alike)
+    # each row has its own share of the variance wrong: no row tells more than another
+    predicted = values + 0.1 * np.abs(values - 2.0)
+    low, high = interval_of(Candidate("tree", 4, predicted), Judged(values, None, False))
+    assert low == pytest.approx(0.99) == high
+
+
+def test_the_interval_of_what_is_lost():
+    """It holds the difference of two shares of one variance, also where rows have both errors."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(200):
+        y, common = rng.normal(size=(2, 200))
+        answers, predicted = y + 0.5 * common, y + 0.5 * common + 0.3 * rng.normal(size=200)
+        found = judge(Candidate("tree", 4, predicted), Judged(answers, y, is_classifier=False))
+        (lost,) = (told for told in found.statements if told.estimand == "lost")
+        assert lost.value == pytest.approx(found.lost_by_tree)
+        held.append(lost.low <= 0.09 <= lost.high)
+    assert np.mean(held) >= 0.92
