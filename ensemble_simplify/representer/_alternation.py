@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import code_columns
 from ensemble_simplify.representer._alternating import Alternating
@@ -26,30 +26,14 @@ OVERGROWN, _MOST_REGROWN = 3, 4
 _ROUNDING = 1e-12
 
 
-@dataclass(eq=False)
-class _Branches:
-    """A tree as the kernel has it, with room for further nodes."""
-
-    column: np.ndarray  # -1: a leaf
-    cut: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    label: np.ndarray
-    value: np.ndarray
-
-    @classmethod
-    def room_for(cls, n_leaves, n_outputs):
-        """A leaf alone."""
-        size = 2 * n_leaves - 1
-        ints = [np.full(size, fill, dtype=np.int32) for fill in (-1, 0, -1, -1, 0)]
-        column, cut, left, right, label = ints
-        missing_left = np.zeros(size, dtype=np.uint8)
-        return cls(column, cut, missing_left, left, right, label, np.zeros((size, n_outputs)))
-
-    @property
-    def arrays(self):
-        return [getattr(self, field.name) for field in fields(self)]
+def _room_for(n_leaves, n_outputs) -> Bunch:
+    """A leaf alone, with room for further nodes: the arrays of a tree in the kernel's order."""
+    leaf = {"column": -1, "cut": 0, "missing_left": 0, "left": -1, "right": -1, "label": 0}
+    size = 2 * n_leaves - 1
+    nodes = Bunch(**{name: np.full(size, fill, dtype=np.int32) for name, fill in leaf.items()})
+    nodes.missing_left = nodes.missing_left.astype(np.uint8)
+    nodes.value = np.zeros((size, n_outputs))
+    return nodes
 
 
 class Alternation:
@@ -97,13 +81,13 @@ class Alternation:
         It is grown by the variance of the answers, or by the entropy of the labels.
         """
         nodes, n_nodes = self._branches(above, n_leaves), 1 if above is None else len(above.nodes)
-        self._kernel().grow(*nodes.arrays, n_nodes, by_entropy, self.max_depth)
+        self._kernel().grow(*nodes.values(), n_nodes, by_entropy, self.max_depth)
         return self._as_grown(nodes)
 
     def optimised(self, tree):
         """A tree after alternating optimisation, in which branches can lose their rows."""
         nodes = self._branches(tree, tree.n_leaves)
-        self._kernel().optimise(*nodes.arrays, _MOST_PASSES, _ENOUGH)
+        self._kernel().optimise(*nodes.values(), _MOST_PASSES, _ENOUGH)
         return self._as_grown(nodes)
 
     def best(self, starts, n_leaves):
@@ -124,9 +108,10 @@ class Alternation:
         return best
 
     def _branches(self, tree, n_leaves):
+        n_leaves = n_leaves if tree is None else max(n_leaves, tree.n_leaves)
+        nodes = _room_for(n_leaves, self.rows.answers.shape[1])
         if tree is None:
-            return _Branches.room_for(n_leaves, self.rows.answers.shape[1])
-        nodes = _Branches.room_for(max(n_leaves, tree.n_leaves), self.rows.answers.shape[1])
+            return nodes
         n_nodes = len(tree.nodes)
         nodes.label[:n_nodes] = tree.mean.argmax(axis=1)
         nodes.value[:n_nodes] = tree.mean - self._centre
@@ -140,7 +125,7 @@ class Alternation:
     def _as_grown(self, nodes):
         """The tree of the kernel's nodes, without branches that too few real rows come to."""
         leaf = np.empty(len(self.rows.X), dtype=np.int32)
-        self._kernel().leaves(*nodes.arrays[:5], leaf)
+        self._kernel().leaves(*list(nodes.values())[:5], leaf)
         order, stack = [], [0]
         while stack:
             t = stack.pop()

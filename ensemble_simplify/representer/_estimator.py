@@ -892,7 +892,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         smaller = copy(self)
         smaller.max_leaf_nodes = int(n_leaves)
         trees = [each.tree for each in self._grown.trees]
-        which, is_split = ExactPrunings(trees, int(n_leaves)).best(int(n_leaves))
+        which, is_split = smaller._sized(trees)
         tree, nodes = trees[which].collapsed(is_split)
         figures = self._grown.figures[which][nodes]
         smaller.path_ = prunings(tree, figures, self._measured["aside"].labelled_size)[0]

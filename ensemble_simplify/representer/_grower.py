@@ -230,7 +230,7 @@ class Grower:
         sequence = np.random.SeedSequence(self.seed, spawn_key=place)
         seed = int(sequence.generate_state(1, np.uint64)[0])
         node.n_rounds += 1
-        return self.law.draw_and_tell(node.region, missing, seed)
+        return self.law.draw(node.region, missing, seed)
 
     def _assess(self, node, X, answers) -> bool:
         """Cost and split of a node whose rows are labelled; leaves keep no rows.

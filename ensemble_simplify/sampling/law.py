@@ -239,12 +239,11 @@ class Law:
         self.smearer.narrow(region.q, i, region.limits, region.allowed, limits, allowed, q)
         return q
 
-    def draw(self, region, n, seed) -> np.ndarray:
-        """Draw `n` rows inside a region of positive probability."""
-        return self.draw_and_tell(region, n, seed)[0]
+    def draw(self, region, n, seed) -> tuple[np.ndarray, np.ndarray]:
+        """Rows inside a region of positive probability, and which training rows they are.
 
-    def draw_and_tell(self, region, n, seed):
-        """Rows inside a region, and which training row each is (-1: a manufactured one)."""
+        The number of the row is -1 where it is a manufactured one.
+        """
         source = np.full(n, -1, dtype=np.intp)
         if self.keep_rows == 0.0:
             return self.manufacture(region, n, seed), source

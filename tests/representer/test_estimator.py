@@ -224,7 +224,7 @@ def test_costs_estimate_the_loss(iris):
     """A node's cost is the chance that a manufactured row falls there and gets another label."""
     X, _, forest = iris
     tree, grower = grow(X, forest.predict, classes=forest.classes_, max_depth=3, n_samples=20_000)
-    rows = grower.law.draw(grower.law.everywhere(), 40_000, 99)
+    rows = grower.law.draw(grower.law.everywhere(), 40_000, 99)[0]
     errors = tree.errors(rows, grower.predictor.answers(rows), np.ones(len(rows)), "label")
     np.testing.assert_allclose(tree.cost, errors, atol=0.015)
 
@@ -356,7 +356,7 @@ def test_a_forbidden_split_is_passed_over_or_ends_the_branch(iris):
             for child, left in zip(stopped.children(t), (True, False), strict=True):
                 regions[child] = grower.law.parts(regions[t], split)[0 if left else 1]
         elif stopped.mean[t].max() < 0.9:
-            rows = grower.law.draw(regions[t], 20_000, 1)
+            rows = grower.law.draw(regions[t], 20_000, 1)[0]
             stump = DecisionTreeClassifier(max_depth=1).fit(rows, function(rows)).tree_
             goes_left = X[regions[t].inside, stump.feature[0]] <= stump.threshold[0]
             ended += goes_left.all() or not goes_left.any()

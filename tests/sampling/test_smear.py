@@ -244,7 +244,7 @@ def check_against_rejection(X, columns, gaps, options, weighted, all_splits, pai
         sd = np.sqrt(probability * (1 - probability) / mask.size)
         assert abs(mask.mean() - probability) <= 4 * sd + slack * probability
         accepted = reference[mask]
-        drawn = law.draw(region, 4000, 20 + depth)
+        drawn = law.draw(region, 4000, 20 + depth)[0]
         assert inside(drawn, splits).all()
         assert len(accepted) > 300
         p_values = []
@@ -341,7 +341,7 @@ def test_no_smearing_gives_training_rows_of_the_region():
         region = region_of(law, SPLITS[:depth])
         mask = inside(X, SPLITS[:depth])
         np.testing.assert_array_equal(region.q, mask)
-        drawn = law.draw(region, 2000, depth)
+        drawn = law.draw(region, 2000, depth)[0]
         known = {row.tobytes() for row in X[mask]}
         assert {row.tobytes() for row in drawn} == known
 
@@ -356,34 +356,34 @@ def test_leaves_are_of_rows_that_are_alike():
         counts = np.unique(cells, return_counts=True)[1]
         assert counts.sum() == 600
         assert counts.min() >= 20
-    drawn = law.draw(law.everywhere(), 5000, 0)
+    drawn = law.draw(law.everywhere(), 5000, 0)[0]
     assert all(set(drawn[:, j]) <= set(X[:, j]) for j in range(3))
     apart = make_law(X, sampler="smear", smearing=1.0)
-    other = apart.draw(apart.everywhere(), 5000, 0)
+    other = apart.draw(apart.everywhere(), 5000, 0)[0]
     errors = [np.abs(rows[:, 1] - rows[:, 0] ** 2).mean() for rows in (drawn, other)]
     assert errors[0] < 0.75 * errors[1]
     # the same law, the same rows; another, others
     again = make_law(X, sampler="leaves")
-    np.testing.assert_array_equal(again.draw(again.everywhere(), 5000, 0), drawn)
+    np.testing.assert_array_equal(again.draw(again.everywhere(), 5000, 0)[0], drawn)
     other = make_law(X, sampler="leaves", seed=6)
-    assert (other.draw(other.everywhere(), 5000, 0) != drawn).any()
+    assert (other.draw(other.everywhere(), 5000, 0)[0] != drawn).any()
 
 
 @pytest.mark.parametrize("sampler", ["smear", "copula", "leaves"])
 def test_groups_move_together(sampler):
     X, columns = data()
     law = make_law(X, columns=columns, sampler=sampler, smearing=1.0)
-    drawn = law.draw(law.everywhere(), 5000, 0)
+    drawn = law.draw(law.everywhere(), 5000, 0)[0]
     assert {tuple(r) for r in drawn[:, 4:]} <= {tuple(r) for r in X[:, 4:]}
     apart = make_law(X, smearing=1.0)
-    assert (1.0, 1.0) in {tuple(r) for r in apart.draw(apart.everywhere(), 5000, 0)[:, 4:]}
+    assert (1.0, 1.0) in {tuple(r) for r in apart.draw(apart.everywhere(), 5000, 0)[0][:, 4:]}
 
 
 def test_levels_are_never_invented():
     X, columns = data()
     for options in LAWS:
         law = make_law(X, columns=columns, **options)
-        assert set(law.draw(law.everywhere(), 3000, 3)[:, 3]) == set(X[:, 3])
+        assert set(law.draw(law.everywhere(), 3000, 3)[0][:, 3]) == set(X[:, 3])
 
 
 @pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula", "leaves"])
@@ -393,7 +393,7 @@ def test_kept_rows_are_told(sampler):
     weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
     law = make_law(X, weight, columns, sampler=sampler, keep_rows=0.4)
     region = region_of(law, SPLITS[:2])
-    drawn, source = law.draw_and_tell(region, 20_000, 3)
+    drawn, source = law.draw(region, 20_000, 3)
     kept = source >= 0
     np.testing.assert_array_equal(drawn[kept], X[source[kept]])
     mask = inside(X, SPLITS[:2])
@@ -406,7 +406,7 @@ def test_kept_rows_are_told(sampler):
     assert stats.chisquare(counts[mask], expected[mask]).pvalue > 1e-3
     everything = make_law(X, weight, columns, sampler=sampler, keep_rows=1.0)
     np.testing.assert_array_equal(everything.chances(region), mask)
-    assert (everything.draw_and_tell(region, 100, 0)[1] >= 0).all()
+    assert (everything.draw(region, 100, 0)[1] >= 0).all()
 
 
 def test_copula_keeps_distributions_and_rank_correlations():
@@ -415,7 +415,7 @@ def test_copula_keeps_distributions_and_rank_correlations():
     X = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3))
     X[:, 2] = np.exp(X[:, 2])
     law = make_law(X, sampler="copula", smearing=1.0)
-    drawn = law.draw(law.everywhere(), 20_000, 0)
+    drawn = law.draw(law.everywhere(), 20_000, 0)[0]
     for j in range(3):
         assert set(drawn[:, j]) <= set(X[:, j])
         assert stats.ks_2samp(drawn[:, j], X[:, j]).pvalue > 1e-3
@@ -426,7 +426,7 @@ def test_copula_keeps_distributions_and_rank_correlations():
         near = make_law(X, sampler="copula", smearing=smearing)
         only = near.everywhere()
         only.q[:] = np.arange(400) == 7
-        drawn = near.draw(only, 4000, 0)
+        drawn = near.draw(only, 4000, 0)[0]
         z = stats.norm.ppf((stats.rankdata(X[:, 0]) - 0.5) / 400)
         drawn_z = np.sort(z)[np.searchsorted(np.sort(X[:, 0]), drawn[:, 0])]
         assert drawn_z.mean() == pytest.approx(np.sqrt(1 - smearing) * z[7], abs=0.05)
@@ -437,7 +437,7 @@ def test_copula_with_more_columns_than_rows():
     X = np.random.default_rng(0).standard_normal((12, 300))
     law = make_law(X, sampler="copula")
     region = region_of(law, [(ColumnSplit(3, 0.0), True), (ColumnSplit(200, 0.3), False)])
-    drawn = law.draw(region, 500, 0)
+    drawn = law.draw(region, 500, 0)[0]
     assert (drawn[:, 3] <= 0.0).all()
     assert (drawn[:, 200] > 0.3).all()
     assert all(set(drawn[:, j]) <= set(X[:, j]) for j in range(300))
@@ -456,7 +456,7 @@ def test_copula_in_a_region_that_rejection_hardly_reaches():
         (ColumnSplit(2, 0.0), False),
     ]:
         region = law.parts(region, split)[0 if left else 1]
-    drawn = law.draw(region, 300, 0)
+    drawn = law.draw(region, 300, 0)[0]
     assert (drawn[:, 0] > 1.2).all()
     assert (drawn[:, 1] <= -1.2).all()
     assert (drawn[:, 2] > 0.0).all()
@@ -480,7 +480,7 @@ def test_regions_compare_in_float32():
     law = make_law(X, smearing=0.5)
     left = law.parts(law.everywhere(), ColumnSplit(0, 1.0))[0]
     assert law.probability(left) == pytest.approx(2 / 3)
-    assert set(law.draw(left, 500, 0)[:, 0]) == {1.0, 1.0 + 1e-9}
+    assert set(law.draw(left, 500, 0)[0][:, 0]) == {1.0, 1.0 + 1e-9}
 
 
 def test_kernel_draws_stay_inside_thin_and_far_regions():
@@ -490,7 +490,7 @@ def test_kernel_draws_stay_inside_thin_and_far_regions():
         region = law.parts(law.everywhere(), ColumnSplit(0, low))[1]
         if np.isfinite(high):
             region = law.parts(region, ColumnSplit(0, high))[0]
-        drawn = law.draw(region, 2000, 0).astype(np.float32)
+        drawn = law.draw(region, 2000, 0)[0].astype(np.float32)
         assert (drawn > low).all()
         assert (drawn <= high).all()
         assert law.probability(region) > 0
@@ -501,8 +501,8 @@ def test_same_seed_same_rows():
     for options in LAWS:
         law = make_law(X, columns=columns, **options)
         region = region_of(law, SPLITS[:2])
-        np.testing.assert_array_equal(law.draw(region, 50, 7), law.draw(region, 50, 7))
-        assert (law.draw(region, 50, 7) != law.draw(region, 50, 8)).any()
+        np.testing.assert_array_equal(law.draw(region, 50, 7)[0], law.draw(region, 50, 7)[0])
+        assert (law.draw(region, 50, 7)[0] != law.draw(region, 50, 8)[0]).any()
 
 
 def test_deep_regions_keep_their_probability():
@@ -517,7 +517,7 @@ def test_deep_regions_keep_their_probability():
     expected = np.full(30, (0.5 / 30) ** 40)
     expected[4] = (0.5 + 0.5 / 30) ** 40
     np.testing.assert_allclose(region.q, expected, rtol=1e-9)
-    np.testing.assert_array_equal(law.draw(region, 20, 0), np.tile(X[4], (20, 1)))
+    np.testing.assert_array_equal(law.draw(region, 20, 0)[0], np.tile(X[4], (20, 1)))
 
 
 # ---------------------------------------------------------------------- windows
