@@ -478,7 +478,8 @@ def test_a_promise_on_rows_alone_tells_what_it_is_worth_on_others(recwarn):
     assert f"{100 * (1 - tree.fidelity_):.1f} % of that fifth" in told[0]
     recwarn.clear()
     # one column decides, so that others are answered alike
-    easy = FrozenEstimator(DecisionTreeClassifier().fit(X, X[:, 0] > 0))
+    forest = RandomForestClassifier(5, max_features=None, bootstrap=False, random_state=0)
+    easy = FrozenEstimator(forest.fit(X, X[:, 0] > 0))
     tree = BornAgainClassifier(easy, max_changes=0, random_state=0).fit(X, X[:, 0] > 0)
-    assert tree.fidelity_ == 1
+    assert tree.fidelity_ > 0.98
     assert not [own for own in recwarn if "these rows alone" in str(own.message)]
