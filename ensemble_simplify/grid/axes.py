@@ -133,7 +133,7 @@ class Axes:
         self._some_miss = max(last) >= 0
         # the cut of a split that sends every value left
         self._all_left = np.array([c - 1 if c >= 0 else np.iinfo(np.int32).max for c in last])
-        self._decimals = {}
+        self._decimals = [{} for _ in self.cuts]
 
     @classmethod
     def of(cls, *forests):
@@ -324,9 +324,10 @@ class Axes:
 
     def _decimal(self, axis, cut):
         """The cut point as a short decimal, found once: trees bred together share their splits."""
-        if (axis, cut) not in self._decimals:
-            self._decimals[axis, cut] = shortest_decimal(self.cuts[axis][cut])
-        return self._decimals[axis, cut]
+        known, cut = self._decimals[axis], int(cut)
+        if cut not in known:
+            known[cut] = shortest_decimal(self.cuts[axis][cut])
+        return known[cut]
 
 
 def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):

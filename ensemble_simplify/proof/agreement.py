@@ -187,9 +187,9 @@ def agreement(
             raise ValueError(
                 "in_database=True compares labels of rows alone. Leave volume, atol and domain out."
             )
-        read = _read_both(*fitted)
-        ask, begin = partial(_agreement, read, atol=None, volume=False, **options), monotonic()
-        outcome = agreement_inside(fitted, X, ask, confidence)
+        begin, read = monotonic(), [Model.of(model) for model in fitted]
+        ask = partial(_agreement, read, atol=None, volume=False, **options)
+        outcome = agreement_inside(read, X, ask, confidence)
         return replace(outcome, seconds=monotonic() - begin, _models=fitted)
     models = _asked_for_numbers(fitted, X) if volume is False and stream is None else None
     models = models or _read_both(*fitted)

@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.proof.agreed import SHOWN, Agreement, interval_of
-from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import DIALECTS, NamedEnsemble, caveats, ensemble_in_sql
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -29,13 +28,12 @@ _STREAMING = replace(DIALECTS["duckdb"], opens="AS (")
 
 
 def agreement_inside(
-    fitted: tuple, relation: Any, ask: Callable[[Any], Agreement], confidence: float
+    models: list, relation: Any, ask: Callable[[Any], Agreement], confidence: float
 ) -> Agreement:
     """The agreement of labels on the rows of a relation; `ask` compares rows in memory."""
     if not all(hasattr(relation, name) for name in ("query", "columns", "types")):
         raise _refusal(f"X is a {type(relation).__name__}, and no relation of DuckDB")
-    models, names = [Model.of(model) for model in fitted], list(relation.columns)
-    widths = [len(model.table) for model in models]
+    names, widths = list(relation.columns), [len(model.table) for model in models]
     if widths != [len(names)] * 2:
         raise ValueError(
             f"X has {len(names)} columns, but the models were fitted on {widths[0]} and "
@@ -83,8 +81,8 @@ def _query(models, names, kinds):
     every = [*classes[0], *(label for label in classes[1] if label not in classes[0])]
     codes = [[every.index(label) for label in own] for own in classes]
     for model, label, own in zip(models, ("label_a", "label_b"), codes, strict=True):
-        written = NamedEnsemble.of(model.estimator, feature_names=columns, class_names=own)
-        written = written.shortened()
+        called = {"feature_names": columns, "class_names": own}
+        written = NamedEnsemble.of(model.estimator, **called).shortened()
         parts = [model.estimator, *model.estimator.get_params().values()]
         if model.forest.is_finer and any(isinstance(part, Pipeline) for part in parts):
             raise _refusal(f"{model.name}(...) computes with the numbers of a column")

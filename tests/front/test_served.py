@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import (
+    BornAgainClassifier,
     CultivatedForestClassifier,
     GenesimClassifier,
     save_mlflow,
@@ -59,8 +61,11 @@ def test_a_card_is_no_json_for_mlflow(tmp_path):
 
 def test_skops(tmp_path):
     io = pytest.importorskip("skops.io")
-    for rows in (X.assign(b=["u", None, "v"] * 50), X):
-        model = CultivatedForestClassifier(random_state=0).fit(rows, Y)
+    levels = X.assign(b=["u", None, "v"] * 50)
+    near = BornAgainClassifier(FrozenEstimator(FOREST), max_changes=1)
+    own = CultivatedForestClassifier(random_state=0)
+    for estimator, rows in ((near, X), (own, levels), (own, X)):
+        model = estimator.fit(rows, Y)
         io.dump(model, tmp_path / "model.skops")
         again = io.load(tmp_path / "model.skops", trusted=trusted_types(tmp_path / "model.skops"))
         np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
