@@ -105,7 +105,9 @@ def test_a_flip_of_values_needs_a_range():
     X, _ = load_iris(return_X_y=True, as_frame=True)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X.iloc[:, 0] * 2)
     small = simplify(model, X, methods=["representer"], max_leaf_nodes=4, random_state=0)
-    with pytest.raises(ValueError, match=r"target=\(low, high\)"):
+    with pytest.raises(ValueError, match=r'flip=True.*flip=\{"target": \(low, high\)\}'):
         small.explain(X[:1], flip=True)
     (told,) = small.explain(X[:1], flip={"target": (12.0, None)})
     assert answer_to(small.best_model, told.flip) >= 12.0
+    (told,) = small.explain(X[:1], flip={"target": (1000.0, None)})
+    assert ". Proven: no change of at most 1 feature takes" in str(told)
