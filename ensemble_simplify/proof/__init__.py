@@ -5,9 +5,9 @@
 `numeric_difference` about numbers (`numeric_rise` about one model's at two rows), with trees joined
 by `joined_trees`, `changed_boxes` where only subtrees differ, and `stump_sums` where trees are sums
 of single features. `near_rows` lists the points near rows, `agreement` counts on rows, by what
-`apart` says of labels or numbers, and bounds a `volume`; what it returns is in `agreed`.
-`differences` tells in rules which rows two models answer otherwise. Kernels: `_certify` bounds
-models on boxes, and `_lines` follows lines of cells.
+`apart` says of labels or numbers, or has them counted `in_database`, and bounds a `volume`; what
+it returns is in `agreed`. `differences` tells in rules which rows two models answer otherwise.
+Kernels: `_certify` bounds models on boxes, and `_lines` follows lines of cells.
 """
 
 from ensemble_simplify.proof.agreed import Agreement
