@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import EISDIR
-from os import PathLike
+from errno import EISDIR, ENOENT
+from os import PathLike, strerror
 from pathlib import Path
 from uuid import uuid4
 
@@ -49,5 +49,7 @@ def check_place(path: Path) -> None:
 
 
 def _beside(path):
+    if not path.parent.is_dir():
+        raise FileNotFoundError(ENOENT, strerror(ENOENT), str(path.parent))
     # the end of the name says in which form some files are
     return path.with_name(f".unfinished-{uuid4().hex[:8]}-{path.name}")

@@ -79,3 +79,9 @@ def test_json_of_a_stack():
     stack = StackingRegressor([("a", model)], Ridge(), cv="prefit").fit(X, y)
     with pytest.raises(TypeError, match=r"StackingRegressor\. Write SQL"):
         export_model(stack, "json")
+
+
+def test_a_folder_that_is_not_there(outcome, tmp_path):
+    for write in (outcome.report, outcome.best_model.save):
+        with pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*none'$"):
+            write(tmp_path / "none" / "model.html")
