@@ -341,8 +341,8 @@ class NearRows:
             warn(
                 "max_changes=0 keeps the answers to these rows alone. A tree of this size that was "
                 f"grown without a fifth of them answers {100.0 * (1.0 - born.fidelity_):.1f} % of "
-                "that fifth otherwise than the ensemble; rows that the ensemble has not learned can "
-                "fare worse. Use max_changes=1, or RepresenterTree for a small tree for new rows."
+                "that fifth otherwise than the ensemble; rows that this has not learned can fare "
+                "worse. Use max_changes=1, or RepresenterTree for a small tree for new rows."
             )
         report(
             born,

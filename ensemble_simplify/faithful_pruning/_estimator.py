@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -57,8 +56,8 @@ from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_writt
 # Share of the time left for finding out which trees were grown without a row, and the seconds that
 # one row takes in one tree.
 OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
-# Synthetic rows of a promise on rows alone: so many, of which each takes up to a share of its values
-# from other rows. Chosen on six tables with LightGBM.
+# Synthetic rows of a promise on rows alone: so many, of which each takes up to a share of its
+# values from other rows. Chosen on six tables with LightGBM.
 DRAWN, MIXED = 3000, 0.6
 
 
@@ -93,11 +92,11 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         answers a weighted median.
     max_changes : int or None, default=None
         The points at which the answers stay the same. None: every input. 0: the training rows and
-        synthetic ones (see `n_samples`, and Notes on a forest's own rows). 1: also every point that differs from some training row
-        in one feature, whatever value it takes. 2: in two features, and so on. The time grows with
-        the number of thresholds to this power. For every input (None) the proof can take
-        exponentially long; use it for boosted stumps. Default forests need most or all of their
-        trees for 1, and mostly all for 2 and None.
+        synthetic ones (see `n_samples`, and Notes on a forest's own rows). 1: also every point that
+        differs from some training row in one feature, whatever value it takes. 2: in two features,
+        and so on. The time grows with the number of thresholds to this power. For every input
+        (None) the proof can take exponentially long; use it for boosted stumps. Default forests
+        need most or all of their trees for 1, and mostly all for 2 and None.
     atol : float, str or None, default=None
         By how much values of a regressor, or probabilities of a classifier, may differ at the
         promised points: a number, or a share such as ``"10%"`` of the standard deviation of the
@@ -233,7 +232,7 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
     rows that a forest with bootstrap was fitted on, in their order, more trees are kept: as many as
     could keep the forest's out-of-bag answers, too. They are chosen by their votes, with weights as
     equal as the promise allows. Boosting knows its rows even better, and has no out-of-bag rows:
-    there the promise covers synthetic rows, too (`n_samples`). Fresh rows as `X_more` serve as well.
+    there the promise covers synthetic rows, too (`n_samples`). Fresh rows as `X_more` serve, too.
     With `atol`, extra trees that were grown in full are repeated by one of them on their own rows:
     use ``max_changes=1``, or fresh rows.
 

@@ -333,7 +333,8 @@ def test_synthetic_rows_join_the_promise_of_boosting():
     assert usual.n_trees_ > alone.n_trees_
     agreements = [np.mean(one.predict(new) == model.predict(new)) for one in (alone, usual)]
     assert agreements[1] > agreements[0] + 0.05
-    assert usual.verify() and usual.covers(X).all()
+    assert usual.verify()
+    assert usual.covers(X).all()
 
 
 def test_each_synthetic_row_takes_its_values_from_rows():
