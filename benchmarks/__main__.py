@@ -289,6 +289,7 @@ FILES = {
     "born_again_limits": "born_again",
     "born_again_near": "born_again",
     "born_again_sizes": "born_again",
+    "faithful_drawn": "faithful",
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
     "limits": "robustness",

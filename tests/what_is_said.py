@@ -1036,14 +1036,14 @@ def check_representer(case, rng):
     options["max_leaf_nodes"] = int(rng.integers(2, 9))
     options["sampler"] = str(rng.choice(["copula", "smear", "kernel", "neighbors"]))
     if case.is_classifier and rng.random() < 0.3:
-        options["target"] = "proba"
+        options["response"] = "proba"
     fitted = said(RepresenterTree(FrozenEstimator(case.model), **options).fit, case.X, case.y)
     fitted = _stored(fitted, rng)
     hold(fitted.get_n_leaves() <= options["max_leaf_nodes"], "max_leaf_nodes")
     answers = said(fitted.predict, case.X)
     if case.is_classifier:
         _hold_probabilities(fitted, case.X)
-        if "target" not in options:
+        if "response" not in options:
             share = 1 - unlike(answers, ask(case.model, case.X)).mean()
             found = said(fitted.fidelity, case.X)
             hold(abs(found - share) < 1e-12, f"fidelity() says {found}, it is {share}")

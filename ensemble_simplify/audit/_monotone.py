@@ -252,7 +252,7 @@ def is_monotone(
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
     >>> is_monotone(forest, "mean texture", increasing=False)
-    Monotonicity('mean texture', decreasing: proven for every input; 0 boxes in ... s)
+    Monotonicity('mean texture', decreasing: proven for every input; ... s)
     >>> outcome = is_monotone(forest, "worst area", increasing=False)
     >>> outcome
     Monotonicity('worst area', decreasing: refuted, from ... to ... 0 becomes 1; ...)

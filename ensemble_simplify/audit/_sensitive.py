@@ -81,7 +81,7 @@ class Sensitivity(HasEvidence):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> is_sensitive(tree, [0, 1])
-    Sensitivity(class by 0, 1: proven, every input has one class; 0 boxes in ... s)
+    Sensitivity(class by 0, 1: proven, every input has one class; ... s)
     """
 
     sensitive: bool | None

@@ -53,7 +53,7 @@ def named(model, **names):
     notes, may_answer = {}, {}
     for k, leaf in enumerate(table.leaf):
         node, n, wrong = place[int(leaf)], int(table.n_rows[k]), int(table.n_wrong[k])
-        notes[node] = f"wrong on {wrong} of {n} calibration rows"
+        notes[node] = f"wrong on {wrong} of {counted(n, 'calibration row')}"
         if table.proven[k]:
             notes[node] = "proven: the model answers alike on every input here"
         may_answer[node] = bool(table.answers[k])

@@ -166,7 +166,8 @@ def test_the_text_says_which_leaves_ask(fitted):
     assert [one.by == "model" for one in told] == fitted.defers(X[480:]).tolist()
     for one in told:
         # the counts of the sentence are those of the line of this leaf
-        count = f"wrong on {one.n_wrong} of {one.n_rows} calibration rows"
+        rows = "calibration row" if one.n_rows == 1 else "calibration rows"
+        count = f"wrong on {one.n_wrong} of {one.n_rows} {rows}"
         assert count in text
         assert (
             f"{one.answer}, since {one.rule}; the {one.by} answers, the tree is {count} there"
