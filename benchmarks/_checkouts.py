@@ -15,7 +15,7 @@ import sys
 sys.path[:0] = [{checkout!r}]
 import ensemble_simplify
 assert ensemble_simplify.__file__.startswith({checkout!r}), ensemble_simplify.__file__
-sys.path.insert(1, {root!r})
+sys.path.insert(0, {root!r})
 from importlib.util import module_from_spec, spec_from_file_location
 spec = spec_from_file_location("calls", {program!r})
 calls = module_from_spec(spec)

@@ -215,8 +215,8 @@ def one_hot(n_trees, n_columns, n_levels, question):
         model, copy = fitted(), fitted()
         return {
             "verify": lambda: package.verify(model, copy),
-            "sql": lambda: package.export_model(model, "sql"),
-            "box": lambda: package.sufficient_box(model, X[0], max_boxes=1000, random_state=0),
+            "sql": lambda: package.export_model(model, "sql", table="rows"),
+            "box": lambda: package.sufficient_box(model, X[0], random_state=0, time_limit=60),
         }[question]
 
     return prepare
@@ -239,8 +239,11 @@ def on_cancer(question):
             "faithful": lambda: package.FaithfulPruner(frozen, max_changes=0).fit(X, y),
             "card": lambda: package.ScorecardClassifier(frozen, random_state=0).fit(X, y),
             "rises": lambda: package.is_monotone(boosting, 7),
-            "simplify": lambda: package.simplify(boosting, X, y, max_leaf_nodes=8, random_state=0),
-            "export": lambda: [package.export_model(boosting, k) for k in ("sql", "c", "python")],
+            "simplify": lambda: package.simplify(boosting, X, y, random_state=0),
+            "export": lambda: [
+                package.export_model(boosting, "sql", table="rows"),
+                *[package.export_model(boosting, k) for k in ("c", "python")],
+            ],
         }[question]
 
     return prepare
