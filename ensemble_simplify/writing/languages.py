@@ -471,8 +471,11 @@ def export_model(
 def _as_asked(named, X, readable):
     """A tree or an ensemble as some rows say that it is written."""
     named = like_rows(named, X)
+    if not readable:
+        return named
+    # a plain tree has to be read for its table
     table = named.model.table if named.table is None else named.table
-    return with_short_ends(named, X, table.read(X)) if readable else named
+    return with_short_ends(named, X, table.read(X))
 
 
 def _check_readable(readable, X, language):
