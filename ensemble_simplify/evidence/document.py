@@ -24,7 +24,6 @@ from ensemble_simplify.grid import (
     last_double,
     limited,
     satisfying,
-    walk,
 )
 from ensemble_simplify.writing import (
     Best,
@@ -195,7 +194,7 @@ def model_in_json(model, forest):
     outputs = None
     if program.outputs is not None:
         outputs = [_Steps(steps, program).step(own) for own in program.outputs]
-    order = np.concatenate([walk(forest.left, forest.right, root) for root in forest.offsets[:-1]])
+    order = forest.in_preorder
     inner = forest.left[order] >= 0
     end = np.where(inner, np.maximum(forest.ends(model.table)[order], _LEAST), 0.0)
     missing_left = np.zeros(len(order), dtype=bool)

@@ -1,4 +1,4 @@
-"""The nodes of a tree that a root reaches, in pre-order, and whether nodes stand in it."""
+"""The nodes of trees that their roots reach, in pre-order, and whether nodes stand in it."""
 
 from libcpp.vector cimport vector
 
@@ -8,16 +8,18 @@ from ensemble_simplify._typedefs cimport intp_t, uint8_t
 def reach(
     const intp_t[::1] left,   # negative in leaves
     const intp_t[::1] right,
-    intp_t root,
+    const intp_t[::1] roots,
     intp_t[::1] order,        # OUT (n_nodes,), the first n are used
 ):
     """How many nodes were reached, and the one that was reached for the second time, or -1."""
     cdef vector[intp_t] stack
     cdef vector[uint8_t] seen
-    cdef intp_t node, n = 0, again = -1
+    cdef intp_t i, node, n = 0, again = -1
     with nogil:
         seen.assign(left.shape[0], 0)
-        stack.push_back(root)
+        # the first root is on top
+        for i in range(roots.shape[0] - 1, -1, -1):
+            stack.push_back(roots[i])
         while stack.size():
             node = stack.back()
             stack.pop_back()

@@ -111,13 +111,17 @@ def preorder(left, right, feature, threshold, *, root=0, drop_unreached=False):
 
 
 def walk(left, right, root):
-    """Return the ids that `root` reaches, in pre-order; an error for anything but a tree."""
+    """Return the ids that `root` reaches, in pre-order; an error for anything but a tree.
+
+    Of several trees, `root` is an array of their roots.
+    """
     n_nodes = left.size
-    if not 0 <= root < n_nodes:
+    if np.ndim(root) == 0 and not 0 <= root < n_nodes:
         raise ValueError(f"root={root} is not a node: nodes are 0 to {n_nodes - 1}.")
     order = np.empty(n_nodes, dtype=np.intp)
     left, right = (np.ascontiguousarray(child, dtype=np.intp) for child in (left, right))
-    n_reached, again = reach(left, right, root, order)
+    roots = np.array(root, dtype=np.intp, ndmin=1)
+    n_reached, again = reach(left, right, roots, order)
     if again >= 0:
         raise ValueError(
             f"node {again} is reached more than once from the root, node {root}. Every node of "

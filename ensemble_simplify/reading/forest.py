@@ -23,6 +23,7 @@ from ensemble_simplify.grid import (
     check_time,
     float32_floor,
     last_double,
+    walk,
 )
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.cut_offs import in_range
@@ -146,6 +147,11 @@ class Forest:
     def own_nodes(self):
         """Which node of the ensemble's own tree each node is."""
         return np.arange(self.n_nodes) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    @property
+    def in_preorder(self):
+        """Ids of all nodes, those of each tree in pre-order."""
+        return walk(self.left, self.right, self.offsets[:-1])
 
     @property
     def n_scores(self):

@@ -209,15 +209,16 @@ def has_own_methods(estimator) -> bool:
         kinds.add(type(one))
         wrapped = [getattr(one, name) for name in WRAPPED if hasattr(one, name)]
         todo += wrapped if is_ours(one) and wrapped else family_of(one).parts
-    return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
+    known = {PACKAGE, *libraries()}
+    return all(_is_own(kind, method, known) for kind in kinds for method in _ANSWERING)
 
 
-def _is_own(kind, method):
-    """Whether a class, if it has a method, has it as its library wrote it."""
+def _is_own(kind, method, known):
+    """Whether a class, if it has a method, has it as one of the `known` libraries wrote it."""
     if not hasattr(kind, method):
         return True
     owner = owner_of(kind, method)
-    if owner.__module__.partition(".")[0] not in {PACKAGE, *libraries()}:
+    if owner.__module__.partition(".")[0] not in known:
         return False
     return getattr(vars(owner)[method], "__module__", None) == owner.__module__
 

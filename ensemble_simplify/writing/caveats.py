@@ -52,16 +52,16 @@ def caveats(ensemble, dialect, X):
 def _next_to_ties(ensemble, dialect, X):
     """Lines on sums that can be rounded otherwise."""
     forest, found = ensemble.model.finest, _reasons(ensemble, dialect)
+    if not found:
+        return []
     if forest.classes is None:
         sums = None if forest.vote.link is not None else forest.number_sums
-        if not found or (sums is not None and sums.is_exact):
+        if sums is not None and sums.is_exact:
             return []
         apart = "" if sums is None else f" by at most {number_up(2.0 * sums.rounding)}"
         return [f"Numbers can differ from the model's{apart}: {'; '.join(found)}."]
     sums = forest.sums
     if sums is not None and sums.is_exact and not ensemble.code.margin:
-        return []
-    if not found:
         return []
     if sums is None:
         return [f"Next to ties, classes can differ from the model's: {'; '.join(found)}."]

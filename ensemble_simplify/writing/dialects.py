@@ -92,10 +92,12 @@ class Dialect:
     def number(self, value) -> str:
         """A double with an exponent, without which it can be decimal, in digits that say it."""
         value = float(value)
-        if 0.0 < abs(value) < _SMALL:
+        size = abs(value)
+        if 0.0 < size < _SMALL:
             return f"({self.number(value * _SHIFT)} * {self.number(1 / _SHIFT)})"
         # large whole numbers in full: databases compare columns of integers with these digits
-        digits, exponent = f"{value:.{17 + (1e17 <= abs(value) < 1e19)}e}".split("e")
+        text = f"{value:.18e}" if 1e17 <= size < 1e19 else f"{value:.17e}"
+        digits, exponent = text.split("e")
         digits = digits.rstrip("0").removesuffix(".")
         return f"{digits}E{int(exponent)}{self.double_mark}"
 

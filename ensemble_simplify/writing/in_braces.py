@@ -9,6 +9,7 @@ rounded to it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date
@@ -212,7 +213,7 @@ class BracesFile(StepWriter):
     # --------------------------------------------------------------- steps
 
     def literal(self, value):
-        if np.isfinite(value):
+        if math.isfinite(value):
             return repr(float(value))
         return f"{'-' if value < 0 else ''}{self.braces.infinity}"
 
@@ -335,12 +336,12 @@ class BracesFile(StepWriter):
         end, column = np.where(is_leaf, 0.0, ensemble.end), np.where(is_leaf, -1, forest.feature)
         first, codes = [], []
         if sets is not None:
-            first, codes, is_set = sets.offsets, sets.goes_left.astype(int), sets.is_set & ~is_leaf
+            first, codes, is_set = sets.offsets, sets.goes_left.astype(int), ensemble.is_set
             column[is_set] += ensemble.n_features
             end[is_set] = sets.which[is_set]
         # missing values go left where the right child is negative
         right = np.where(ensemble.missing_left, -forest.right, forest.right)
-        ends = [self.literal(own) for own in end]
+        ends = list(map(self.literal, end.tolist()))
         if braces.table is _in_texts:
             ends = [text.replace(braces.infinity, "Infinity") for text in ends]
         tables = {

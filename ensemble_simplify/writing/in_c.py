@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cached_property
+from itertools import pairwise
 from string import Template
 from types import SimpleNamespace
 
 import numpy as np
 
-from ensemble_simplify.grid import preorder
 from ensemble_simplify.writing.code import Probability, Text
 from ensemble_simplify.writing.in_braces import (
     Braces,
@@ -37,8 +38,10 @@ def c_string(text) -> str:
 
 def c_number(value) -> str:
     """A double in hexadecimal, without zeros at its end."""
+    if not math.isfinite(value):
+        return "-INFINITY" if value < 0 else "INFINITY"
     digits, exponent = float(value).hex().split("p")
-    return f"{digits.rstrip('0').removesuffix('.') if '.' in digits else digits}p{exponent}"
+    return f"{digits.rstrip('0').removesuffix('.')}p{exponent}"
 
 
 def c_codes(tree, j, name) -> str:
@@ -110,7 +113,7 @@ def tree_in_c(tree, probabilities, name) -> str:
             "{",
             *([] if used else ["    (void)x;"]),
             *_refusal(tree, used, "x[{}] < 0", nothing),
-            *blocks(tree, test, leaf, "}"),
+            *blocks(tree.nodes, test, leaf, "}"),
             "}",
             "",
         ]
@@ -236,49 +239,52 @@ class _CFile(BracesFile):
 
     # --------------------------------------------------------------- nodes
 
-    def _in_preorder(self, t) -> tuple:
-        """The nodes of a tree, a left child after its parent, and where they are in the forest."""
+    def _in_preorder(self) -> tuple:
+        """All nodes, those of each tree in pre-order, and how far on the right child is of each."""
         forest = self.ensemble.forest
-        nodes = slice(*forest.offsets[t : t + 2])
-        inner = forest.left[nodes] >= 0
-        children = (
-            np.where(inner, c[nodes] - nodes.start, -1) for c in (forest.left, forest.right)
-        )
-        tree, order = preorder(*children, forest.feature[nodes], np.zeros(len(inner)))
-        return tree, order + nodes.start
+        order = forest.in_preorder
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return order, np.where(forest.left < 0, 0, place[forest.right] - place)[order]
 
-    def _end(self, node):
-        """The last number that goes left, or the number of a set."""
-        if self.ensemble.has_set(node):
-            return str(self.ensemble.forest.sets.which[node])
-        if self.int16 is not None:
-            return str(self.int16.end[node])
-        end = self.ensemble.end[node]
-        return c_number(end) if np.isfinite(end) else f"{'-' if end < 0 else ''}INFINITY"
+    @cached_property
+    def _texts(self):
+        """Of a split, the last number that goes left, or the number of a set; what a leaf says.
 
-    def _said(self, node):
-        """What stands for a leaf: what it says, or its number."""
-        number = int(self.ensemble.leaf[node])
-        return self.values[number] if self.is_number else str(number)
+        Of several numbers, a leaf says which leaf it is.
+        """
+        ensemble, write = self.ensemble, c_number if self.int16 is None else str
+        ends = ensemble.end if self.int16 is None else self.int16.end
+        said = self.values if self.is_number else range(len(self.values))
+        texts = [
+            str(said[leaf]) if leaf >= 0 else write(end)
+            for leaf, end in zip(ensemble.leaf.tolist(), ends.tolist(), strict=True)
+        ]
+        for node in np.flatnonzero(ensemble.is_set).tolist():
+            texts[node] = str(ensemble.forest.sets.which[node])
+        return texts
 
     def _table(self, small):
         """The nodes of all trees as a table, and a loop."""
-        ensemble, sets, n = self.ensemble, self.ensemble.forest.sets, self.ensemble.n_features
-        nodes, roots, widest = [], [], 0
-        for t in range(ensemble.n_trees):
-            tree, order = self._in_preorder(t)
-            first = int(ensemble.leaf[order[tree.left < 0]].min())
-            roots.append(f"{{{len(nodes)}, {0 if self.is_number else first}}}")
-            for i, node in enumerate(order.tolist()):
-                if tree.left[i] < 0:
-                    end = self._said(node) if self.is_number else "0"
-                    column, right = -1, 0 if self.is_number else int(ensemble.leaf[node]) - first
-                else:
-                    end, right = self._end(node), int(tree.right[i]) - i
-                    column = int(tree.feature[i]) + n * ensemble.has_set(node)
-                    column = -2 - column if ensemble.missing_left[node] else column
-                widest = max(widest, right)
-                nodes.append(f"{{{end}, {column}, {right}}}")
+        ensemble, forest, n = self.ensemble, self.ensemble.forest, self.ensemble.n_features
+        (order, further), sets = self._in_preorder(), forest.sets
+        leaf, begin = ensemble.leaf[order], forest.offsets[:-1]
+        # leaves are counted in their tree, unless they stand for themselves
+        first, right = np.zeros_like(begin), further
+        if not self.is_number:
+            first = (np.cumsum(leaf >= 0) - (leaf >= 0))[begin]
+            in_tree = leaf - np.repeat(first, np.diff(forest.offsets))
+            right = np.where(leaf >= 0, in_tree, further)
+        column = forest.feature + n * ensemble.is_set
+        column = np.where(ensemble.missing_left, -2 - column, column)[order]
+        column[leaf >= 0] = -1
+        entries = (own.tolist() for own in (order, leaf, column, right))
+        nodes = [
+            f"{{{self._texts[i] if k < 0 or self.is_number else 0}, {j}, {to}}}"
+            for i, k, j, to in zip(*entries, strict=True)
+        ]
+        roots = [f"{{{i}, {k}}}" for i, k in zip(begin.tolist(), first.tolist(), strict=True)]
+        widest = right.max(initial=0)
         exact, below = self.int16 is None, "own <= node->end"
         number = "node->end" if self.is_number else f"{self.own}roots[t].leaf + (int)node->right"
         return template_of("nodes.c99").substitute(
@@ -303,22 +309,24 @@ class _CFile(BracesFile):
     def _functions(self):
         """A function for each tree, of nested tests."""
         ensemble, name, n = self.ensemble, self.own, self.ensemble.n_features
-        lines, calls = [], []
-        for t in range(ensemble.n_trees):
-            tree, order = self._in_preorder(t)
+        lines, calls, (order, further) = [], [], self._in_preorder()
+        for t, (begin, stop) in enumerate(pairwise(ensemble.forest.offsets.tolist())):
+            own, node = order[begin:stop], np.arange(stop - begin)
+            right = np.where(further[begin:stop] > 0, node + further[begin:stop], -1)
+            tree = SimpleNamespace(left=np.where(right < 0, -1, node + 1), right=right)
 
-            def test(node, left, order=order):
-                condition = self._goes_left(order[node])
+            def test(node, left, own=own):
+                condition = self._goes_left(own[node])
                 return f"if ({condition if left else f'!({condition})'}) {{"
 
-            def leaf(node, order=order):
-                return [f"return {self._said(order[node])};"]
+            def leaf(node, own=own):
+                return [f"return {self._texts[own[node]]};"]
 
             lines += [
                 f"static {self.leaf} {name}tree_{t}(const {self.entry} *x)",
                 "{",
-                *(["    (void)x;"] if tree.n_nodes == 1 else []),
-                *blocks(SimpleNamespace(nodes=tree), test, leaf, "}"),
+                *(["    (void)x;"] if len(own) == 1 else []),
+                *blocks(tree, test, leaf, "}"),
                 "}",
                 "",
             ]
@@ -329,10 +337,10 @@ class _CFile(BracesFile):
 
     def _goes_left(self, node):
         """The test of a split of the forest."""
-        x, end = f"x[{self.ensemble.forest.feature[node]}]", self._end(node)
+        x, end = f"x[{self.ensemble.forest.feature[node]}]", self._texts[node]
         to_left = bool(self.ensemble.missing_left[node])
         missing = f"isnan({x})" if self.int16 is None else f"{x} == INT16_MIN"
-        if self.ensemble.has_set(node):
+        if self.ensemble.is_set[node]:
             below = f"{self.own}in({x}, {end})"
         elif end in ("INFINITY", f"{LAST}"):
             return "1" if to_left else f"!({missing})"

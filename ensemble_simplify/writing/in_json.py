@@ -250,7 +250,7 @@ def ensemble_in_json(ensemble):
                 "column": forest.feature[nodes].tolist(),
                 "end": [
                     _set_in_json(ensemble, begin + i)
-                    if ensemble.has_set(begin + i)
+                    if ensemble.is_set[begin + i]
                     else None
                     if own == np.inf
                     else own

@@ -100,7 +100,7 @@ def tree_in_python(tree, probabilities, name) -> str:
             return [f"return {tree.label(node)!r}"]
         return [f"return {labels[int(tree.value[node].argmax())]}"]
 
-    body = blocks(tree, test, leaf, None)
+    body = blocks(tree.nodes, test, leaf, None)
     lines = [
         *level_readers(tree, used, name),
         f"def {name}(row):",
@@ -180,6 +180,7 @@ class _PythonFile(BracesFile):
         ensemble, forest = self.ensemble, self.ensemble.forest
         entries = zip(
             ensemble.end.tolist(),
+            ensemble.is_set.tolist(),
             forest.feature.tolist(),
             forest.left.tolist(),
             forest.right.tolist(),
@@ -188,15 +189,18 @@ class _PythonFile(BracesFile):
             strict=True,
         )
         nodes = []
-        for i, (end, j, left, right, to_left, leaf) in enumerate(entries):
-            test = ensemble.listed(i) if ensemble.has_set(i) else self.literal(end)
-            node = f"({leaf},)" if leaf >= 0 else f"({test}, {j}, {left}, {right}, {to_left})"
-            nodes.append(f"\n    {node},")
+        for i, (end, is_set, j, left, right, to_left, leaf) in enumerate(entries):
+            if leaf >= 0:
+                nodes.append(f"\n    ({leaf},),")
+                continue
+            test = ensemble.listed(i) if is_set else self.literal(end)
+            nodes.append(f"\n    ({test}, {j}, {left}, {right}, {to_left}),")
+        values, n = list(map(repr, ensemble.value.ravel().tolist())), ensemble.value.shape[1]
+        rows = (", ".join(values[i : i + n]) for i in range(0, len(values), n))
         return {
             "nodes": "".join(nodes) + "\n",
             "roots": ", ".join(map(str, forest.offsets[:-1].tolist())),
-            "values": "".join(f"\n    {repr(row)[1:-1]}," for row in ensemble.value.tolist())
-            + "\n",
+            "values": "".join(f"\n    {row}," for row in rows) + "\n",
             "readers": "\n".join(level_readers(ensemble, ensemble.used, self.name)),
         }
 

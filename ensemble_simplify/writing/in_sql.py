@@ -228,7 +228,7 @@ class _Query(StepWriter):
     def _test(self, node):
         """The condition under which a row goes left; None where every row does."""
         j, missing = int(self.ensemble.forest.feature[node]), bool(self.ensemble.missing_left[node])
-        if not self.ensemble.has_set(node):
+        if not self.ensemble.is_set[node]:
             return self._condition(j, self._span(node, ALL))
         codes, to_left = self.ensemble.listed(node)
         if not codes:
@@ -258,7 +258,7 @@ class _Query(StepWriter):
         forest = self.ensemble.forest
 
         def test(node, spans):
-            if self.ensemble.has_set(node):
+            if self.ensemble.is_set[node]:
                 # a condition of its own, beside those of the nodes above it
                 return {-1 - node: self._test(node)}
             j = int(forest.feature[node])
@@ -584,7 +584,7 @@ class _WalkQuery(_Query):
                     numbers, missing = low if cut > 0 else high, low if gaps else high
                     low, high, gaps = missing, numbers, True
                 chosen = no_set
-                if ensemble.has_set(node):
+                if ensemble.is_set[node]:
                     chosen = ["".join("rl"[own] for own in forest.sets.sides(node).astype(int))]
                 whole = [node, t, int(forest.feature[node]), int(gaps), low, high]
                 yield [*whole, *chosen, cut if np.isfinite(cut) else None, *nothing]

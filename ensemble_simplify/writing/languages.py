@@ -470,6 +470,8 @@ def export_model(
 
 def _as_asked(named, X, readable):
     """A tree or an ensemble as some rows say that it is written."""
+    if X is None:
+        return named
     named = like_rows(named, X)
     if not readable:
         return named

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ensemble_simplify.grid import rounding_boundary
 from ensemble_simplify.reading import Table
 from ensemble_simplify.writing.words import between, end_of_interval, one_line, plain
 
@@ -67,13 +66,6 @@ class NamedColumns:
                     f"feature_names={names!r} holds a name twice. Give each feature its own."
                 )
         return replace(self, names=names, classes=classes)
-
-    def boundary(self, j, threshold) -> tuple[float, bool]:
-        """Where doubles of a column end that go left at a threshold, and whether it goes left."""
-        if (j, threshold) in self.ends:
-            return self.ends[j, threshold], True
-        boundary, inclusive = rounding_boundary(threshold)
-        return float(boundary), bool(inclusive)
 
     def levels(self, j):
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, last_double
+from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, last_double, rounding_boundary
 from ensemble_simplify.reading import Forest, Model, behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.code import Code, code_of
 from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
@@ -161,6 +162,18 @@ class NamedTree(NamedColumns):
         ):
             if self.levels(j) is None:
                 yield int(j), float(threshold), float(last_double(threshold))
+
+    def boundary(self, j, threshold) -> tuple[float, bool]:
+        """Where doubles of a column end that go left at a threshold, and whether it goes left."""
+        if (j, threshold) in self.ends:
+            return self.ends[j, threshold], True
+        return self._boundaries[threshold]
+
+    @cached_property
+    def _boundaries(self):
+        # of all thresholds in one call
+        pairs = zip(*(own.tolist() for own in rounding_boundary(self.nodes.threshold)), strict=True)
+        return dict(zip(self.nodes.threshold.tolist(), pairs, strict=True))
 
     def paths(self):
         """Nodes in pre-order, each with the spans that the path to it leaves, by feature."""
@@ -535,13 +548,17 @@ class NamedEnsemble(NamedColumns):
 
     def splits_of_numbers(self):
         """The feature and end of each split of numbers, and the end again."""
-        for node in np.flatnonzero((self.leaf < 0) & np.isfinite(self.end)).tolist():
-            j, end = int(self.forest.feature[node]), float(self.end[node])
-            if self.levels(j) is None and not self.has_set(node):
+        splits = (self.leaf < 0) & np.isfinite(self.end) & ~self.is_set
+        for j, end in zip(
+            self.forest.feature[splits].tolist(), self.end[splits].tolist(), strict=True
+        ):
+            if self.levels(j) is None:
                 yield j, end, end
 
     def shortened(self) -> NamedEnsemble:
         """The same with its `ends` in the place of the numbers that they stand for."""
+        if not self.ends:
+            return self
         pairs = zip(self.forest.feature.tolist(), self.end.tolist(), strict=True)
         return replace(self, end=np.array([self.ends.get(pair, pair[1]) for pair in pairs]))
 
@@ -563,9 +580,11 @@ class NamedEnsemble(NamedColumns):
             value=forest.value[is_leaf],
         )
 
-    def has_set(self, node) -> bool:
-        """Whether a node tests a set of codes."""
-        return self.forest.sets is not None and bool(self.forest.sets.is_set[node])
+    @cached_property
+    def is_set(self) -> np.ndarray:
+        """Which nodes test a set of codes."""
+        sets = self.forest.sets
+        return np.zeros(self.forest.n_nodes, dtype=bool) if sets is None else sets.is_set
 
     def listed(self, node) -> tuple[list, bool]:
         """Codes that a test of a set sends one way, and whether it is left: others go right then.

@@ -208,14 +208,15 @@ def used_features(tree):
     return np.unique(tree.nodes.feature[tree.nodes.left >= 0]).tolist()
 
 
-def blocks(tree, test, leaf, close):
+def blocks(nodes, test, leaf, close):
     """Lines of nested tests of which each returns; at most log2(leaves) deep.
 
-    The smaller side of a split stands inside, the larger one goes on below. ``test(node, left)`` is
-    the line that opens the block of those who go left, or right, ``leaf(node)`` are lines that
-    return, and `close` is the line that ends a block, if any.
+    The `nodes` of a tree, in pre-order, have arrays ``left`` and ``right`` of children. The smaller
+    side of a split stands inside, the larger one goes on below. ``test(node, left)`` is the line
+    that opens the block of those who go left, or right, ``leaf(node)`` are lines that return, and
+    `close` is the line that ends a block, if any.
     """
-    left, right = tree.nodes.left.tolist(), tree.nodes.right.tolist()
+    left, right = nodes.left.tolist(), nodes.right.tolist()
     size = np.ones(len(left), dtype=np.intp)
     for node in range(len(left) - 1, -1, -1):
         if left[node] >= 0:

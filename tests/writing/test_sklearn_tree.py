@@ -30,6 +30,7 @@ from sklearn.tree import (
 )
 from sklearn.tree._tree import ccp_pruning_path
 
+from ensemble_simplify.grid import tree_nodes
 from ensemble_simplify.grid.tree_nodes import TreeNodes, preorder
 from ensemble_simplify.writing import sklearn_tree as _sklearn_tree
 from ensemble_simplify.writing.sklearn_tree import (
@@ -162,6 +163,26 @@ def test_preorder_from_another_root():
         preorder(left, right, feature, np.zeros(5), root=1)
     with pytest.raises(ValueError, match="root=5 is not a node"):
         preorder(left, right, feature, np.zeros(5), root=5)
+
+
+def test_several_trees_are_walked_one_after_the_other():
+    rng = np.random.default_rng(0)
+    trees = [grow(rng, n_leaves, 3) for n_leaves in (4, 1, 7)]
+    roots = np.cumsum([0, *(len(tree[0]) for tree in trees)])[:-1]
+    left, right = (
+        np.concatenate(
+            [
+                np.where(t[side] < 0, -1, t[side] + root)
+                for t, root in zip(trees, roots, strict=True)
+            ]
+        )
+        for side in (0, 1)
+    )
+    one_by_one = [root + preorder(*t)[1] for t, root in zip(trees, roots, strict=True)]
+    found = tree_nodes.walk(left, right, roots)
+    np.testing.assert_array_equal(found, np.concatenate(one_by_one))
+    with pytest.raises(ValueError, match="reached more than once"):
+        tree_nodes.walk(left, right, [0, left[0]])
 
 
 @pytest.mark.parametrize(
