@@ -13,7 +13,11 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify.base import TimeLimitError, class_index
 from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
-from ensemble_simplify.feature_budget.pruning._problem import PruningProblem, node_losses
+from ensemble_simplify.feature_budget.pruning._problem import (
+    PruningProblem,
+    node_losses,
+    parents_and_order,
+)
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.reading import Forest, Model, family_of, out_of_sample, tree_estimators
 from ensemble_simplify.writing import pruned_copy
@@ -156,12 +160,13 @@ class PruningCase:
     def described_path(self, ties):
         """The path as users see it: price levels, costs, errors, numbers of splits and features."""
         kept = [self.kept(k, ties) > 0 for k in range(len(self.path.lams))]
+        feature = self.problem.feature
         return Bunch(
             lams=self.path.lams,
             costs=self.path.costs,
             errors=self.path.losses,
             n_splits=np.array([np.count_nonzero(keep) for keep in kept]),
-            n_features=np.array([len(np.unique(self.problem.feature[keep])) for keep in kept]),
+            n_features=np.array([np.count_nonzero(np.bincount(feature[keep])) for keep in kept]),
         )
 
     def path_scores(self, leaf, target, weight, prices, *, ties, drop):
@@ -213,8 +218,9 @@ def state_case(pruner, estimator, X, y, weight, errors, *, like=None, held_out=N
         if counted is None:
             counted = held_out_rows(estimator, len(X))
     how = {"loss": _loss_of(forest, pruner.loss), "labels": pruner.labels}
-    loss_of_node, unit, value = node_losses(forest, leaf, target, weight, counted, **how)
-    problem = PruningProblem(forest, source, leaf, weight, loss_of_node, unit, pruner._prices)
+    nodes = parents_and_order(forest.offsets, forest.left, forest.right)
+    losses, unit, value = node_losses(forest, nodes, leaf, target, weight, counted, **how)
+    problem = PruningProblem(forest, nodes, source, leaf, weight, losses, unit, pruner._prices)
     path = None
     if pruner.solver == "min_cut" or not problem.has_costs:
         path = find_path(problem, shared=pruner.sharing == "ensemble")

@@ -50,22 +50,21 @@ def find_path(problem, *, shared=True) -> BudgetPath:
     costs = costs * problem.cost_unit
     # A pruning is optimal from the slope of the edge before it on.
     lams = np.concatenate(([0.0], d_gain / d_cost * problem.lam_unit))
-    supports = [(0.0, losses[0])]
-    supports += [
-        (lam, loss + lam * cost)
-        for lam, loss, cost, known in zip(lams[1:], losses[:-1], costs[:-1], proven, strict=True)
-        if known
+    d_gain, d_cost, gain, cost = cuts.T
+    lam_of_cut = d_gain / d_cost * problem.lam_unit
+    of_cut = problem.loss_of_gain(gain) + lam_of_cut * cost * problem.cost_unit
+    of_edge = losses[:-1] + lams[1:] * costs[:-1]
+    supports = [
+        [(0.0, losses[0])],
+        np.column_stack([lams[1:], of_edge])[proven.astype(bool)],
+        np.column_stack([lam_of_cut, of_cut]),
     ]
-    for d_gain, d_cost, gain, cost in cuts.tolist():
-        lam = d_gain / d_cost * problem.lam_unit
-        loss = float(problem.loss_of_gain(gain))
-        supports.append((lam, loss + lam * cost * problem.cost_unit))
     return BudgetPath(
         lams=lams,
         losses=losses,
         costs=problem.nested_costs(last, len(lams)),
         proven=proven.astype(bool),
-        supports=np.array(supports),
+        supports=np.concatenate(supports),
         smallest=last,
         largest=closure.extended(last),
         shared=shared,

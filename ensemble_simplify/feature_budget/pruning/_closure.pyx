@@ -75,7 +75,8 @@ cdef cppclass Network:
     vector[int32_t] back_node
     vector[int32_t] queue       # of the search, then the next vertex of the same height
     vector[uint8_t] queued
-    vector[int32_t] touched     # vertices that a discharge has pushed to
+    vector[int32_t] touched     # vertices that a discharge has pushed to: the first n_touched
+    int32_t n_touched
 
 
 cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
@@ -159,53 +160,50 @@ cdef void push_up(Subproblem* part, Network* net, bint resumes) noexcept nogil:
         net.excess[v] = e
 
 
-cdef inline bint reached(Network* net, int32_t x, int32_t height, int32_t* last) noexcept nogil:
+cdef inline void reach(Network* net, int32_t x, int32_t height, int32_t* last) noexcept nogil:
     # A vertex that nothing else has reached yet goes into the queue of the search.
-    if net.height[x] != net.far:
-        return False
     net.height[x] = height
     net.queue[last[0]] = x
     last[0] += 1
-    return True
 
 
 cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
     # Exact distances to the sink; `far` where there is no way.
     cdef int32_t n = <int32_t>part.node.size(), total = <int32_t>part.gain.size()
-    cdef int32_t first = 0, last = 0, nodes_left = n, items_left = total - n
-    cdef int32_t a, k, x, above, stop
+    cdef int32_t first = 0, last = 0, far = net.far, a, k, x, y, above, stop
+    cdef int32_t[2] left = [n, total - n]   # nodes and items that are not reached
     net.current.assign(total, 0)
-    net.height.assign(total, net.far)
+    net.height.assign(total, far)
     for x in range(total):
         if net.to_sink[x] > 0:
-            reached(net, x, 1, &last)
-            if x < n:
-                nodes_left -= 1
-            else:
-                items_left -= 1
+            reach(net, x, 1, &last)
+            left[x >= n] -= 1
     while first < last and last < total:
         x = net.queue[first]
         first += 1
         above = net.height[x] + 1
-        if nodes_left:
+        if left[0]:
+            # Heights come first: most are known, and then no flow has to be looked up.
             for k in range(net.back_start[x], net.back_start[x + 1]):
-                if net.flow[net.back[k]] < net.capacity[x]:
-                    nodes_left -= reached(net, net.back_node[k], above, &last)
+                y = net.back_node[k]
+                if net.height[y] == far and net.flow[net.back[k]] < net.capacity[x]:
+                    reach(net, y, above, &last)
+                    left[0] -= 1
         # Where all items are reached, only the parent is left, which comes first.
         stop = part.start[x + 1]
-        if not items_left:
+        if not left[1]:
             stop = min(stop, part.start[x] + 1)
         for a in range(part.start[x], stop):
-            if net.flow[a] > 0 and reached(net, part.need[a], above, &last):
-                if part.need[a] < n:
-                    nodes_left -= 1
-                else:
-                    items_left -= 1
+            y = part.need[a]
+            if net.flow[a] > 0 and net.height[y] == far:
+                reach(net, y, above, &last)
+                left[y >= n] -= 1
 
 
 cdef inline int64_t push_to(Network* net, int32_t x, int64_t amount) noexcept nogil:
     net.excess[x] += amount
-    net.touched.push_back(x)
+    net.touched[net.n_touched] = x
+    net.n_touched += 1
     return amount
 
 
@@ -249,7 +247,7 @@ cdef int64_t discharge(Subproblem* part, Network* net, int32_t x) noexcept nogil
                     e -= push_to(net, y, d)
         if e > 0:
             k += 1
-        if <int32_t>net.touched.size() > total:
+        if net.n_touched > total:
             break
     net.excess[x] = e
     net.current[x] = k
@@ -275,14 +273,14 @@ cdef inline int32_t lifted(Subproblem* part, Network* net, int32_t x) noexcept n
 cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
-    cdef int32_t total = <int32_t>part.gain.size(), x, y, top
+    cdef int32_t total = <int32_t>part.gain.size(), x, y, k, top
     cdef int64_t limit = <int64_t>part.need.size() + total, work
     cdef intp_t polled = 0
     cdef size_t left                # active vertices of this sweep
     cdef vector[int32_t] head       # stacks of active vertices by height
     cdef vector[int32_t] later      # active vertices of the next sweep
     # A discharge stops by itself when it has touched this many.
-    net.touched.reserve(total + 2)
+    net.touched.resize(total + 2)
     if part.flow.size():
         push_up(part, net, True)
     push_up(part, net, False)
@@ -316,14 +314,16 @@ cdef int push_relabel(Subproblem* part, Network* net) except -1 nogil:
                 head[top] = net.queue[x]
                 net.queued[x] = 0
                 left -= 1
-                net.touched.clear()
+                net.n_touched = 0
                 work += discharge(part, net, x)
                 if net.excess[x] > 0 and net.height[x] < net.far:
                     if net.height[x] > top:
                         later.push_back(x)
                     else:
-                        net.touched.push_back(x)
-                for y in net.touched:
+                        net.touched[net.n_touched] = x
+                        net.n_touched += 1
+                for k in range(net.n_touched):
+                    y = net.touched[k]
                     if not net.queued[y] and net.excess[y] > 0:
                         net.queued[y] = 1
                         net.queue[y] = head[net.height[y]]

@@ -7,14 +7,14 @@ resource when none of its ancestors has paid for it.
 """
 
 import numpy as np
-from scipy import sparse
 
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, popcount, scramble, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, popcount, scramble, uint8_t, uint32_t, uint64_t,
 )
+from ensemble_simplify.grid._sweep cimport sort_keys
 
 ctypedef fused number:
     int64_t
@@ -188,8 +188,7 @@ cdef class SharedItems:
     n_items, n_arcs : int
     """
 
-    cdef vector[int32_t] arc_node
-    cdef vector[int32_t] arc_item
+    cdef vector[uint64_t] arc   # an item in the upper half, a node that needs it in the lower
     cdef vector[float64_t] price
     cdef intp_t n_contracted
 
@@ -284,8 +283,7 @@ cdef class SharedItems:
                             paid += cost[r] * weight[i]
                         elif stamp[w - begin] != c:
                             stamp[w - begin] = c
-                            self.arc_node.push_back(c)
-                            self.arc_item.push_back(w)
+                            self.arc.push_back(<uint64_t>w << 32 | <uint32_t>c)
                     own[c] += paid
             self.price.swap(price)
 
@@ -295,7 +293,7 @@ cdef class SharedItems:
 
     @property
     def n_arcs(self):
-        return self.arc_node.size()
+        return self.arc.size()
 
     def read(
         self,
@@ -308,25 +306,31 @@ cdef class SharedItems:
         Items are numbered anew by the number of nodes that share them, and listed in that order:
         a node's gain is best spent first on what few others pay for.
         """
-        cdef intp_t k, n_arcs = self.arc_node.size(), n_items = self.price.size()
-        node, item = np.empty((2, n_arcs), dtype=np.int32)
-        cdef int32_t[::1] node_of = node, item_of = item
+        cdef intp_t k, n_arcs = self.arc.size(), n_items = self.price.size()
+        cdef vector[uint64_t] spare
+        degree, place = np.zeros((2, n_items), dtype=np.int64)
+        cdef int64_t[::1] degree_of = degree, place_of = place
+        for k in range(n_arcs):
+            degree_of[self.arc[k] >> 32] += 1
+        place[np.argsort(degree, kind="stable")] = np.arange(n_items)
+        start[:] = 0
         with nogil:
-            for k in range(n_arcs):
-                node_of[k], item_of[k] = self.arc_node[k], self.arc_item[k]
             for k in range(n_items):
-                price[k] = self.price[k]
-        vector[int32_t]().swap(self.arc_node)
-        vector[int32_t]().swap(self.arc_item)
-        order = np.argsort(np.bincount(item, minlength=n_items), kind="stable")
-        np.asarray(price)[:] = np.asarray(price)[order]
-        place = np.empty(n_items, dtype=np.int32)
-        place[order] = np.arange(n_items)
-        # Two passes of counting, by items and then by nodes.
-        shape = n_items, self.n_contracted
-        arcs = sparse.csr_array((np.ones(n_arcs, dtype=np.uint8), (place[item], node)), shape=shape)
-        arcs = arcs.tocsc()
-        np.asarray(start)[:], np.asarray(items)[:] = arcs.indptr, arcs.indices
+                price[place_of[k]] = self.price[k]
+            for k in range(n_arcs):
+                self.arc[k] = <uint64_t>place_of[self.arc[k] >> 32] << 32 | <uint32_t>self.arc[k]
+            spare.resize(n_arcs)
+            sort_keys(self.arc, spare, n_items)
+            # Nodes change to the upper half: a stable sort by them leaves the items in order.
+            for k in range(n_arcs):
+                self.arc[k] = self.arc[k] << 32 | self.arc[k] >> 32
+            sort_keys(self.arc, spare, self.n_contracted)
+            for k in range(n_arcs):
+                items[k] = <int32_t>self.arc[k]
+                start[(self.arc[k] >> 32) + 1] += 1
+            for k in range(self.n_contracted):
+                start[k + 1] += start[k]
+        vector[uint64_t]().swap(self.arc)
 
 
 def extend_free(

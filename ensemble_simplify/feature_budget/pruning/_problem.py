@@ -174,7 +174,7 @@ def _nested_sums(amount, last, n_sets):
 class PruningProblem:
     """A forest, routed rows and prices.
 
-    Nodes are as in `Forest`, `leaf` (int32, rows by trees) has the leaf of each row in each tree,
+    Nodes are as in `Forest`, `nodes` as of `parents_and_order`, `leaf` (int32, rows by trees) has the leaf of each row in each tree,
     `weight` the weights of the rows in the cost, and prices are as in `Prices`. ``unit *
     loss_of_node`` is what each node adds to the loss when it is a leaf.
 
@@ -185,7 +185,7 @@ class PruningProblem:
     from the cost of any set.
     """
 
-    def __init__(self, forest, source, leaf, weight, loss_of_node, unit, prices):
+    def __init__(self, forest, nodes, source, leaf, weight, loss_of_node, unit, prices):
         left, right, n_nodes = forest.left, forest.right, forest.n_nodes
         self.n_rows, self.n_trees = leaf.shape
         self.offsets, self.leaf = forest.offsets, leaf
@@ -196,7 +196,7 @@ class PruningProblem:
         self.total_weight = self.weight.sum()
         self.unit, self.loss_of_node = unit, loss_of_node
         self.split = np.ascontiguousarray(left >= 0, dtype=np.uint8)
-        self.parent, self.order = parents_and_order(self.offsets, left, right)
+        self.parent, self.order = nodes
 
         inner = self.split.astype(bool)
         gain = np.zeros(n_nodes)
@@ -333,9 +333,9 @@ class PruningProblem:
 
         With ``ties="prune"``, subtrees that gain nothing become leaves.
         """
-        chosen = np.asarray(chosen, dtype=np.uint8)
-        keep = np.append(chosen, np.uint8(0))[np.maximum(self.representative, -1)]
-        keep[self.representative == ALWAYS] = 1
+        # ALWAYS (-2) and NEVER (-1) take the last two entries.
+        kept = np.append(np.asarray(chosen, dtype=np.uint8), np.array([1, 0], dtype=np.uint8))
+        keep = kept[self.representative]
         if ties == "prune":
             drop_idle(self.parent, self.order, self.gain, keep)
         return keep
@@ -423,12 +423,12 @@ def parents_and_order(offsets, left, right):
     parent[left[inner]] = parent[right[inner]] = inner
     order = []
     for begin, end in pairwise(offsets.tolist()):
-        reached = begin + walk(left[begin:end] - begin, right[begin:end] - begin, 0)
-        order += [reached, np.setdiff1d(np.arange(begin, end), reached)]
+        reached = walk(left[begin:end] - begin, right[begin:end] - begin, 0)
+        order += [begin + reached, np.delete(np.arange(begin, end), reached)]
     return parent, np.concatenate(order)
 
 
-def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
+def node_losses(forest, nodes, leaf, target, weight, counted, *, loss, labels):
     """Loss of every node as a leaf, its unit, and the node values of the pruned trees.
 
     The loss of a pruning is ``unit`` times the sum of its leaves' losses. `leaf` and `counted` are
@@ -437,11 +437,10 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     the rows. O(n_rows * n_trees + n_nodes), times the number of classes.
     """
     regression = forest.classes is None
-    parent, order = parents_and_order(forest.offsets, forest.left, forest.right)
 
     def sums(values, rows):
         out = np.zeros((forest.n_nodes, values.shape[1]))
-        node_sums(leaf, np.ascontiguousarray(values), rows, parent, order, out)
+        node_sums(leaf, np.ascontiguousarray(values), rows, *nodes, out)
         return out
 
     every = np.empty((0, 0), dtype=np.uint8)
