@@ -176,26 +176,25 @@ def speed(options):
     if not options.data:
         names = ["wdbc"]
     print("\nSeconds, and the ratio to RandomForestClassifier(500) in the same run.\n")
-    print("| set | n_jobs | forest fit | fit | ratio | forest predict | predict | ratio | leaves |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| set | forest fit | fit | ratio | forest predict | predict | ratio | leaves |")
+    print("|---|---|---|---|---|---|---|---|")
     for name in names:
         X, y = load(name, options.data)
-        for n_jobs in (1, 2):
-            forest = RandomForestClassifier(500, n_jobs=n_jobs, random_state=0)
-            forest_fit, _ = best_time(forest.fit, X, y, repeats=1)
-            forest_predict, _ = best_time(forest.predict_proba, X, repeats=1)
-            for label, clf in (
-                ("default", CultivatedForestClassifier(n_jobs=n_jobs)),
-                ("preset full", CultivatedForestClassifier.preset("full", n_jobs=n_jobs)),
-            ):
-                fit, _ = best_time(clf.fit, X, y)
-                predict, _ = best_time(clf.predict_proba, X)
-                print(
-                    f"| {name}, {label} | {n_jobs} | {forest_fit:.2f} | {fit:.3f} | "
-                    f"{fit / forest_fit:.3f} | {forest_predict:.3f} | {predict:.3f} | "
-                    f"{predict / forest_predict:.3f} | {clf.n_leaves_} |",
-                    flush=True,
-                )
+        forest = RandomForestClassifier(500, random_state=0)
+        forest_fit, _ = best_time(forest.fit, X, y, repeats=1)
+        forest_predict, _ = best_time(forest.predict_proba, X, repeats=1)
+        for label, clf in (
+            ("default", CultivatedForestClassifier()),
+            ("preset full", CultivatedForestClassifier.preset("full")),
+        ):
+            fit, _ = best_time(clf.fit, X, y)
+            predict, _ = best_time(clf.predict_proba, X)
+            print(
+                f"| {name}, {label} | {forest_fit:.2f} | {fit:.3f} | "
+                f"{fit / forest_fit:.3f} | {forest_predict:.3f} | {predict:.3f} | "
+                f"{predict / forest_predict:.3f} | {clf.n_leaves_} |",
+                flush=True,
+            )
 
 
 GROWTH_RUN = """

@@ -18,7 +18,7 @@ def validate_params(
 ) -> Callable[[Any], Any]:
     """Of a function: it checks its parameters, and estimators that it fits check theirs.
 
-    `renamed` are names that parameters had before, with those of now.
+    `renamed` are names that parameters had before, with those of now; None: they have gone.
     """
     check = _validate_params(constraints, prefer_skip_nested_validation=False)
 
@@ -37,19 +37,26 @@ def _with_names(function, who, renamed):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         for name in [name for name in kwargs if name not in known]:
-            kwargs[_name_now(who, name, known, renamed, kwargs)] = kwargs.pop(name)
+            now = _name_now(who, name, known, renamed, kwargs)
+            value = kwargs.pop(name)
+            if now is not None:
+                kwargs[now] = value
         return function(*args, **kwargs)
 
     return wrapper
 
 
 def _name_now(who, name, known, renamed, given):
-    """The name that a parameter has now."""
+    """The name that a parameter has now; None if it has gone, and did not change results."""
     if name not in renamed:
         near = get_close_matches(name, [own for own in known if own != "self"], n=1)
         remedy = f"Did you mean {near[0]!r}?" if near else "Leave it out."
         raise TypeError(f"{who}() has no parameter {name!r}. {remedy}")
     now = renamed[name]
+    if now is None:
+        message = f"{name} of {who}() has no effect since version 0.4, and will go in 0.6."
+        warn(f"{message} Leave it out.", FutureWarning)
+        return now
     if now in given:
         raise TypeError(f"{who}() was given {now}, and {name}, its old name, too. Leave that out.")
     warn(
@@ -73,6 +80,7 @@ class NamesItsParameters:
     def __setstate__(self, state):
         # pickles of parameters alone are those of other versions, too
         own = {self._renamed.get(name, name): value for name, value in state.items()}
+        own.pop(None, None)
         super().__setstate__(own)  # ty: ignore[missing-attribute]
 
     def set_params(self, **params: Any) -> Self:
@@ -95,4 +103,5 @@ class NamesItsParameters:
             if name in self._renamed
         }
         params = {renamed.get(name, name): value for name, value in params.items()}
+        params.pop(None, None)
         return super().set_params(**params)  # ty: ignore[missing-attribute]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import partial
 from math import ceil, inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Bunch, check_random_state, gen_even_slices
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
@@ -46,7 +43,6 @@ from ensemble_simplify.grid import is_late, limited
 from ensemble_simplify.writing import one_line, plain
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
-ROWS_PER_TASK = 1024  # prediction is not shared out below this
 
 # Versions that the paper compares.
 PRESETS = {
@@ -108,9 +104,6 @@ class CultivatedForestClassifier(
     time_limit : float or None, default=None
         Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
         is given then.
-    n_jobs : int or None, default=None
-        Threads that share out the branches of the tree when fitting and the rows when
-        predicting. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Controls the folds of ``ccp_alpha="cv"``; nothing else depends on it.
 
@@ -247,6 +240,9 @@ class CultivatedForestClassifier(
     90% of the rows: accuracy 0.973
     """
 
+    # Parameters that have gone.
+    _renamed: ClassVar[dict] = {"n_jobs": None}
+
     _parameter_constraints: ClassVar[dict] = {
         "option_threshold": [Interval(Real, 0, None, closed="left")],
         "option_modules": ["boolean"],
@@ -264,7 +260,6 @@ class CultivatedForestClassifier(
         "splitter": [StrOptions({"auto", "exact", "histogram"})],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -288,7 +283,6 @@ class CultivatedForestClassifier(
         splitter: str = "auto",
         max_bins: int | None = None,
         time_limit: float | None = None,
-        n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
@@ -308,7 +302,6 @@ class CultivatedForestClassifier(
         self.splitter = splitter
         self.max_bins = max_bins
         self.time_limit = time_limit
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -375,7 +368,7 @@ class CultivatedForestClassifier(
         refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
         if refits:
             router = tree.router(self._min_fraction)
-            values, late = refit_leaves(tree, router, X, y, weight, self.n_jobs)
+            values, late = refit_leaves(tree, router, X, y, weight)
             tree = tree if values is None else tree.answering(values)
             is_whole &= not late
         self.modules_ = tree
@@ -435,7 +428,6 @@ class CultivatedForestClassifier(
             max_leaf_nodes=self.max_leaf_nodes,
             histogram=self.splitter_ == "histogram",
             max_bins=self.max_bins,
-            n_jobs=self.n_jobs,
             rules={
                 "option_threshold": self.option_threshold,
                 "option_modules": self.option_modules,
@@ -479,16 +471,8 @@ class CultivatedForestClassifier(
     def _check_X(self, X) -> np.ndarray:
         return fitted_rows(self, X, any_missing=True, dtype=np.float64)
 
-    def _share_out(self, function, X, *outputs) -> list:
-        """Call a function of a router with slices of the rows; `outputs` are written in place."""
-        router = self.modules_.router(self._min_fraction)
-        n_tasks = min(effective_n_jobs(self.n_jobs) * 4, len(X) // ROWS_PER_TASK)
-        if n_tasks < 2 or effective_n_jobs(self.n_jobs) == 1:
-            return [function(router, X, *outputs)]
-        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(function)(router, X[rows], *(output[rows] for output in outputs))
-            for rows in gen_even_slices(len(X), n_tasks)
-        )
+    def _router(self) -> Router:
+        return self.modules_.router(self._min_fraction)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities: mean of the leaf values, weighted with the row's fractions.
@@ -505,7 +489,7 @@ class CultivatedForestClassifier(
         """
         X = self._check_X(X)
         proba = np.zeros((len(X), len(self.classes_)))
-        self._share_out(Router.mean, X, proba)
+        self._router().mean(X, proba)
         return np.minimum(proba, 1.0, out=proba)  # a sum of fractions can be one bit too large
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -546,7 +530,7 @@ class CultivatedForestClassifier(
         X = self._check_X(X)
         mean = np.zeros((len(X), len(self.classes_)))
         variance = np.zeros_like(mean)
-        self._share_out(Router.moments, X, mean, variance)
+        self._router().moments(X, mean, variance)
         return np.sqrt(0.5 * np.maximum(variance, 0.0).sum(axis=1))
 
     def predict_set(self, X: ArrayLike) -> LeafSet:
@@ -573,7 +557,7 @@ class CultivatedForestClassifier(
         """
         X = self._check_X(X)
         leaves = self.modules_.leaves
-        weights = vstack(self._share_out(partial(shares_of_leaves, leaves=leaves), X))
+        weights = shares_of_leaves(self._router(), X, leaves)
         return LeafSet(weights, self.modules_.response[leaves], leaves)
 
     def predict_margin(self, X: ArrayLike) -> np.ndarray:

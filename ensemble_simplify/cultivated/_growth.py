@@ -16,19 +16,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import gen_even_slices
-from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.cultivated._module_tree import ModuleTree
 from ensemble_simplify.cultivated._modules import grow
-from ensemble_simplify.grid import carried, is_late
+from ensemble_simplify.grid import is_late
 
 MISSING_BIN = 65535
 MAX_BINS = 65535  # codes 0..65534
-VALUES_PER_TASK = 2_000_000
+VALUES_PER_PART = 2_000_000
 
 # A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
 FINER = 8.0
@@ -55,18 +53,18 @@ class CodedRows(NamedTuple):
         return self.values[first[feature] + code]
 
 
-def encode(X, weight, max_bins, n_jobs):
+def encode(X, weight, max_bins):
     """Rank every value among the distinct values of its feature, as `CodedRows`.
 
     A feature with more than `max_bins` distinct values (None: no bins) is cut into that many bins
     of equal mass.
     """
     # Some columns at a time: many small ones are cheap together, large ones need memory.
-    n_tasks = min(X.shape[1], max(effective_n_jobs(n_jobs), X.size // VALUES_PER_TASK))
-    coded = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_encode)(np.ascontiguousarray(X[:, columns].T), weight, max_bins)
-        for columns in gen_even_slices(X.shape[1], n_tasks)
-    )
+    n_parts = min(X.shape[1], max(1, X.size // VALUES_PER_PART))
+    coded = [
+        _encode(np.ascontiguousarray(X[:, columns].T), weight, max_bins)
+        for columns in gen_even_slices(X.shape[1], n_parts)
+    ]
     return CodedRows(*(np.concatenate(arrays) for arrays in zip(*coded, strict=True)))
 
 
@@ -116,7 +114,6 @@ class Grower:
     max_leaf_nodes: int | None
     histogram: bool
     max_bins: int | None
-    n_jobs: int | None
     rules: dict
 
     def tree(self, X, y, weight, least_price=0.0) -> tuple[ModuleTree, bool]:
@@ -125,7 +122,7 @@ class Grower:
         Branches that do not pay where a leaf costs `least_price` may be missing.
         """
         max_bins = self.max_bins or int(min(max(8 * len(X) ** 0.5, 4096), MAX_BINS))
-        codes = encode(X, weight, max_bins if self.histogram else None, self.n_jobs)
+        codes = encode(X, weight, max_bins if self.histogram else None)
         k_mass, k_value = tabulate_k(self.k, weight.sum())
 
         def grown(least_impurity):
@@ -142,7 +139,6 @@ class Grower:
                 min_impurity=least_impurity * weight.sum() * (1 - 1e-9),
                 # a sorted list is quicker than a histogram of mostly empty bins
                 list_below=max(2, int(codes.n_codes.mean()) // 2),
-                n_jobs=self.n_jobs,
                 **self.rules,
             )
             timed_out = tree.pop("timed_out")
@@ -248,7 +244,7 @@ def shares_of_leaves(router, X, leaves):
     return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
 
 
-def refit_leaves(tree, router, X, y, weight, n_jobs) -> tuple[np.ndarray | None, bool]:
+def refit_leaves(tree, router, X, y, weight) -> tuple[np.ndarray | None, bool]:
     """Values of the leaves of a tree, by rows that `router` divides; None if time was out before.
 
     Besides, whether time was out before they had settled.
@@ -259,26 +255,17 @@ def refit_leaves(tree, router, X, y, weight, n_jobs) -> tuple[np.ndarray | None,
         X, y, weight = X[drawn], y[drawn], weight[drawn]
     X, leaves = np.ascontiguousarray(X), tree.leaves
 
-    def sums_of(start):
+    # What least squares needs of the rows: products of fractions, and fractions of each class.
+    gram, target = 0, 0
+    for start in range(0, len(X), ROWS_PER_PART):
         if is_late():
-            return None
+            return None, True
         rows = slice(start, start + ROWS_PER_PART)
         member = shares_of_leaves(router, X[rows], leaves)
         labels = np.zeros((member.shape[0], tree.value.shape[1]))
         labels[np.arange(len(labels)), y[rows]] = weight[rows]
-        # what least squares needs of the rows: products of fractions, and fractions of each class
-        weighted = member.multiply(weight[rows, None]).tocsr()
-        return weighted.T @ member, member.T @ labels
-
-    # Slices of one size whatever n_jobs is, added in their order: the sums are then the same.
-    all_sums = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(carried(sums_of))(start) for start in range(0, len(X), ROWS_PER_PART)
-    )
-    gram, target = 0, 0
-    for sums in all_sums:
-        if sums is None:
-            return None, True
-        gram, target = sums[0] + gram, sums[1] + target
+        gram = member.multiply(weight[rows, None]).tocsr().T @ member + gram
+        target = member.T @ labels + target
     return least_squares(gram, target, tree.value[leaves])
 
 

@@ -12,9 +12,6 @@ come from one stable filtering pass. Or as a histogram of class masses for every
 bin: since the two fractions of a row add up to what the row had, the parent's histogram minus
 the smaller child's is the larger child's.
 
-What becomes of a node depends on its own rows alone. Once there are enough open nodes, each one's
-**branch** is grown in a thread, and the branches are put in the places of their roots.
-
 A row goes both ways at a module, so it may end in many leaves. To route rows through a grown tree,
 they are taken in blocks; the rows of a block that reach a node stand in one segment of two arrays,
 row and fraction, and the segments that are still to be divided are a stack on top of them: the
@@ -22,7 +19,6 @@ memory for a block is what one path from the root to a leaf needs.
 """
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from libc.math cimport fabs, sqrt
 from libc.string cimport memcpy
@@ -32,8 +28,6 @@ from libcpp.vector cimport vector
 from ensemble_simplify._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint64_t
 from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._sweep cimport TIE, gini, same_value, sort_keys
-
-from ensemble_simplify.grid import carried
 
 cdef extern from *:
     """
@@ -79,9 +73,7 @@ cdef enum:
     FIRST_OF_CODE = -2147483648     # sign bit of a list entry: a new code begins here
     LOCAL_ROW = 0x7FFFFFFF          # the other bits: the row's number within the node
     BLOCK = 2048                    # rows whose shares are added up together
-    MIN_SHARED = 30000              # minimum work for threads: rows times features
-    BRANCHES = 8                    # of a thread: some are longer than others
-    WORK_PER_CHECK = 4000000        # the same, between two looks at the clock
+    WORK_PER_CHECK = 4000000        # rows times features between two looks at the clock
     ROUTED = 512                    # rows routed together
     BLOCKS_PER_CHECK = 64           # between two looks for Ctrl-C
 
@@ -477,24 +469,14 @@ cdef class _Growing:
     cdef vector[vector[double]] spare   # histograms of nodes that are done
     cdef OpenNode* node             # taken from the stack
     cdef Grower g
-    cdef intp_t branch_depth        # nodes of this depth are left to branches; -1: none
-    cdef vector[OpenNodePointer] branch_root
-    cdef vector[intp_t] branch_place    # numbers of nodes, options and cuts before each
-    cdef bint stopped               # out of time, or by another thread
+    cdef bint stopped               # out of time
 
     def __dealloc__(self):
         cdef size_t i
         for i in range(self.stack.size()):
             del self.stack[i]
-        for i in range(self.branch_root.size()):
-            del self.branch_root[i]
         if self.node != NULL:
             del self.node
-
-    def run(self):
-        """Grow all nodes that are open."""
-        with nogil:
-            grow_nodes(self)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -1037,10 +1019,9 @@ cdef int hand_down_histogram(_Growing out) except -1 nogil:
 
 
 cdef int grow_nodes(_Growing out) except -1 nogil:
-    # Without time, the nodes that are open become leaves. A branch looks at the clock first.
-    cdef intp_t work = WORK_PER_CHECK if out.stack.back().depth else 0
-    cdef intp_t number, n_options
-    make_room(&out.g, out.stack.back().n_rows)
+    # Without time, the nodes that are open become leaves.
+    cdef intp_t work = 0, number, n_options
+    make_room(&out.g, out.g.n_samples)
     while not out.stack.empty():
         out.node = out.stack.back()
         out.stack.pop_back()
@@ -1051,13 +1032,7 @@ cdef int grow_nodes(_Growing out) except -1 nogil:
             if work > WORK_PER_CHECK and not out.stopped:
                 work = 0
                 out.stopped = should_stop()
-            if not out.stopped and out.node.depth == out.branch_depth:
-                out.branch_root.push_back(out.node)
-                out.branch_place.push_back(number)
-                out.branch_place.push_back(<intp_t> out.option_feature.size())
-                out.branch_place.push_back(<intp_t> out.cut_code.size())
-                out.node = NULL
-            elif not out.stopped:
+            if not out.stopped:
                 out.g.node = out.node
                 find_options(&out.g)
                 if not out.g.option.empty() and add_children(out, number):
@@ -1067,44 +1042,11 @@ cdef int grow_nodes(_Growing out) except -1 nogil:
                     else:
                         hand_down_lists(&out.g)
         out.n_options.push_back(<intp_t> out.option_feature.size() - n_options)
-        if out.node == NULL:
-            continue
         if not out.node.histogram.empty():
             out.spare.resize(out.spare.size() + 1)
             out.spare.back().swap(out.node.histogram)
         del out.node
         out.node = NULL
-    return 0
-
-
-cdef list branches_of(_Growing top, const Grower& plan):
-    # What is still to be grown, in the order of the nodes.
-    cdef _Growing branch
-    cdef OpenNode* root
-    cdef size_t i
-    branches = []
-    for i in range(top.branch_root.size()):
-        root = top.branch_root[i]
-        branch = _Growing()
-        branch.g, branch.branch_depth = plan, -1
-        branch.g.negligible_mass = top.g.negligible_mass
-        root.parent = root.side = -1
-        branch.stack.push_back(root)
-        top.branch_root[i] = NULL
-        branches.append(branch)
-    return branches
-
-
-cdef int grow_branches(list branches, n_jobs) except -1:
-    cdef _Growing branch
-    try:
-        Parallel(n_jobs=n_jobs, require="sharedmem", batch_size=1)(
-            delayed(carried(branch.run))() for branch in branches
-        )
-    except BaseException:
-        for branch in branches:
-            branch.stopped = True
-        raise
     return 0
 
 
@@ -1132,27 +1074,6 @@ cdef dict arrays_of(_Growing out):
     }
 
 
-def joined(top, places, branches):
-    """The tree in which branches stand in the places of some leaves of its top."""
-    # a branch of n nodes takes the place of one leaf: all numbers after it rise by n - 1
-    size = np.ones(len(top["left"]), dtype=np.intp)
-    size[places[:, 0]] = [len(branch["left"]) for branch in branches]
-    number = np.cumsum(size) - size
-    for side in ("left", "right"):
-        top[side] = np.where(top[side] < 0, -1, number[top[side]])
-        for place, branch in zip(places[:, 0], branches):
-            branch[side][branch[side] >= 0] += number[place]
-    tree = {}
-    for name, array in top.items():
-        kind = {"option": 1, "cut": 2}.get(name.partition("_")[0], 0)
-        pieces, first = [], 0
-        for place, branch in zip(places[:, kind], branches):
-            pieces += [array[first:place], branch[name]]
-            first = place if kind else place + 1  # the leaf itself goes
-        tree[name] = np.concatenate([*pieces, array[first:]])
-    return tree
-
-
 def grow(
     const int32_t[:, ::1] codes,        # (n_features, n_samples) or None
     const uint16_t[:, ::1] bins,        # (n_features, n_samples) or None
@@ -1174,7 +1095,6 @@ def grow(
     bint trivial_threshold,
     double align,
     intp_t list_below,
-    n_jobs,
 ):
     """Grow a tree of modules; the order of the nodes is pre-order.
 
@@ -1184,11 +1104,9 @@ def grow(
     Give `codes` (exact) or `bins` (histograms) and None for the other. Returns a dict of arrays
     and ``"timed_out"``.
     """
-    cdef Grower plan
-    cdef Grower* g = &plan
-    cdef _Growing top, branch
-    cdef bint timed_out
-    cdef intp_t j, branch_depth = -1
+    cdef _Growing out = _Growing()
+    cdef Grower* g = &out.g
+    cdef intp_t j
     g.n_samples, g.n_features, g.n_classes = y.shape[0], n_codes.shape[0], n_classes
     g.codes = &codes[0, 0] if codes is not None else NULL
     g.bins = &bins[0, 0] if bins is not None else NULL
@@ -1205,24 +1123,13 @@ def grow(
     g.max_depth, g.min_mass, g.list_below = max_depth, min_mass, list_below
     g.min_impurity = min_impurity
     g.smallest = smallest_fraction(min_fraction)
-    n_threads = effective_n_jobs(n_jobs)
-    if n_threads > 1 and g.n_samples * g.n_features > MIN_SHARED:
-        branch_depth = (BRANCHES * n_threads - 1).bit_length()
-    top = _Growing()
-    top.g, top.branch_depth = plan, branch_depth
-    add_root(top)
-    top.run()
-    tree, timed_out = arrays_of(top), top.stopped
-    branches = branches_of(top, plan)
-    if branches:
-        grow_branches(branches, n_jobs)
-        places = filled(np.empty(3 * len(branches), dtype=np.intp), top.branch_place.data())
-        tree = joined(tree, places.reshape(-1, 3), [arrays_of(branch) for branch in branches])
-        for branch in branches:
-            timed_out = timed_out or branch.stopped
+    with nogil:
+        add_root(out)
+        grow_nodes(out)
+    tree = arrays_of(out)
     for start, count in (("option_start", "n_options"), ("cut_start", "option_n_cuts")):
         tree[start] = np.concatenate([[0], np.cumsum(tree.pop(count))])
-    return {**tree, "timed_out": bool(timed_out)}
+    return {**tree, "timed_out": bool(out.stopped)}
 
 
 # ---------------------------------------------------------------------------------------------
@@ -1295,15 +1202,6 @@ cdef class Router:
             filled(np.empty(n, dtype=np.intp), walk.found_leaf.data()),
             filled(np.empty(n, dtype=np.float64), walk.found_fraction.data()),
         )
-
-    def share(self, intp_t node, const double[:, ::1] X, double[::1] share):  # OUT: share
-        """Fraction of each whole row that the module `node` sends left."""
-        cdef intp_t i
-        cdef vector[intp_t] row
-        for i in range(X.shape[0]):
-            row.push_back(i)
-        if X.shape[0]:
-            self.share_rows(node, X, row.data(), X.shape[0], &share[0])
 
     cdef void share_rows(
         self, intp_t node, const double[:, ::1] X, const intp_t* row, intp_t count,

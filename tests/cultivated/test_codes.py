@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ensemble_simplify.cultivated import _growth
 from ensemble_simplify.cultivated._growth import MISSING_BIN, encode
 from ensemble_simplify.grid.axes import Axes
 
@@ -29,7 +30,7 @@ def columns(seed, n, p, levels, missing):
 )
 def test_codes_are_those_of_axes_with_the_same_cut_points(seed, n, p, levels, missing, max_bins):
     X, weight = columns(seed, n, p, levels, missing)
-    codes, n_codes, values = encode(X, weight, max_bins, None)
+    codes, n_codes, values = encode(X, weight, max_bins)
     of_feature = np.split(values, np.cumsum(n_codes)[:-1])
     axes = Axes(of_feature, "float64")
     known = ~np.isnan(X).T
@@ -51,23 +52,23 @@ def test_codes_are_those_of_axes_with_the_same_cut_points(seed, n, p, levels, mi
 def test_bins_have_about_equal_mass():
     rng = np.random.default_rng(0)
     X, weight = rng.normal(size=(20_000, 1)), rng.random(20_000)
-    codes, n_codes, _ = encode(X, weight, 50, None)
+    codes, n_codes, _ = encode(X, weight, 50)
     assert n_codes[0] == 50
     mass = np.bincount(codes[0], weights=weight)
     np.testing.assert_allclose(mass, weight.sum() / 50, atol=1.0)
 
 
 @pytest.mark.parametrize("max_bins", [None, 30])
-def test_tasks_change_nothing(max_bins):
+def test_parts_change_nothing(max_bins, monkeypatch):
     X, weight = columns(0, 200, 7, 0, 0.1)
-    for one, other in zip(
-        encode(X, weight, max_bins, 1), encode(X, weight, max_bins, 3), strict=True
-    ):
+    whole = encode(X, weight, max_bins)
+    monkeypatch.setattr(_growth, "VALUES_PER_PART", 400)
+    for one, other in zip(whole, encode(X, weight, max_bins), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_decoding():
     X, weight = columns(1, 50, 3, 4, 0.0)
-    codes = encode(X, weight, None, None)
+    codes = encode(X, weight, None)
     feature, row = np.indices((3, 50)).reshape(2, -1)
     np.testing.assert_array_equal(codes.decode(feature, codes.codes[feature, row]), X[row, feature])

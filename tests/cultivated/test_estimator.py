@@ -810,14 +810,25 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
             assert loss(values) <= loss(values + step * (other - values)) + 1e-9
 
 
-def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
-    monkeypatch.setattr(_growth, "ROWS_PER_PART", 64)
+def test_refits_do_not_depend_on_parts_and_stop_in_time(monkeypatch):
     X, y = noisy_data(n=1000)
-    one, two = (CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3))
-    np.testing.assert_array_equal(one.modules_.response, two.modules_.response)
+    one = CultivatedForestClassifier(max_leaf_nodes=7).fit(X, y)
+    monkeypatch.setattr(_growth, "ROWS_PER_PART", 64)
+    two = CultivatedForestClassifier(max_leaf_nodes=7).fit(X, y)
+    np.testing.assert_allclose(one.modules_.response, two.modules_.response, atol=1e-7)
     tree, rows = one.modules_, (X, y.astype(np.intp), np.ones(1000))
     with limits(0.0):
-        assert refit_leaves(tree, tree.router(0.01), *rows, 1) == (None, True)
+        assert refit_leaves(tree, tree.router(0.01), *rows) == (None, True)
+
+
+def test_threads_have_gone():
+    X, y = noisy_data(n=200)
+    with pytest.warns(FutureWarning, match="n_jobs of CultivatedForestClassifier.. has no effect"):
+        old = CultivatedForestClassifier(max_leaf_nodes=3, n_jobs=2)
+    assert "n_jobs" not in old.get_params()
+    with pytest.warns(FutureWarning, match="Leave it out"):
+        assert old.set_params(n_jobs=None, max_leaf_nodes=4).max_leaf_nodes == 4
+    assert old.fit(X, y).n_leaves_ == 4
 
 
 def test_cross_validation_of_rare_classes_and_without_time():

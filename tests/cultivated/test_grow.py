@@ -380,39 +380,6 @@ def test_histograms_are_exact_on_binned_values():
     np.testing.assert_allclose(exact.predict_proba(X), binned.predict_proba(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("splitter", ["exact", "histogram"])
-def test_threads_change_nothing(splitter, n_classes):
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(6000, 8))
-    y = X[:, 0] * X[:, 1] + X[:, 2] > rng.normal(size=6000)
-    if n_classes == 3:
-        y = y + (X[:, 3] > 0.5)
-        X[::7, 2] = np.nan
-    one, three = (
-        CultivatedForestClassifier(splitter=splitter, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3)
-    )
-    for name in vars(one.modules_):
-        np.testing.assert_array_equal(getattr(one.modules_, name), getattr(three.modules_, name))
-    np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
-    np.testing.assert_array_equal(one.predict_spread(X), three.predict_spread(X))
-    difference = one.predict_set(X).weights - three.predict_set(X).weights
-    assert abs(difference).max() == 0
-
-
-def test_module_share_equals_the_gate():
-    X, y = load_wine(return_X_y=True)
-    X = X.copy()
-    X[::5, 3] = np.nan
-    clf = CultivatedForestClassifier(max_depth=1).fit(X, y)
-    share = np.empty(len(X))
-    clf.modules_.router(0.0).share(0, X, share)
-    weights = clf.predict_set(X).weights.toarray()
-    np.testing.assert_allclose(
-        share[np.abs(share - 0.5) < 0.49], weights[np.abs(share - 0.5) < 0.49, 0]
-    )
-
-
 def test_dust_beside_a_great_mass():
     # One row of tiny weight beyond all others: its mass rounds to nothing in the sums.
     rng = np.random.default_rng(0)
