@@ -28,11 +28,7 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     best_subtrees,
     gains_of_one_more,
 )
-from ensemble_simplify.feature_budget.pruning._programs import (
-    solve_dantzig_wolfe,
-    solve_lp,
-    solve_within_budget,
-)
+from ensemble_simplify.feature_budget.pruning._programs import solve_lp, solve_within_budget
 from ensemble_simplify.grid import is_late
 
 # Parts of a feature's price that every tree pays by itself, while the trees share the rest. They
@@ -376,7 +372,6 @@ class _PruningSearch:
         self.problem, self.path = case.problem, case.path
         self.choose, self.rankings = choose, rankings
         self.shared, self.ties, self.fill = pruner.sharing == "ensemble", pruner.ties, pruner.fill
-        self.solver, self.n_jobs = pruner.solver, pruner.n_jobs
         self.progress = partial(report, pruner)
 
     def at_price(self, lam):
@@ -519,13 +514,7 @@ class ProgramSearch(_PruningSearch):
     def _solve(self, lam):
         """Contracted nodes of the optimal pruning; None if time ran out before there was one."""
         self.progress(f"linear program at lam = {lam:.6g}")
-        if self.solver == "dantzig_wolfe":
-            options = {"shared": self.shared, "n_jobs": self.n_jobs, "progress": self.progress}
-            keep, objective, bound, _ = solve_dantzig_wolfe(self.problem, lam, **options)
-        else:
-            form = "printed" if self.solver == "highs_printed" else "difference"
-            keep, solution = solve_lp(self.problem, lam, form, shared=self.shared)
-            objective, bound = solution.objective, solution.bound
+        keep, objective, bound = solve_lp(self.problem, lam, shared=self.shared)
         if keep is None:
             self.is_complete = False
             return None
