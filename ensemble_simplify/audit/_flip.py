@@ -29,7 +29,7 @@ from ensemble_simplify.audit._response import (
     range_of,
 )
 from ensemble_simplify.base import Interval, Stream, StrOptions, validate_params
-from ensemble_simplify.evidence import HasEvidence, Near, NoEvidence
+from ensemble_simplify.evidence import HasEvidence, Near
 from ensemble_simplify.grid import Domain, carried, limited
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.writing import counted, one_line, plain
@@ -114,6 +114,12 @@ class NearestFlip(HasEvidence):
     claim: Any = None
     nearest_claim: Any = None
 
+    _more = (
+        "nearest_claim",
+        "nearest=True is about a flip that is proven to be the nearest one of the fewest changes. "
+        "Leave it out, or ask without time_limit.",
+    )
+
     def __bool__(self):
         return self.row is not None
 
@@ -149,15 +155,7 @@ class NearestFlip(HasEvidence):
         ValueError
             If there is nothing to save, with what would help.
         """
-        told = self
-        if nearest:
-            if self.nearest_claim is None:
-                raise NoEvidence(
-                    "nearest=True is about a flip that is proven to be the nearest one of the "
-                    "fewest changes. Leave it out, or ask without time_limit."
-                )
-            told = replace(self, claim=self.nearest_claim)
-        HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
+        self._save(path, max_boxes, more=nearest)
 
     @property
     def plans(self) -> list[NearestFlip]:

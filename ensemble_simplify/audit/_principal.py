@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations, islice
 from numbers import Integral
 from typing import Any
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import Interval, validate_params
+from ensemble_simplify.evidence import Claim, HasEvidence, Use
+from ensemble_simplify.grid import read_domain
 from ensemble_simplify.proof import shown_entry
 from ensemble_simplify.reading import Model, is_missing
 from ensemble_simplify.writing import one_line, plain
@@ -23,8 +25,12 @@ _TOLD = 4
 
 
 @dataclass(frozen=True)
-class PrincipalReasons:
+class PrincipalReasons(HasEvidence):
     """Why a row does not get another answer; one of `principal_reasons`.
+
+    `save` writes evidence of the sets, for models that can be read (:ref:`models`): at each row in
+    which all of a set are moved, the model answers otherwise, and with only a part of them it does
+    not. That no set was left out is not part of it.
 
     Attributes
     ----------
@@ -58,6 +64,33 @@ class PrincipalReasons:
     reference_prediction: Any
     moves: dict
     complete_up_to: int
+    # the model, the row and the reference, and the answer that was asked for
+    _asked: tuple = field(default=(), repr=False, compare=False)
+
+    @property
+    def claim(self) -> Claim | None:
+        """What `save` writes; None: there is no set. TypeError where the model cannot be read."""
+        if not self.reasons:
+            return None
+        estimator, both, target = self._asked
+        model = Model.of(estimator).with_names_in(both)
+        rows = model.table.read(both, [np.float64, np.float32]).astype(np.float64)
+        forest, names, n = model.finest, model.table.names, rows.shape[1]
+        # of a frame, entries are known by their names
+        places = range(n) if names is None else {name: j for j, name in enumerate(names.tolist())}
+        sets = [sorted(places[name] for name in own) for own in self.reasons]
+        if forest.is_finer:
+            rows = rows.astype(np.float32).astype(np.float64)
+        if forest.classes is None:
+            low, high = (None if end is None or np.isinf(end) else float(end) for end in target)
+            kind, data = "in_range", {"of": "value", "low": low, "high": high}
+        else:
+            label = self.prediction if target is None else target
+            kind = "class_is_not" if target is None else "class_is"
+            data = {"class": forest.classes.tolist().index(label)}
+        inside = read_domain(None, n, missing=np.isnan(rows).any(axis=0))
+        use = Use(0, np.arange(n))
+        return Claim(kind, [model], [forest], [use], inside, data, moves=(*rows, sets))
 
     @property
     def alone(self) -> list:
@@ -149,7 +182,7 @@ def principal_reasons(
     asked = Model.unread(model)
     names, take, n_rows = _forms(rows, reference)
     reached = _reached(asked, target)
-    return [_of_row(asked, i, names, take, reached, max_size) for i in range(n_rows)]
+    return [_of_row(asked, i, names, take, reached, target, max_size) for i in range(n_rows)]
 
 
 def _forms(rows: Any, reference: Any):
@@ -204,7 +237,7 @@ def _reached(asked, target):
     return lambda answers, own: (low <= answers) & (answers <= high)
 
 
-def _of_row(asked, i, names, take, reached, max_size):
+def _of_row(asked, i, names, take, reached, target, max_size):
     both = take(i, _moved([(), range(len(names))], len(names)))
     own, other = asked.ask(both)
     # a row that is where it should be needs no reasons
@@ -230,6 +263,7 @@ def _of_row(asked, i, names, take, reached, max_size):
         reference_prediction=plain(other),
         moves=moves,
         complete_up_to=complete,
+        _asked=(asked.estimator, both, target),
     )
 
 

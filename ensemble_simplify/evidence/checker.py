@@ -57,6 +57,8 @@ MANY = 2**15 - 1
 # Leaves of trees of one column that are looked at together, pairs of leaves of trees of one model
 # that is used twice, and sums of all columns that are listed for each half of these: at most.
 MOST_TOGETHER, MOST_PAIRS, MOST_SUMS = 50_000, 4_000_000, 300_000
+# Coordinates that are moved together: all parts of them are tried.
+MOST_MOVED = 16
 
 
 # ------------------------------------------------------------- 1. the program
@@ -165,16 +167,21 @@ CLAIMS |= {"class_is_not": CLAIMS["class_is"], "out_of_range": CLAIMS["in_range"
 # no tree that answers the same classes is of less depth; none has fewer leaves, of those that are
 # `within` some depth, or of all
 CLAIMS["smallest"] = entries("kind s use i depth i|z leaves i|z within i|z")
-NOT = entries("kind s claim d")
+# of another claim: "not", or "reasons", see the proof "moves"
+ABOUT = entries("kind s claim d")
 # Proofs: a tree that cuts the space, in pre-order; rows, of which the coordinates of some units may
 # change, and those that are `free` always; or a point. `nearer` says how far rows may move at most.
-# A grid has some numbers of each coordinate.
+# A grid has some numbers of each coordinate. Of each of some `sets` of coordinates of a row, all
+# moved to a reference make the claim hold, and no part of them does.
 PROOFS = {
     "boxes": entries("kind s column i* end N*"),
     "points": entries("kind s rows N** max_changes i vary i** free i* nearer d|z"),
     "witness": entries("kind s point N*"),
     "grid": entries("kind s at n**"),
+    "moves": entries("kind s row N* reference N* sets i**"),
 }
+# The proofs that some claims need, and nothing else does.
+PROOF_OF = {"not": "witness", "smallest": "grid", "reasons": "moves"}
 NEARER = entries("metric s distance n scales N*")
 METRICS = {"l1": np.sum, "l2": lambda d, axis: np.sqrt((d * d).sum(axis)), "linf": np.max}
 # Steps of a model: what each takes, and at the end what it gives. It takes the number of an
@@ -365,16 +372,19 @@ class Evidence:
         types = {model["type"] for model in models}
         need(types <= {"float32", "float64"}, "models: type")
         need(region["type"] == "float32" or types == {"float64"}, "region: type")
-        is_not = has_form(claim, NOT) and claim["kind"] == "not"
-        claim, self.proof = claim["claim"] if is_not else claim, document["proof"]
+        needed, self.proof = PROOF_OF.get(claim.get("kind")), document["proof"]
+        claim = claim["claim"] if has_form(claim, ABOUT) and needed else claim
         for name, given, forms in (("claim", claim, CLAIMS), ("proof", self.proof, PROOFS)):
             kind = given.get("kind")
             known = type(kind) is str and kind in forms
             known = known and has_form(given, forms[kind])
             need(known, f"{name} is of no kind that is known")
-        need(is_not == (self.proof["kind"] == "witness"), "a witness proves a difference only")
-        on_grid = (claim["kind"] == "smallest") == (self.proof["kind"] == "grid")
-        need(on_grid, "a grid proves how small a tree can be, and nothing else")
+        proof = self.proof["kind"]
+        good = proof == needed if needed else proof not in PROOF_OF.values()
+        need(
+            good and (needed == "grid") == (claim["kind"] == "smallest"), "proof: of another claim"
+        )
+        need(needed != "moves" or "use" in claim, "claim: reasons of more than one model")
         asked = claim.get("uses", [claim.get("use")])
         need(asked == list(range(len(uses))) and len(asked) < 3, "claim: uses")
         self.space, self.models = Space(region, n), Models(models, uses, n, pause)
@@ -395,13 +405,38 @@ class Evidence:
             tree = Trees(self.proof["column"], self.proof["end"], self.space.n)
             need(len(tree.first) == 1, "proof: more trees than one")
             self._prove(tree, self.space.whole())
+        elif kind == "moves":
+            self._moves()
         else:
-            point = self.proof["point"]
-            need(self.space.holds(point), "the point is not in the region", Unproven)
-            point = numbers(point, np.nan)[:, None]
-            self.models.look(*self.space.within(point.copy(), point.copy(), np.isnan(point))[:-1])
-            refuted = self.claim.judge()[1].all()
+            refuted = self._at([self.proof["point"]])[1].all()
             need(refuted, "the claim is not refuted at the point", Unproven)
+
+    def _at(self, points):
+        """Where the claim holds among points in JSON, and where it surely does not."""
+        need(all(map(self.space.holds, points)), "the point is not in the region", Unproven)
+        at = np.array([numbers(point, np.nan) for point in points]).T
+        self.models.look(*self.space.within(at.copy(), at.copy(), np.isnan(at))[:-1])
+        return self.claim.judge()
+
+    def _moves(self):
+        """Sets of moves: with all of a set the claim holds, and with any part of it it does not."""
+        row, other, sets = (self.proof[key] for key in ("row", "reference", "sets"))
+        good = sets and {len(row), len(other)} == {self.space.n}
+        good = good and all(own == sorted({*own}) != [] for own in sets)
+        good = good and {j for own in sets for j in own} <= {*range(self.space.n)}
+        need(good, "proof: row, reference, sets")
+        sizes = [*map(len, sets)]
+        few = max(sizes) <= MOST_MOVED and sum(2**k for k in sizes) <= self.most_boxes
+        need(few, "this takes too many points")
+        for own in sets:
+            parts = [part for k in range(len(own)) for part in combinations(own, k)] + [own]
+            for i in range(0, len(parts), BLOCK):
+                some = parts[i : i + BLOCK]
+                holds, fails = self._at(
+                    [[other[j] if j in part else x for j, x in enumerate(row)] for part in some]
+                )
+                good = np.where([part is own for part in some], holds, fails).all()
+                need(good, f"the moves {own} are no reason, or more than one", Unproven)
 
     def _points(self):
         """Rows, of which some coordinates may change: a box for each way to choose these."""
@@ -1411,11 +1446,13 @@ def words(document):
     for j in range(len(columns)):
         name = columns[second.get(j, j)]["name"]
         names.append((f"x{j}" if name is None else str(name)) + " of the second" * (j in second))
-    is_not = claim["kind"] == "not"
     if claim["kind"] == "smallest":
         return _smallest(claim, document["models"][0], _where(document, columns, second, names))
-    what = _what(claim["claim"] if is_not else claim, uses, document["models"], bool(second))
+    what = _what(claim.get("claim", claim), uses, document["models"], bool(second))
+    if claim["kind"] == "reasons":
+        return _moved(what, document["proof"], columns, names)
     said = f"{_where(document, columns, second, names)}: {what}."
+    is_not = claim["kind"] == "not"
     return f"It is not so for {said} There is a counterexample." if is_not else f"For {said}"
 
 
@@ -1528,6 +1565,19 @@ def _near(proof, columns, names):
         f"below {nearer['distance']!r} ({nearer['metric']} of all changes, each divided by its "
         f"scale: {', '.join(scales)}; where there is none, and of gaps, a change counts 1)"
     )
+
+
+def _moved(what, proof, columns, names):
+    """Which moves of a row matter."""
+
+    def told(row, places, verb):
+        own = [f"{names[j]} {verb} {_entry(columns[j], row[j])}" for j in places]
+        return ", ".join(own) if verb == "=" else " and ".join(own)
+
+    row = told(proof["row"], range(len(names)), "=")
+    sets = "; or once ".join(told(proof["reference"], own, "becomes") for own in proof["sets"])
+    less = "with only a part of such changes, or none, it is not so"
+    return f"For the row ({row}): {what} once {sets}; {less}."
 
 
 def _entry(column, v):

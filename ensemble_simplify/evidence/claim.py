@@ -80,6 +80,9 @@ class Claim:
         ``low < x <= high`` count, or a missing value. None: all.
     near : Near or None
         Only these points count. None: all.
+    moves : tuple or None
+        A row, another one, and lists of coordinates of which all, moved to the other row's, make
+        the claim hold, and no part of them does. None: it is about all points.
     point : float64 array of shape (n_coordinates,) or None
         Where the claim does not hold. None: it was proven.
     of_float32 : bool
@@ -97,6 +100,7 @@ class Claim:
     order: list = field(default_factory=list)
     box: tuple | None = None
     near: Near | None = None
+    moves: tuple | None = None
     point: np.ndarray | None = None
     of_float32: bool = False
     settings: dict = field(default_factory=dict)

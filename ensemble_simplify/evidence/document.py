@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -47,6 +48,13 @@ _MOST = {kind: float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
 _BOX = {"kind": "boxes", "column": [-1], "end": [0.0]}
 
 
+# Said where there is no claim.
+_LACKING = (
+    "There is no evidence to save: the outcome is undecided, or of a kind that cannot be saved "
+    "(see the method save in the documentation)."
+)
+
+
 class NoEvidence(ValueError):
     """A claim of which no evidence can be written."""
 
@@ -59,6 +67,8 @@ class HasEvidence:
     """
 
     sentence: str
+    # The claim that `save` writes where it is asked for more, and what is said where it is None.
+    _more: ClassVar[tuple[str, str]]
 
     def __repr__(self) -> str:
         boxes = vars(self).get("n_boxes", 0)
@@ -93,22 +103,24 @@ class HasEvidence:
         TimeLimitError
             If the time limit came first. No file is written then.
         """
+        self._save(path, max_boxes)
+
+    def _save(self, path, max_boxes, *, more=False):
+        """Write the claim, or the other one that there is `more`."""
+        field, lacking = self._more if more else ("claim", _LACKING)
         try:
             check_time()
-            _save(vars(self)["claim"], Path(path), max_boxes)
+            if (claim := getattr(self, field)) is None:
+                raise NoEvidence(lacking)
+            _save_claim(claim, Path(path), max_boxes)
         except Stopped:
             raise TimeLimitError(
                 "time_limit ended before the proof was written. Raise time_limit, or leave it out."
             ) from None
 
 
-def _save(claim, path, max_boxes) -> None:
+def _save_claim(claim, path, max_boxes) -> None:
     """Write evidence of a claim to a file; `NoEvidence` where there is none in reach."""
-    if claim is None:
-        raise NoEvidence(
-            "There is no evidence to save: the outcome is undecided, or of a kind that cannot be "
-            "saved (see the method save in the documentation)."
-        )
     try:
         document = evidence(claim, max_boxes=max_boxes)
         _write(document, path)
@@ -322,6 +334,8 @@ def _claim(claim):
     else:
         own = {"use": 0, "of": data["of"], "low": data["low"], "high": data["high"]}
     found = {"kind": claim.kind, **own}
+    if claim.moves is not None:
+        return {"kind": "reasons", "claim": found}
     return found if claim.point is None else {"kind": "not", "claim": found}
 
 
@@ -427,6 +441,9 @@ def _proof(claim, document, max_boxes):
             # the models were asked about it as it is: where they round it, it may do as well
             point = point.astype(np.float32).astype(np.float64)
         return {"kind": "witness", "point": _entries(point)}
+    if claim.moves is not None:
+        row, other, sets = claim.moves
+        return {"kind": "moves", "row": _entries(row), "reference": _entries(other), "sets": sets}
     if claim.near is not None:
         near = vars(claim.near)
         return {"kind": "points", **near, "rows": [_entries(row) for row in claim.near.rows]}

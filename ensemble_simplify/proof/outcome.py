@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.evidence import HasEvidence, NoEvidence
+from ensemble_simplify.evidence import HasEvidence
 from ensemble_simplify.grid import Domain, limited
 from ensemble_simplify.writing import counted, number, one_line, plain
 
@@ -97,6 +97,13 @@ class Verification(HasEvidence):
     claim: Any = None
     smallest_claim: Any = None
 
+    _more = (
+        "smallest_claim",
+        "smallest=True is about a tree that is proven to answer the same class as an ensemble "
+        "everywhere: save the outcome of BornAgainClassifier.verify, fitted with atol=None and "
+        "max_changes=None, or leave smallest out.",
+    )
+
     def __bool__(self):
         return self.equal is True
 
@@ -134,16 +141,7 @@ class Verification(HasEvidence):
         ValueError
             If there is nothing to save, with what would help.
         """
-        told = self
-        if smallest:
-            if self.smallest_claim is None:
-                raise NoEvidence(
-                    "smallest=True is about a tree that is proven to answer the same class as an "
-                    "ensemble everywhere: save the outcome of BornAgainClassifier.verify, fitted "
-                    "with atol=None and max_changes=None, or leave smallest out."
-                )
-            told = replace(self, claim=self.smallest_claim)
-        HasEvidence.save(told, path, max_boxes=max_boxes, time_limit=time_limit)
+        self._save(path, max_boxes, more=smallest)
 
     @property
     def sentence(self) -> str:

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ensemble_simplify import principal_reasons
+from ensemble_simplify import check, principal_reasons, verify
 
 
 def by_hand(predict, row, reference, reached, max_size):
@@ -145,3 +146,54 @@ def test_a_level_that_reads_like_a_gap_is_a_level():
     model = make_pipeline(encoder, forest).fit(X, X["note"] == "nan")
     (found,) = principal_reasons(model, X[:1], X[1:2])
     assert found.reasons == [("note",)]
+
+
+@pytest.mark.parametrize("kind", ["array", "class", "range", "levels"])
+def test_evidence_is_about_the_reasons(kind, tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 4, (200, 4)).astype(float)
+    y, target = (X[:, 0] * X[:, 1] > 2).astype(int), None
+    model = RandomForestClassifier(7, max_depth=4, random_state=0)
+    if kind == "range":
+        model, y, target = GradientBoostingRegressor(random_state=0), X[:, 0] + X[:, 1], (5.0, None)
+    elif kind == "class":
+        target = 1
+    elif kind == "levels":
+        X = pd.DataFrame(X, columns=list("abcd")).assign(
+            b=np.array(["low", "mid", "high", "top"])[X[:, 1].astype(int)]
+        )
+        encoder = make_column_transformer((OneHotEncoder(), ["b"]), remainder="passthrough")
+        model = make_pipeline(encoder, model)
+    model.fit(X, y)
+    best = [int(y.argmax())]
+    rows, reference = X[:30], X.iloc[best] if kind == "levels" else X[best]
+    saved = [own for own in principal_reasons(model, rows, reference, target=target) if own.reasons]
+    assert len(saved) > 3
+    assert any(len(one) > 1 for own in saved for one in own.reasons)
+    for own in saved[:6]:
+        own.save(tmp_path / "reasons.json")
+        outcome = check(tmp_path / "reasons.json", model)
+        assert outcome, outcome.reason
+        for one in own.reasons:
+            for name in one:
+                after = own.moves[name][1]
+                shown = f'"{after}"' if isinstance(after, str) else repr(float(after))
+                name = name if isinstance(name, str) else f"x{name}"
+                assert f"{name} becomes {shown}" in outcome.claim
+
+
+def test_there_is_no_evidence_without_reasons_or_trees(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    forest, path = RandomForestClassifier(5, random_state=0).fit(X, y), tmp_path / "reasons.json"
+    (none,) = principal_reasons(forest, X[:1], X[:1])
+    with pytest.raises(ValueError, match="There is no evidence to save"):
+        none.save(path)
+    (found,) = principal_reasons(LogisticRegression().fit(X, y), X[[y.argmin()]], X[[y.argmax()]])
+    assert found.reasons
+    with pytest.raises(TypeError, match="LogisticRegression"):
+        found.save(path)
+    with pytest.raises(ValueError, match="smallest=True is about a tree"):
+        verify(forest, forest).save(path, smallest=True)
+    assert not path.exists()

@@ -99,6 +99,9 @@ def outcomes():
     yield "values close", es.verify(poisson, more, rtol=0.5)
     yield "probabilities close", es.verify(boosted, other, atol=0.2)
     yield "relative", es.verify(poisson, poisson, rtol=0.1)
+    for name, model, target in (("forest", forest, None), ("numbers", numbers, (2.0, None))):
+        for k, found in enumerate(es.principal_reasons(model, x[1:3], x[[0]], target=target)):
+            yield f"{name}, reasons {k}", found
     yield "a range", es.sufficient_box(numbers, x[0], within=0.5)
     yield "no number", es.nearest_flip(numbers, x[0], target=(100, 200), max_changes=2)
 

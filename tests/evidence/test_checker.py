@@ -9,7 +9,7 @@ import json
 import math
 import subprocess
 import sys
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from pathlib import Path
 
 import numpy as np
@@ -319,14 +319,28 @@ def _is_true(document):
     if claim["kind"] == "smallest":
         return _is_smallest(document, **claim)
     if claim["kind"] == "not":
-        point = [math.nan if x is None else float(x) for x in proof["point"]]
-        # as the one row of a claim about it alone
-        alone = {"kind": "points", "rows": [proof["point"]], "max_changes": 0, "vary": []}
-        alone |= {"free": [], "nearer": None}
-        inside = list(_points(document | {"proof": alone}))
-        return len(inside) == 1 and not _holds_at(document, claim["claim"], point, {})
+        return _holds_alone(document, proof["point"]) is False
+    if claim["kind"] == "reasons":
+        for own in proof["sets"]:
+            for part in chain.from_iterable(combinations(own, k) for k in range(len(own) + 1)):
+                pairs = zip(proof["row"], proof["reference"], strict=True)
+                point = [pair[j in part] for j, pair in enumerate(pairs)]
+                if _holds_alone(document, point) is not (len(part) == len(own)):
+                    return False
+        return True
     known = {}
     return all(_holds_at(document, claim, point, known) for point in _points(document))
+
+
+def _holds_alone(document, point):
+    """Whether the claim inside of another one holds at a point; None: the point does not count."""
+    # as the one row of a claim about it alone
+    alone = {"kind": "points", "rows": [point], "max_changes": 0, "vary": []}
+    alone |= {"free": [], "nearer": None}
+    if len(list(_points(document | {"proof": alone}))) != 1:
+        return None
+    point = [math.nan if x is None else float(x) for x in point]
+    return bool(_holds_at(document, document["claim"]["claim"], point, {}))
 
 
 def _is_smallest(document, use, depth, leaves, within, **_):
@@ -438,6 +452,13 @@ def _hard():
 def _refuted(document, point):
     claim = {"kind": "not", "claim": document["claim"]}
     return _signed(document | {"claim": claim, "proof": {"kind": "witness", "point": point}})
+
+
+def _reasons(row, reference, sets, claim=None, **given):
+    """Sets of moves from one row to another, each of which leads to the third class."""
+    proof = {"kind": "moves", "row": row, "reference": reference, "sets": sets}
+    claim = {"kind": "reasons", "claim": CLASS_C if claim is None else claim}
+    return _document([_three()], claim, proof=proof, **given)
 
 
 def _near(**given):
@@ -559,6 +580,8 @@ DOCUMENTS = {
     "no fewer leaves": _smallest(None, 4),
     "no smaller tree": _smallest(2, 4, 2),
     "no smaller tree in a domain": _smallest(2, 3, 2, region={"low": [-0.5, None]}),
+    "reasons": _reasons([-2.0, 0.0], [0.0, 1.0], [[0, 1]]),
+    "reasons with gaps": _reasons([None, -1.0], [0.0, 1.0], [[1]], region=GAPS),
     "not within": _refuted(_within(0.01), [5.0, 3.5]),
     "not rising": _refuted(_rises(FALLING), [1.75, 0.0, 3.0]),
 }  # fmt: skip
@@ -587,8 +610,8 @@ def test_what_holds_is_refuted_by_no_point(kind):
     document = DOCUMENTS[kind]
     for point in islice(_points(document), 0, 4_000, 1_300):
         point = [None if math.isnan(x) else x for x in point]
-        is_size = document["claim"]["kind"] == "smallest"
-        assert _told(_refuted(document, point))[0] == (2 if is_size else 1)
+        is_of_one = document["claim"]["kind"] not in ("smallest", "reasons")
+        assert _told(_refuted(document, point))[0] == (1 if is_of_one else 2)
 
 
 def _one(tree):
@@ -868,6 +891,42 @@ def test_huge_numbers_of_changes_end_with_a_message():
 
 
 # ------------------------------------------------------------------- what must not be believed
+
+
+@pytest.mark.parametrize(
+    ("n_moved", "least", "code"), [(9, 9, 0), (8, 9, 1), (9, 8, 1), (8, 8, 0), (17, 17, 2)]
+)
+def test_all_parts_of_a_set_of_moves_are_tried(n_moved, least, code):
+    # each move adds 1; 512 points are more than are looked at together
+    n = max(9, n_moved)
+    stumps = [(j, 0.5, 0, [0.0], [1.0]) for j in range(n)]
+    steps = [["trees", 0, n, 0, 0.0, "float64"]]
+    claim = {"kind": "in_range", "use": 0, "of": "value", "low": least, "high": None}
+    document = _document(
+        [_model(stumps, steps, 0, n_columns=n)],
+        {"kind": "reasons", "claim": claim},
+        n=n,
+        proof={
+            "kind": "moves",
+            "row": [0.0] * n,
+            "reference": [1.0] * n,
+            "sets": [list(range(n_moved))],
+        },
+    )
+    told = _told(document)
+    assert told[0] == code, told
+
+
+def test_claims_and_proofs_go_together():
+    reasons, same, smallest = (DOCUMENTS[kind] for kind in ("reasons", "same", "no less depth"))
+    for one, other in [(reasons, same), (same, reasons), (smallest, reasons), (reasons, smallest)]:
+        assert "of another claim" in _told(_resigned(one | {"proof": other["proof"]}))[1]
+    of_two = {"kind": "reasons", "claim": same["claim"]}
+    moved = _resigned(same | {"claim": of_two, "proof": reasons["proof"]})
+    assert "more than one model" in _told(moved)[1]
+    no_less = {"kind": "reasons", "claim": smallest["claim"]}
+    assert _told(_resigned(reasons | {"claim": no_less}))[0] == 2
+    assert _told(_resigned(reasons | {"claim": reasons["claim"]["claim"]}))[0] == 2
 
 
 def _split_at(end, kind="float32"):
