@@ -262,6 +262,11 @@ TABLES = {
         "in_database", "Ten million rows: inside DuckDB, in streams, and by hand.", 3,
         "pip: duckdb, pyarrow",
     ),
+    "in_database.many": Table(
+        "in_database --rows 100000000 --dtype float32 --ways of_parquet by_hand",
+        "A hundred million rows of Parquet, in batches and by hand.", 15,
+        "pip: pyarrow; 6 GB in the folder of temporary files",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

@@ -179,10 +179,9 @@ def _folder(user):
 
 
 @contextmanager
-def postgresql():
+def postgresql_server():
+    """A connection to a server of PostgreSQL."""
     module = _module("psycopg2")
-    from psycopg2.extras import execute_values
-
     places = [str(own) for own in sorted(Path("/usr/lib/postgresql").glob("*/bin"))[::-1]]
     initdb, server = _program("initdb", *places), _program("postgres", *places)
     with _folder("postgres") as folder:
@@ -202,30 +201,38 @@ def postgresql():
                 module.OperationalError,
             )
             connection.autocommit = True
-            cursor = connection.cursor()
-            cursor.execute("SET jit = off")
-
-            def run(query, frame, name="rows"):
-                frame = _numbered(frame)
-                cursor.execute(f"DROP TABLE IF EXISTS {_double(name)}")
-                cursor.execute(_table(frame, name, _double, {"DOUBLE": "DOUBLE PRECISION"}))
-                execute_values(
-                    cursor,
-                    f"INSERT INTO {_double(name)} VALUES %s",
-                    _entries(frame),
-                    page_size=5000,
-                )
-                cursor.execute(query)
-                return pd.DataFrame(
-                    cursor.fetchall(), columns=[own[0] for own in cursor.description]
-                )
-
-            number = connection.server_version
-            yield run, f"PostgreSQL {number // 10000}.{number % 10000}"
+            # else every CASE is compiled first, which takes a minute
+            connection.cursor().execute("SET jit = off")
+            yield connection
             connection.close()
         finally:
             process.terminate()
             process.wait()
+
+
+def into_postgresql(connection, frame, name):
+    """Write a frame as a table."""
+    from psycopg2.extras import execute_values
+
+    cursor = connection.cursor()
+    cursor.execute(f"DROP TABLE IF EXISTS {_double(name)}")
+    cursor.execute(_table(frame, name, _double, {"DOUBLE": "DOUBLE PRECISION"}))
+    command = f"INSERT INTO {_double(name)} VALUES %s"
+    execute_values(cursor, command, _entries(frame), page_size=5000)
+
+
+@contextmanager
+def postgresql():
+    with postgresql_server() as connection:
+        cursor = connection.cursor()
+
+        def run(query, frame, name="rows"):
+            into_postgresql(connection, _numbered(frame), name)
+            cursor.execute(query)
+            return pd.DataFrame(cursor.fetchall(), columns=[own[0] for own in cursor.description])
+
+        number = connection.server_version
+        yield run, f"PostgreSQL {number // 10000}.{number % 10000}"
 
 
 @contextmanager
@@ -279,22 +286,12 @@ def mysql():
 
 
 @contextmanager
-def spark():
+def spark_session():
+    """A session of Spark in one thread of this machine."""
     _module("pyspark")
     _program("java")
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import (
-        BooleanType,
-        DoubleType,
-        FloatType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-    )
 
-    kinds = {"REAL": FloatType(), "DOUBLE": DoubleType(), "BOOLEAN": BooleanType()}
-    kinds |= {"TEXT": StringType(), "BIGINT": LongType()}
     session = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -303,19 +300,37 @@ def spark():
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-
-    def run(query, frame, name="rows"):
-        frame = _numbered(frame)
-        fields = [StructField(own, kinds[_kind(dtype)]) for own, dtype in frame.dtypes.items()]
-        rows = session.createDataFrame(_entries(frame), StructType(fields))
-        rows.createOrReplaceTempView(_back(name))
-        found = session.sql(query)
-        return pd.DataFrame([tuple(own) for own in found.collect()], columns=found.columns)
-
     try:
-        yield run, f"Spark {session.version}"
+        yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def spark():
+    with spark_session() as session:
+        from pyspark.sql.types import (
+            BooleanType,
+            DoubleType,
+            FloatType,
+            LongType,
+            StringType,
+            StructField,
+            StructType,
+        )
+
+        kinds = {"REAL": FloatType(), "DOUBLE": DoubleType(), "BOOLEAN": BooleanType()}
+        kinds |= {"TEXT": StringType(), "BIGINT": LongType()}
+
+        def run(query, frame, name="rows"):
+            frame = _numbered(frame)
+            fields = [StructField(own, kinds[_kind(dtype)]) for own, dtype in frame.dtypes.items()]
+            rows = session.createDataFrame(_entries(frame), StructType(fields))
+            rows.createOrReplaceTempView(_back(name))
+            found = session.sql(query)
+            return pd.DataFrame([tuple(own) for own in found.collect()], columns=found.columns)
+
+        yield run, f"Spark {session.version}"
 
 
 ENGINES = {

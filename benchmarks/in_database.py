@@ -1,9 +1,9 @@
 """Two models compared on rows of Parquet: inside DuckDB, as streams, and by a loop of one's own.
 
-    python -m benchmarks.in_database [--rows 10000000]
+    python -m benchmarks.in_database [--rows 10000000] [--dtype float64] [--ways inside ...]
 
 A forest of 20 trees with 32 leaves and a tree with 16 are compared by label on rows of ten columns
-of doubles, which are written in chunks. Every way runs in a process of its own, with one thread.
+of floats, which are written in chunks. Every way runs in a process of its own, with one thread.
 Given are the seconds of processor time of the comparison, and the peak of the process's memory
 above what it had before.
 """
@@ -102,9 +102,11 @@ def work(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
     print(f"{environment('duckdb', 'pyarrow', 'pandas')}\n")
-    print(f"{options.rows:,} rows of {N_COLUMNS} doubles in one file.\n")
+    print(f"{options.rows:,} rows of {N_COLUMNS} columns of {options.dtype} in one file.\n")
     print("| way | CPU s | memory, MB | rows that differ |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         import pyarrow
@@ -114,14 +116,15 @@ def main():
         for path, n in zip(paths, (CHUNK, options.rows), strict=True):
             rng, writer = np.random.default_rng(1), None
             for begin in range(0, n, CHUNK):
-                table = pyarrow.Table.from_pandas(rows_of(min(CHUNK, n - begin), rng))
+                rows = rows_of(min(CHUNK, n - begin), rng).astype(options.dtype)
+                table = pyarrow.Table.from_pandas(rows)
                 writer = writer or parquet.ParquetWriter(path, table.schema)
                 writer.write_table(table)
             writer.close()
-        for name, (title, _) in WAYS.items():
+        for name in options.ways:
             found = measured(__file__, f"{name} {paths[0]} {paths[1]}", ROOT, 1800)
             seconds, megabytes, n = found
-            print(f"| {title} | {seconds:.1f} | {megabytes:.0f} | {n:,} |", flush=True)
+            print(f"| {WAYS[name][0]} | {seconds:.1f} | {megabytes:.0f} | {n:,} |", flush=True)
 
 
 if __name__ == "__main__":

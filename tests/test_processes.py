@@ -11,6 +11,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import ESTIMATORS
 from sklearn.base import clone, is_classifier
@@ -18,6 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import ensemble_simplify
@@ -25,6 +27,7 @@ from ensemble_simplify import (
     BornAgainClassifier,
     FeatureBudgetPruner,
     InterpretableSingleModel,
+    agreement,
     merge_trees,
     nearest_flip,
     verify,
@@ -228,6 +231,22 @@ def test_blocks_of_rows_on_a_cluster_prove_what_all_rows_prove(cluster, data):
             apart = forest.predict_proba(row) - rounded.predict_proba(row)
             assert abs(apart).max() > atol
     assert any(n_tasks(cluster).values())
+
+
+def test_partitions_on_a_cluster_agree_as_all_rows_do(cluster, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(frame, y)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame, y)
+    parts = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=5)
+    before = n_tasks(cluster)
+    for atol in (None, 0.1):
+        whole = agreement(forest, tree, frame, atol=atol, volume=False)
+        found = agreement(forest, tree, parts, atol=atol)
+        assert (found.n_rows, found.n_different) == (len(X), whole.n_different)
+        np.testing.assert_array_equal(found.counterexamples, whole.counterexamples)
+        np.testing.assert_array_equal(found.differences, whole.differences)
+    assert sum(n_tasks(cluster).values()) >= sum(before.values()) + 10
 
 
 def test_nearest_flips_on_a_cluster_are_those_of_one_process(cluster, data):

@@ -46,21 +46,18 @@ from ensemble_simplify.grid import (
     time_left,
     unlimited,
 )
-from ensemble_simplify.proof import Space, box_around, certify, may_begin, move_to_ties
+from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import number, one_line, percent, plain
 
-# Boxes that each proof may take, in rounds; then without limit.
-ROUNDS = (500, 5_000, 50_000, maxsize)
+# Boxes that each proof may take, in rounds; then without limit. A first round of too few leaves
+# many sides open: where the others have moved by then, their proofs take far longer.
+ROUNDS = (2_000, 20_000, maxsize)
 # Nodes of trees that all proofs may look at, without a time limit: so many, and for each node of
 # the model so many more. 100 trees of 250 leaves have 50,000 nodes.
 VISITS, VISITS_A_NODE = 6e7, 300
 # Where the first round leaves a proof open, all sides are moved at once: by this share of their way
 # first, with proofs of so many boxes.
 LEAST_SHARE, WIDE_BOXES = 2.0**-14, 5_000
-# Where a proof is given up, cells of another class are sought: so many at once move along all axes
-# so often. A cell costs as much, for each tree, as so many nodes; it is left once so many more
-# searches have failed than twice as many as succeeded.
-SOUGHT, SWEEPS, NODES_A_MOVE, FAILED = 4, 2, 80, 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -455,25 +452,20 @@ class _Growth:
             self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
             if np.isinf(time_left()):
                 self.space.certifier.max_visited = int(VISITS + VISITS_A_NODE * forest.n_nodes)
-        self.index, self.rng = index, np.random.default_rng(0)
         self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way
         self.others = np.empty((0, len(self.last)), dtype=np.int32)
-        # of each axis, how many boxes were looked at in proofs that were given up
-        self.in_vain = np.zeros(len(self.last))
-        self.n_boxes, self.luck = 0, FAILED
+        self.n_boxes, self.gave_up = 0, False
 
     def run(self, order) -> None:
         """Free whole features in an order, then move single sides, until none can be."""
         # Short proofs for all sides before a long one for any: effort ends.
         for limit in ROUNDS:
             self.limit = limit
-            # what failed costs most, and may be settled meanwhile by cells that others meet
-            order = order[np.argsort(self.in_vain[order], kind="stable")]
             for a in order:
                 self._free(a)
-            if self.in_vain.any() and limit == ROUNDS[0]:
+            if self.gave_up and limit == ROUNDS[0]:
                 self._widen()
             for a in order:
                 for side in (0, 1):
@@ -499,7 +491,7 @@ class _Growth:
         slabs = [self._slab(a, side, self._room(a, side)) for side in (0, 1)]
         slabs = [slab for slab in slabs if slab is not None]
         if not any(self._blocked(*slab) for slab in slabs):
-            if all(self._holds(a, slab) for slab in slabs):
+            if all(map(self._holds, slabs)):
                 self.lo[a], self.hi[a] = 0, self.last[a]
 
     def _widen(self) -> None:
@@ -518,7 +510,7 @@ class _Growth:
                 own_lo - (below * wider).astype(np.int32),
                 own_hi + (above * wider).astype(np.int32),
             )
-            held = not self._blocked(*slab) and self._holds(None, slab, WIDE_BOXES)
+            held = not self._blocked(*slab) and self._holds(slab, WIDE_BOXES)
             if held:
                 (self.lo, self.hi), share = slab, wider
             is_rising = is_rising and held
@@ -530,7 +522,7 @@ class _Growth:
         proven, most = 0, self._reach(a, side)
         step, stride = most, None
         while proven < most and not self.is_over:
-            held = self._holds(a, self._slab(a, side, step, proven))
+            held = self._holds(self._slab(a, side, step, proven))
             if held:
                 proven = step
                 stride = stride and 2 * stride
@@ -577,48 +569,16 @@ class _Growth:
             return room
         return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
 
-    def _holds(self, a, slab, limit=None) -> bool | None:
-        """Whether the cells of a slab have one class: proven, refuted by a cell, or None.
-
-        `a` is the axis to which it belongs; None: all.
-        """
+    def _holds(self, slab, limit=None) -> bool | None:
+        """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
         if self.is_over:
             return None
-        limit = self.limit if limit is None else limit
         try:
-            held, cells, n_boxes = certify(self.space, *slab, limit)
+            held, cells, n_boxes = certify(self.space, *slab, limit or self.limit)
         except Stopped:
             return None
         self.n_boxes += n_boxes
-        if held is None and a is not None:
-            self.in_vain[a] += n_boxes
-            if self.luck > 0:
-                cells = self._sought(*slab)
-                held = False if len(cells) else None
-                self.luck += 2 if len(cells) else -1
+        self.gave_up = self.gave_up or held is None
         if held is False:
             self.others = np.concatenate([self.others, cells])
         return held
-
-    def _sought(self, lo, hi) -> np.ndarray:
-        """Cells of other classes in a slab, to which known ones, and the row, lead along the axes.
-
-        Bounds of many trees find them only after many boxes, if they are there.
-        """
-        space, rng = self.space, self.rng
-        near = np.argsort(np.abs(np.clip(self.others, lo, hi) - self.others).sum(axis=1))
-        starts = np.concatenate([self.others[near[: SOUGHT // 2]], self.lo[None]])
-        random = rng.integers(lo, hi + 1, size=(SOUGHT - len(starts), len(lo)), dtype=np.int32)
-        cells = np.concatenate([np.clip(starts, lo, hi), random]).astype(np.int32)
-        for axis in np.concatenate([rng.permutation(np.flatnonzero(lo < hi))] * SWEEPS):
-            if self.is_over:
-                break
-            space.certifier.n_visited += SOUGHT * NODES_A_MOVE * space.forests[0].n_trees
-            if (move_to_ties(space, cells, axis, lo[axis], hi[axis], rng, self.index) <= 0).any():
-                found = cells[space.differ(cells)]
-                if space.outside is not None:
-                    inside = [box_around(cell, *space.outside) is None for cell in found]
-                    found = found[np.array(inside, dtype=bool)]
-                if len(found):
-                    return found
-        return cells[:0]

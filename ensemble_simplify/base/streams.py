@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+import pickle
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,18 +27,26 @@ class Stream:
         Begins to hand them out.
     can_repeat : bool
         Whether it can begin anew.
+    engine : function or None
+        Has a function answer each part where it lies, and answers all of this, in order. None:
+        parts are handed out, and answered here.
     """
 
-    def __init__(self, begin: Callable[[], Iterable], can_repeat: bool = True):
-        self._begin, self.can_repeat = begin, can_repeat
+    def __init__(
+        self,
+        begin: Callable[[], Iterable],
+        can_repeat: bool = True,
+        engine: Callable[[Callable], Iterable] | None = None,
+    ):
+        self._begin, self.can_repeat, self._engine = begin, can_repeat, engine
 
     @classmethod
     def of(cls, X: Any) -> Self | None:
         """The stream that a user gives as rows; None where they lie in memory.
 
         It is the path of a Parquet file, or of a folder of such; an iterator or a list of frames; a
-        lazy frame of polars; a pyarrow table, dataset or reader of batches; a Dask frame; or
-        anything with an Arrow stream that is no array, as a relation of DuckDB.
+        lazy frame of polars; a pyarrow table, dataset or reader of batches; a frame of Dask or
+        Spark; or anything with an Arrow stream that is no array, as a relation of DuckDB.
         """
         if isinstance(X, str | Path):
             from pyarrow import dataset as ds
@@ -57,7 +68,11 @@ class Stream:
             return cls(X.to_batches)
         if hasattr(X, "to_delayed") and hasattr(X, "partitions"):
             # one partition at a time, so that no two have to be in memory together
-            return cls(lambda: (part.compute() for part in X.partitions))
+            parts = X.partitions
+            return cls(lambda: (part.compute() for part in parts), engine=partial(_on_dask, X))
+        if hasattr(X, "mapInPandas"):
+            engine = partial(_on_spark, X)
+            return cls(lambda: engine(_itself, in_turn=True), engine=engine)
         if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
             import pyarrow as pa
 
@@ -77,6 +92,13 @@ class Stream:
             frame = part.to_pandas() if hasattr(part, "to_pandas") else part
             if len(frame):
                 yield frame
+
+    def answers(self, answer: Callable) -> list:
+        """What a function answers to each part with rows, in order: tasks of their own engine."""
+        if self._engine is None:
+            return [answer(rows) for rows in self]
+        found = self._engine(partial(_answer_rows, answer))
+        return [own for own in found if own is not None]
 
     def drawn(self, most: Callable[[int], int], random_state: Any) -> tuple[Any, np.ndarray, int]:
         """Some rows, each as likely as any other, in their order; their numbers; and of how many.
@@ -100,6 +122,38 @@ class Stream:
         if kept is None:
             raise ValueError("X is a stream without rows. Give one that was not read before.")
         return kept, places, n_seen
+
+
+def _itself(rows):
+    return rows
+
+
+def _answer_rows(answer, rows):
+    """What a function answers to rows; None where there are none."""
+    return answer(rows) if len(rows) else None
+
+
+def _on_dask(X, answer):
+    """The answers to the partitions of a Dask frame, by the scheduler that it would run on."""
+    import dask
+
+    # held once by each worker, not once in each task
+    answer = dask.delayed(answer, traverse=False)
+    return dask.compute(*(dask.delayed(operator.call)(answer, part) for part in X.to_delayed()))
+
+
+def _on_spark(X, answer, in_turn=False):
+    """The answers to batches of a Spark frame; with `in_turn`, those of one partition at a time."""
+
+    def answered(batches):
+        import pandas as pd
+
+        for rows in batches:
+            yield pd.DataFrame({"answer": [pickle.dumps(answer(rows))]})
+
+    frame = X.mapInPandas(answered, "answer binary")
+    rows = frame.toLocalIterator() if in_turn else frame.collect()
+    return (pickle.loads(row.answer) for row in rows)
 
 
 def labelled(X, name):

@@ -29,7 +29,7 @@ from ensemble_simplify.proof.near_rows import (
 from ensemble_simplify.proof.numeric_difference import odds_apart
 from ensemble_simplify.proof.numeric_rise import Rise, rising_sums
 from ensemble_simplify.proof.outcome import Verification, shown_entry
-from ensemble_simplify.proof.prove import box_around, certify, move_to_ties, prove
+from ensemble_simplify.proof.prove import certify, prove
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 from ensemble_simplify.proof.verify import verify
 from ensemble_simplify.proof.vote_pair import forms_of

@@ -76,8 +76,9 @@ def agreement(
         Rows like those that the models will meet, on which neither model was fitted. Without them,
         `domain` must bound every feature. Rows that do not lie in memory are compared batch by
         batch: the path of Parquet files, an iterator of frames, a lazy frame of polars, a pyarrow
-        dataset or table, a Dask frame, a relation of DuckDB, or anything else with an Arrow stream.
-        The outcome is that of all rows at once.
+        dataset or table, a relation of DuckDB, or anything else with an Arrow stream. Frames of
+        Dask and Spark are compared by the workers that hold their parts. The outcome is that of all
+        rows at once.
     atol : float, str or None, default=None
         Answers a and b of the two models agree if ``abs(a - b) <= atol``. A text such as "10%"
         means that share of the standard deviation of the first model's answers to the rows `X`. For
@@ -94,10 +95,11 @@ def agreement(
         with True where there are no rows, and not at all where `X` is a stream. For other rows, the
         effort is in proportion to their number, and ends where the bounds hardly move: see Notes.
     in_database : bool, default=False
-        Whether DuckDB compares the labels itself, where `X` is a relation of it: one query of both
-        models, and no more than ten rows and the ends of the columns leave the database. The
-        outcome is that of the rows in memory. Models have to be written exactly by
-        :func:`export_model`, of fewer than some 50,000 nodes; others are refused.
+        Whether a database compares the labels itself, where `X` is a relation of DuckDB, or a pair
+        of a connection to PostgreSQL and a query: one query of both models, and no more than ten
+        rows and the ends of the columns leave the database. The outcome is that of the rows in
+        memory. Models have to be written exactly by :func:`export_model`, of fewer than some 50,000
+        nodes; others are refused.
     confidence : float in (0, 1), default=0.95
         Confidence of the intervals.
     time_limit : float or None, default=None
@@ -125,7 +127,7 @@ def agreement(
         If neither rows nor the domain bound a feature, a row is outside the domain, the models
         have different features, or `atol` is a text that is no share, or given without rows or
         for a stream. If there is neither a row nor a volume to measure, or `volume` is asked of a
-        stream. If `in_database` is asked of other than labels in a relation of DuckDB.
+        stream. If `in_database` is asked of other than labels in a database.
 
     See Also
     --------
@@ -206,7 +208,7 @@ def agreement(
             f"{name}={value!r} needs all rows at once, but X is a stream of rows. Give numbers for "
             "atol, and measure the volume by a call without X, with a domain."
         )
-    parts = [_agreement(models, rows, atol, volume=False, **options) for rows in stream]
+    parts = stream.answers(partial(_agreement, models, atol=atol, volume=False, **options))
     if not parts:
         raise ValueError("X is a stream without rows. Give one that was not read before.")
     # all at once, so that no difference is copied twice

@@ -146,31 +146,23 @@ def _search_ties(space):
                         return n_boxes, None
                     a_line = TIE_TREE * forest.n_trees + TIE_SCORE * forest.n_scores * shape[axis]
                     work += TIE_MOVE + TIE_CELLS * a_line
-                    move_to_ties(space, cells, axis, lo[axis], hi[axis], rng)
+                    _move_to_ties(space, cells, axis, lo[axis], hi[axis], rng)
     return n_boxes, None
 
 
-def move_to_ties(space, cells, axis, first, last, rng, own=None):
-    """Move cells along an axis, in first..last, to where the first model is closest to a tie.
-
-    With `own`, the place of a class, to where this one leads by least, or trails by most. Returns
-    the leads, of shape (n_cells,).
-    """
+def _move_to_ties(space, cells, axis, first, last, rng) -> None:
+    """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
     trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
     sums = forest.sums
     value = forest.value if sums is None else sums.folded
     scores = np.zeros((len(cells) * length, value.shape[1]))
     paint_lines(trees.nodes, trees.offsets[:-1], value, cells, axis, length, scores)
     scores = scores.reshape(len(cells), length, -1)[:, first : last + 1]
-    if own is None:
-        scores = np.partition(scores, -2, axis=2)
-        gap = scores[:, :, -1] - scores[:, :, -2]
-    else:
-        gap = scores[:, :, own] - np.delete(scores, own, axis=2).max(axis=2)
+    scores = np.partition(scores, -2, axis=2)
+    gap = scores[:, :, -1] - scores[:, :, -2]
     # any of those that are closest
-    least = gap.min(axis=1, keepdims=True)
-    cells[:, axis] = first + ((gap <= least) * rng.random(gap.shape)).argmax(axis=1)
-    return least[:, 0]
+    closest = gap <= gap.min(axis=1, keepdims=True)
+    cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)
 
 
 def box_around(cell, first, last):

@@ -525,6 +525,15 @@ def test_a_box_that_is_not_maximal_says_in_which_share_of_the_features(seed, mon
         assert box.maximal_share == 1.0
 
 
+def test_sides_are_proven_before_others_make_their_proofs_long():
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
+    box = sufficient_box(forest, X[0], random_state=0, time_limit=60)
+    assert box.maximal
+    # more than a million where the first proofs end at 500 boxes
+    assert box.n_boxes < 400_000
+
+
 def test_a_box_when_the_time_is_up(monkeypatch):
     model, rows = with_far_rows(0)
     truth = Truth(model)

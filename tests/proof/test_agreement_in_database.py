@@ -1,4 +1,4 @@
-"""agreement inside DuckDB: the outcome of predicting and comparing in memory, without the rows."""
+"""agreement inside DuckDB and PostgreSQL: as predicting and comparing in memory, without rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks._engines import NotHere, into_postgresql, postgresql_server
 from ensemble_simplify import agreement
 
 duckdb = pytest.importorskip("duckdb")
 X, Y = load_iris(return_X_y=True, as_frame=True)
 Y = np.array(["it's one", "two", "three"])[Y]
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    """Writes a frame as a table of PostgreSQL, and gives what `agreement` takes as its rows."""
+    try:
+        with postgresql_server() as connection:
+
+            def given(frame):
+                into_postgresql(connection, frame, "given")
+                return connection, "SELECT * FROM given"
+
+            yield given
+    except NotHere as why:
+        pytest.skip(str(why))
 
 
 def pair_of(deep, X, y=Y):
@@ -85,6 +101,28 @@ def test_numbers_at_thresholds(deep, dtype):
     models = pair_of(deep, X)
     rows = around_thresholds(models, dtype)
     assert assert_same(models, rows).n_different > 100
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("deep", FORESTS)
+def test_numbers_at_thresholds_in_postgresql(deep, dtype, postgresql):
+    models = pair_of(deep, X)
+    rows = around_thresholds(models, dtype)
+    assert assert_same(models, rows, postgresql(rows)).n_different > 100
+
+
+def test_levels_and_gaps_in_postgresql(postgresql):
+    rows = loans(1000, ["other", "rent"])
+    assert assert_same(models_of_levels("ignore"), rows, postgresql(rows)).n_different > 10
+    rows = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    models = pair_of(HistGradientBoostingClassifier(max_iter=10, random_state=0), rows)
+    connection, query = postgresql(rows)
+    assert_same(models, rows, (connection, query))
+    # a NaN is a gap as NULL is
+    nan = ", ".join(f'coalesce("{name}", \'NaN\') AS "{name}"' for name in X)
+    assert_same(models, rows, (connection, f"SELECT {nan} FROM given"))
+    with pytest.raises(ValueError, match="without rows"):
+        agreement(*models, (connection, f"{query} LIMIT 0"), in_database=True)
 
 
 def test_gaps_of_both_kinds():
@@ -157,7 +195,7 @@ def test_what_does_not_run_inside_is_refused():
     narrow = relation.select(*[duckdb.ColumnExpression(name) for name in X.columns[:3]])
     large = duckdb.from_df(X.assign(**{X.columns[0]: 2**53 + 1}))
     for given, rows, options, told in [
-        (models, X, {}, "no relation of DuckDB"),
+        (models, X, {}, "neither a relation of DuckDB nor"),
         (models, relation, {"volume": True}, "labels of rows alone"),
         (models, relation, {"atol": 0.1}, "labels of rows alone"),
         (models, relation.limit(0), {}, "without rows"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks._engines import NotHere, spark_session
 from ensemble_simplify import agreement
+from ensemble_simplify.base import Stream
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 
@@ -34,6 +37,20 @@ def of_iterator(frame):
 
 def of_dask(frame):
     return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+@pytest.fixture(scope="module")
+def of_spark():
+    """A Spark frame of three partitions."""
+    if "RUN_SPARK" not in os.environ:
+        pytest.skip("RUN_SPARK is not set")
+    try:
+        with spark_session() as session:
+            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+            parts = [session.createDataFrame(part) for part in (X[:150], X[150:160], X[160:])]
+            yield parts[0].union(parts[1]).union(parts[2])
+    except NotHere as why:
+        pytest.skip(str(why))
 
 
 def of_arrow(frame):
@@ -72,7 +89,18 @@ def test_a_stream_has_the_outcome_of_its_rows(form, pair, atol, tmp_path):
         stream, again = form(X, tmp_path), form(X, tmp_path)
     else:
         stream, again = form(X), form(X)
-    models = pair()
+    assert_outcome_of_rows(pair(), stream, again, atol)
+
+
+@pytest.mark.parametrize(("pair", "atol"), [(regressors, 20.0), (classifiers, None)])
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+def test_partitions_of_spark_have_the_outcome_of_its_rows(of_spark, pair, atol):
+    assert of_spark.rdd.getNumPartitions() == 3
+    assert_outcome_of_rows(pair(), of_spark, of_spark, atol)
+    pd.testing.assert_frame_equal(pd.concat(Stream.of(of_spark), ignore_index=True), X)
+
+
+def assert_outcome_of_rows(models, stream, again, atol):
     whole = agreement(*models, X, atol=atol, volume=False)
     parts = agreement(*models, stream, atol=atol)
     # the truth: predict and compare
