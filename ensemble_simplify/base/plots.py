@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -87,7 +86,7 @@ class CurveDisplay(Display):
             The display, with `ax_` and `figure_`.
         """
         self.ax_ = ax = self._open(ax)
-        self._draw(ax, *self._pens([ax], kwargs))
+        self._draw(ax, self._pen(ax, kwargs))
         ax.grid(alpha=0.3)
         ax.legend(**self._legend)
         return self
@@ -96,19 +95,19 @@ class CurveDisplay(Display):
         """Draw on `ax`, curves by ``curve(x, y, **style)``, which returns the line."""
         raise NotImplementedError
 
-    def _pens(self, axes, wanted):
-        """For each of the axes, a function that draws a curve, in the style that the user wants."""
+    def _pen(self, ax, wanted):
+        """A function that draws a curve, in the style that the user wants."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
 
         # lw and linewidth are one wish, which would otherwise be given twice
         self.lines_, wanted = [], normalize_kwargs(wanted, Line2D)
 
-        def draw(ax, x, y, **style):
+        def draw(x, y, **style):
             self.lines_ += ax.plot(x, y, **{"markersize": 4, "linewidth": 1.2, **style, **wanted})
             return self.lines_[-1]
 
-        return [partial(draw, ax) for ax in axes]
+        return draw
 
     def _ring(self, ax, x, y, **style):
         """Mark one place by a ring or another hollow mark."""

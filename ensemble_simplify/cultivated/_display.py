@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,52 +15,37 @@ from ensemble_simplify.writing import in_drawing, wrapped
 
 
 def _accuracy_by_rank(score, correct):
-    """Coverage and accuracy when the rows with the smallest scores are kept, ties together."""
+    """Share of rows and accuracy when those with the smallest scores are kept, ties together."""
     order = np.argsort(score, kind="stable")
     last = np.append(score[order][1:] != score[order][:-1], True)  # of rows with equal scores
     kept = np.arange(1, len(score) + 1)[last]
-    return score[order][last], kept / len(score), np.cumsum(correct[order])[last] / kept
-
-
-def _divided(ax):
-    """Two axes side by side in place of one, as scikit-learn's displays of several plots do."""
-    # plain axes have no such method before Matplotlib 3.7
-    place = ax.get_subplotspec() if hasattr(ax, "get_subplotspec") else None
-    if place is None:
-        raise ValueError(
-            "ax is not part of a grid of subplots and cannot be divided into two. Pass two axes, "
-            "or one made by plt.subplots."
-        )
-    ax.set_axis_off()
-    return [ax.figure.add_subplot(cell) for cell in place.subgridspec(1, 2)]
+    return kept / len(score), np.cumsum(correct[order])[last] / kept
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstentionDisplay(CurveDisplay):
     """Accuracy of the predictions that remain when a classifier may abstain.
 
-    The left plot leaves out the rows whose spread is above a threshold. It shows the accuracy on
-    the rows that are kept, and their share. The right plot compares two orders in which rows can be
-    left out, at equal shares: by spread (how much the leaves disagree) and by margin (how far the
-    most probable class is ahead of the second).
+    The plot compares two orders in which rows can be left out, at equal shares: by spread (how much
+    the leaves disagree) and by margin (how far the most probable class is ahead of the second).
 
     Use :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
-    thresholds : ndarray of shape (n_thresholds,)
-        Distinct spreads, ascending.
-    coverage, accuracy : ndarray of shape (n_thresholds,)
-        Share of the rows whose spread is at most the threshold, and the accuracy on them.
+    coverage, accuracy : ndarray of shape (n_spreads,)
+        Share of the rows of the smallest spreads, and the accuracy on them.
     margin_coverage, margin_accuracy : ndarray of shape (n_margins,)
         The same when rows of large margin are kept.
     estimator_name : str, default=None
-        Written above the plots.
+        Written above the plot.
+    min_coverage : float, default=0.1
+        Accuracies on a smaller share of the rows are mostly chance and are not drawn.
 
     Attributes
     ----------
-    ax_ : ndarray of two matplotlib Axes
-        The left and the right plot.
+    ax_ : matplotlib Axes
+        The plot.
     figure_ : matplotlib Figure
         Figure that holds it.
     lines_ : list of matplotlib Line2D
@@ -79,12 +64,14 @@ class AbstentionDisplay(CurveDisplay):
     >>> display = AbstentionDisplay.from_estimator(clf, X[1::2], y[1::2])
     """
 
-    thresholds: np.ndarray
     coverage: np.ndarray
     accuracy: np.ndarray
     margin_coverage: np.ndarray
     margin_accuracy: np.ndarray
     estimator_name: str | None = None
+    min_coverage: float = 0.1
+
+    _legend: ClassVar = {"loc": "lower right", "title": "rows left out"}
 
     @classmethod
     def from_estimator(
@@ -112,8 +99,7 @@ class AbstentionDisplay(CurveDisplay):
             None means the name of the class.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one must belong to a grid of subplots, and is divided into two.
+        ax : matplotlib Axes, default=None
             None draws into a new figure.
         **kwargs : dict
             Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
@@ -158,11 +144,10 @@ class AbstentionDisplay(CurveDisplay):
         proba : array-like of shape (n_samples, n_classes)
             Probabilities, for the margin; at least two classes.
         name : str, default=None
-            Written above the plots.
+            Written above the plot.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one must belong to a grid of subplots, and is divided into two.
+        ax : matplotlib Axes, default=None
             None draws into a new figure.
         **kwargs : dict
             Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
@@ -179,59 +164,29 @@ class AbstentionDisplay(CurveDisplay):
                 f"proba has {best_two.shape[1]} column, but a margin needs two classes or more. "
                 "Pass the probabilities of all classes."
             )
-        thresholds, coverage, accuracy = _accuracy_by_rank(np.asarray(spread), correct)
-        _, margin_coverage, margin_accuracy = _accuracy_by_rank(
+        coverage, accuracy = _accuracy_by_rank(np.asarray(spread), correct)
+        margin_coverage, margin_accuracy = _accuracy_by_rank(
             best_two[:, 0] - best_two[:, 1], correct
         )
         return cls(
-            thresholds=thresholds,
             coverage=coverage,
             accuracy=accuracy,
             margin_coverage=margin_coverage,
             margin_accuracy=margin_accuracy,
             estimator_name=name,
-        ).plot(ax=ax, min_coverage=min_coverage, **kwargs)
+            min_coverage=min_coverage,
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, min_coverage: float = 0.1, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw both plots.
-
-        Parameters
-        ----------
-        min_coverage : float, default=0.1
-            Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one must belong to a grid of subplots, and is divided into two.
-            None draws into a new figure.
-        **kwargs : dict
-            Passed to ``ax.plot`` for every curve, as ``linewidth=2``.
-
-        Returns
-        -------
-        display : object
-            The display, with `ax_` and `figure_`.
-        """
-        if ax is not None and not np.iterable(ax):
-            ax = _divided(ax)
-        left, right = self.ax_ = np.asarray(self._open(ax, ncols=2, figsize=(9, 3.8)))
-        on_left, on_right = self._pens(self.ax_, kwargs)
-        drawn = self.coverage >= min_coverage
-        on_left(self.thresholds[drawn], self.accuracy[drawn], label="accuracy on kept rows")
-        style = {"color": "C7", "linestyle": "--", "label": "share of rows kept"}
-        on_left(self.thresholds, self.coverage, **style)
-        on_right(self.coverage[drawn], self.accuracy[drawn], label="by spread")
-        drawn = self.margin_coverage >= min_coverage
-        style = {"color": "C1", "linestyle": "-.", "label": "by margin"}
-        on_right(self.margin_coverage[drawn], self.margin_accuracy[drawn], **style)
-        left.set(xlabel="largest spread kept", ylabel="share", ylim=(0, 1.02))
-        left.legend(loc="lower right")
-        right.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
-        right.invert_xaxis()
-        right.legend(loc="lower right", title="rows left out")
-        for one in self.ax_:
-            one.grid(alpha=0.3)
+    def _draw(self, ax, curve):
+        of_margin = self.margin_coverage, self.margin_accuracy
+        curves = {"by spread": (self.coverage, self.accuracy, "-"), "by margin": (*of_margin, "-.")}
+        for label, (coverage, accuracy, style) in curves.items():
+            drawn = coverage >= self.min_coverage
+            curve(coverage[drawn], accuracy[drawn], label=label, linestyle=style)
+        ax.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
+        ax.invert_xaxis()
         if self.estimator_name is not None:
-            left.set_title(self.estimator_name, loc="left")
-        return self
+            ax.set_title(self.estimator_name, loc="left")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

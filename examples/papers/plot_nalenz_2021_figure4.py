@@ -24,14 +24,14 @@ sets = {
 }
 
 found = []
-fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-for row, (name, (X, y)) in zip(axes, sets.items(), strict=True):
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for ax, (name, (X, y)) in zip(axes, sets.items(), strict=True):
     proba, spread = np.empty((len(X), 2)), np.empty(len(X))
     for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
         clf = CultivatedForestClassifier.preset("full").fit(X[train], y[train])
         proba[test], spread[test] = clf.predict_proba(X[test]), clf.predict_spread(X[test])
     prediction = proba.argmax(axis=1)
-    AbstentionDisplay.from_predictions(y, prediction, spread, proba, ax=row, name=name)
+    AbstentionDisplay.from_predictions(y, prediction, spread, proba, ax=ax, name=name)
     kept = np.argsort(spread)[: round(0.6 * len(X))]
     right = prediction == y
     found.append((name, right.mean(), right[kept].mean()))

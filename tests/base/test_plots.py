@@ -22,9 +22,7 @@ from ensemble_simplify import (
 
 ONE = np.ones(1)
 DISPLAYS = [
-    AbstentionDisplay(
-        thresholds=ONE, coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE
-    ),
+    AbstentionDisplay(coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE),
     BudgetPathDisplay(curves={"a": Bunch(costs=ONE, errors=ONE)}),
     DepthLeavesDisplay(depth=ONE, n_leaves=ONE),
     ExceptionPathDisplay(
@@ -56,7 +54,7 @@ def test_tree_has_to_be_fitted_before_it_is_drawn():
 @pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: type(display).__name__)
 def test_draws_where_it_is_told_and_with_the_style_that_is_wanted(display):
     plt = pytest.importorskip("matplotlib.pyplot")
-    several = isinstance(display, AbstentionDisplay | SimplificationDisplay)
+    several = isinstance(display, SimplificationDisplay)
     figure, given = plt.subplots(1, 1 + several)
     name = "axes" if isinstance(display, SimplificationDisplay) else "ax"
     assert display.plot(**{name: given}) is display

@@ -466,7 +466,7 @@ def test_abstention_display(pyplot):
     spread = clf.predict_spread(X[400:])
     correct = clf.predict(X[400:]) == y[400:]
     for threshold, coverage, accuracy in zip(
-        display.thresholds, display.coverage, display.accuracy, strict=True
+        np.unique(spread), display.coverage, display.accuracy, strict=True
     ):
         kept = spread <= threshold
         assert coverage == pytest.approx(kept.mean())
@@ -475,31 +475,13 @@ def test_abstention_display(pyplot):
     kept = certainty >= np.sort(certainty)[100]
     place = np.argmin(np.abs(display.margin_coverage - kept.mean()))
     assert display.margin_accuracy[place] == pytest.approx(correct[kept].mean())
-    assert len(display.ax_) == 2
-    assert display.ax_[0].get_title(loc="left") == "CultivatedForestClassifier"
-    figure, axes = pyplot.subplots(1, 2)
-    assert display.plot(ax=axes).figure_ is figure
-    assert list(display.ax_) == list(axes)
+    assert display.ax_.get_title(loc="left") == "CultivatedForestClassifier"
+    for line, coverage in zip(
+        display.lines_, (display.coverage, display.margin_coverage), strict=True
+    ):
+        assert line.get_xdata().tolist() == coverage[coverage >= 0.1].tolist()
     with pytest.raises(ValueError, match="proba has 1 column"):
         AbstentionDisplay.from_predictions(y, y, np.zeros(len(y)), np.ones((len(y), 1)))
-
-
-def test_abstention_display_divides_a_single_axes(pyplot):
-    one = np.linspace(0, 1, 5)
-    display = AbstentionDisplay(
-        thresholds=one, coverage=one, accuracy=one, margin_coverage=one, margin_accuracy=one
-    )
-    figure, (left, other) = pyplot.subplots(1, 2)
-    assert display.plot(ax=left).figure_ is figure
-    assert len(display.ax_) == 2
-    place = left.get_position()
-    for ax in display.ax_:
-        assert place.x0 - 0.01 <= ax.get_position().x0 < ax.get_position().x1 <= place.x1 + 0.01
-    assert not other.lines
-    with pytest.raises(ValueError, match="ax is not part of a grid of subplots"):
-        display.plot(ax=pyplot.figure().add_axes([0, 0, 1, 1]))
-    with pytest.raises(TypeError):
-        display.plot([left, other])
 
 
 def test_module_tree_display(pyplot):
