@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -421,11 +420,10 @@ def parents_and_order(offsets, left, right):
     """
     parent, inner = np.full(len(left), -1, dtype=np.intp), np.flatnonzero(left >= 0)
     parent[left[inner]] = parent[right[inner]] = inner
-    order = []
-    for begin, end in pairwise(offsets.tolist()):
-        reached = walk(left[begin:end] - begin, right[begin:end] - begin, 0)
-        order += [begin + reached, np.delete(np.arange(begin, end), reached)]
-    return parent, np.concatenate(order)
+    reached = walk(left, right, offsets[:-1])
+    order = np.append(reached, np.delete(np.arange(len(left)), reached))
+    tree = np.searchsorted(offsets, order, side="right")
+    return parent, order[np.argsort(tree, kind="stable")]
 
 
 def node_losses(forest, nodes, leaf, target, weight, counted, *, loss, labels):
