@@ -209,7 +209,6 @@ def draws(options):
             smearing=0.5,
             keep_rows=0.0,
             n_neighbors=1,
-            decaying=False,
             seed=0,
         )
         for target in (0.1, 0.01, 0.001):

@@ -143,7 +143,6 @@ def _made_rows(table, X, weight, seed) -> np.ndarray:
         sampler="copula",
         smearing=_SMEARING,
         n_neighbors=0,
-        decaying=False,
         seed=seed,
         X=(gaps.fill(X) if lacks else X).astype(np.float64),
         weight=weight,

@@ -312,8 +312,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only: how many nearest values. The row's own value is one of
         them.
-    neighbor_weights : {"uniform", "decaying"}, default="uniform"
-        For ``sampler="neighbors"`` only: whether farther values are less likely.
     sampling : {"auto", "per_node", "one_shot"}, default="auto"
         - "one_shot": one big sample is drawn, and a tree of three times the leaves asked for is
           grown on it and pruned. Trees of at most 64 leaves are then optimised, one split after the
@@ -425,7 +423,8 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     3
     """
 
-    _renamed: ClassVar[dict] = {"target": "response"}
+    # None: a parameter that has gone
+    _renamed: ClassVar[dict] = {"target": "response", "neighbor_weights": None}
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), callable, None],
         "response": [StrOptions({"auto", "class", "proba", "value", "label"})],
@@ -433,7 +432,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "keep_rows": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbor_weights": [StrOptions({"uniform", "decaying"})],
         "sampling": [StrOptions({"auto", "per_node", "one_shot"})],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -465,7 +463,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         smearing: float | str = "auto",
         keep_rows: float | str = "auto",
         n_neighbors: int = 20,
-        neighbor_weights: str = "uniform",
         sampling: str = "auto",
         n_samples: int | None = None,
         batch_size: int = 2**16,
@@ -493,7 +490,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         self.smearing = smearing
         self.keep_rows = keep_rows
         self.n_neighbors = n_neighbors
-        self.neighbor_weights = neighbor_weights
         self.sampling = sampling
         self.n_samples = n_samples
         self.batch_size = batch_size

@@ -14,11 +14,11 @@ _PER_NODE_ONLY = (
 )
 _MEANINGLESS = {
     ("sampling", "one_shot"): _PER_NODE_ONLY,
-    ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "auto"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "leaves"): ("smearing", "n_neighbors", "neighbor_weights"),
-    ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
+    ("sampler", "copula"): ("n_neighbors",),
+    ("sampler", "smear"): ("n_neighbors",),
+    ("sampler", "auto"): ("n_neighbors",),
+    ("sampler", "leaves"): ("smearing", "n_neighbors"),
+    ("sampler", "kernel"): ("smearing", "n_neighbors"),
 }
 
 # Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.

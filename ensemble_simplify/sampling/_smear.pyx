@@ -31,7 +31,6 @@ cpdef enum:
     # Laws of one coordinate.
     SMEAR = 0       # the base row's value, or with probability `smearing` any training row's
     NEIGHBORS = 1   # any of the training rows in a window of places around the base row
-    DECAYING = 2    # the same, with a probability that falls linearly with the distance in places
 
 cdef enum:
     POLL = 16384    # draws between two looks at the keyboard
@@ -69,7 +68,7 @@ cdef class Smearer:
     cdef const uint8_t[::1] law, nominal
     cdef const int32_t[:, ::1] level, row
     cdef const float64_t[::1] level_value
-    cdef const float64_t[:, ::1] mass, weighted_places
+    cdef const float64_t[:, ::1] mass
     cdef const int32_t[:, :, ::1] window
 
     def __init__(
@@ -85,7 +84,7 @@ cdef class Smearer:
         self.level, self.level_start = places.level, places.level_start
         self.level_value, self.first = places.level_value, places.first
         self.allowed_start, self.row, self.mass = places.allowed_start, places.row, places.mass
-        self.window, self.weighted_places = places.window, places.weighted_places
+        self.window = places.window
         self.n_rows, self.n_columns = X.shape[0], X.shape[1]
         self.n_coordinates = self.law.shape[0]
         cdef intp_t n
@@ -125,28 +124,10 @@ cdef class Smearer:
         return True
 
     cdef double window_mass(self, intp_t i, intp_t n, intp_t low, intp_t high) noexcept nogil:
-        """Mass that base row n gives to places low .. high - 1 of its window."""
-        cdef intp_t begin = self.window[i, n, 0], end = self.window[i, n, 1]
-        cdef intp_t home = self.window[i, n, 2]
-        cdef intp_t middle
-        cdef double reach, total = 0.0
-        low, high = max(low, begin), min(high, end)
-        if low >= high:
-            return 0.0
-        if self.law[i] == NEIGHBORS:
-            return self.mass[i, high] - self.mass[i, low]
-        # Weights that fall linearly add up from two cumulated sums: of masses, and of masses times
-        # places. They rise up to the row's own place, and fall after it.
-        reach = max(home - begin, end - 1 - home) + 1
-        if low <= home:  # places up to the row's own: weight * (1 - (home - place) / reach)
-            middle = min(high, home + 1)
-            total += (1.0 - home / reach) * (self.mass[i, middle] - self.mass[i, low])
-            total += (self.weighted_places[i, middle] - self.weighted_places[i, low]) / reach
-        if high > home + 1:
-            middle = max(low, home + 1)
-            total += (1.0 + home / reach) * (self.mass[i, high] - self.mass[i, middle])
-            total -= (self.weighted_places[i, high] - self.weighted_places[i, middle]) / reach
-        return total
+        """Mass of the places low .. high - 1 that are in the window of base row n."""
+        low = max(low, <intp_t>self.window[i, n, 0])
+        high = min(high, <intp_t>self.window[i, n, 1])
+        return self.mass[i, high] - self.mass[i, low] if low < high else 0.0
 
     cdef void chances(
         self, intp_t i, const float64_t[:, ::1] limits, const uint8_t[::1] allowed, float64_t* out
@@ -321,22 +302,8 @@ cdef class Smearer:
 
     cdef intp_t neighbor(self, intp_t i, intp_t n, const Side &side, double u) noexcept nogil:
         """Training row in the window of row n and on the side, from a uniform u."""
-        cdef intp_t low, high, middle, origin
-        low = max(side.begin, <intp_t>self.window[i, n, 0])
-        high = min(side.end, <intp_t>self.window[i, n, 1])
-        if self.law[i] == NEIGHBORS:
-            return self.anyone(i, low, high, u)
-        origin = low
-        u *= self.window_mass(i, n, low, high)
-        high -= 1
-        # The mass of places up to each is known without adding up: bisection.
-        while low < high:  # first place whose cumulated mass exceeds u
-            middle = (low + high) // 2
-            if self.window_mass(i, n, origin, middle + 1) > u:
-                high = middle
-            else:
-                low = middle + 1
-        return self.row[i, low]
+        cdef intp_t low = max(side.begin, <intp_t>self.window[i, n, 0])
+        return self.anyone(i, low, min(side.end, <intp_t>self.window[i, n, 1]), u)
 
 
 # --------------------------------------------------------------------- windows
@@ -344,12 +311,12 @@ cdef class Smearer:
 def windows(
     const float64_t[::1] values,    # ascending
     intp_t width,                   # at most n_rows
-    int32_t[:, ::1] out,            # OUT (n_rows, 3)
+    int32_t[:, ::1] out,            # OUT (n_rows, 2)
 ):
     """The `width` places with the values nearest to each place's own.
 
-    That is the first place, the place after the last, and the own place. A window lies as evenly as
-    it can around its place where distances tie.
+    That is the first place, and the place after the last. A window lies as evenly as it can around
+    its place where distances tie.
     """
     cdef intp_t n_rows = values.shape[0], begin, place
     cdef double to_left, to_right
@@ -367,4 +334,3 @@ def windows(
                 begin += 1
             out[place, 0] = <int32_t>begin
             out[place, 1] = <int32_t>(begin + width)
-            out[place, 2] = <int32_t>place

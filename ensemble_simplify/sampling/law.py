@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import float32_floor
 from ensemble_simplify.reading import column_indices
-from ensemble_simplify.sampling._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
+from ensemble_simplify.sampling._smear import NEIGHBORS, SMEAR, Smearer, windows
 
 # Normal numbers beyond this have no probability in float64.
 _FARTHEST = 38.0
@@ -82,7 +82,7 @@ class Places:
 
     columns_start: np.ndarray  # intp (n_coordinates + 1,)
     columns: np.ndarray  # intp (n_columns,)
-    law: np.ndarray  # uint8 (n_coordinates,): SMEAR, NEIGHBORS or DECAYING
+    law: np.ndarray  # uint8 (n_coordinates,): SMEAR or NEIGHBORS
     nominal: np.ndarray  # uint8 (n_coordinates,): of values without an order
     level: np.ndarray  # int32 (n_coordinates, n_rows): of each row
     level_start: np.ndarray  # intp (n_coordinates + 1,)
@@ -91,10 +91,8 @@ class Places:
     allowed_start: np.ndarray  # intp (n_coordinates + 1,): of the levels of nominal ones alone
     row: np.ndarray  # int32 (n_coordinates, n_rows): in each place
     mass: np.ndarray  # float64 (n_coordinates, n_rows + 1): weight of the places before
-    # float64, as `mass`, of weight times place; none without DECAYING
-    weighted_places: np.ndarray
-    # int32 (n_coordinates, n_rows, 3): of each row the first place of its window, the place after
-    # the last, and its own; none without a law of neighbours
+    # int32 (n_coordinates, n_rows, 2): of each row the first place of its window, and the place
+    # after the last; none without a law of neighbours
     window: np.ndarray
 
 
@@ -137,7 +135,6 @@ class Law:
         smearing,
         keep_rows=0.0,
         n_neighbors=None,
-        decaying=False,
         gaps=None,  # a `Gaps`; None: there are none
     ):
         self.X, self.weight, self.keep_rows, self.gaps = X, weight, keep_rows, gaps
@@ -147,7 +144,7 @@ class Law:
         law = np.full(len(columns.coordinates), SMEAR, dtype=np.uint8)
         if n_neighbors is not None:
             # values without an order have no neighbours
-            law[~columns.nominal] = DECAYING if decaying else NEIGHBORS
+            law[~columns.nominal] = NEIGHBORS
         places, self.patterns = _placed(X, weight, columns, law)
         if n_neighbors is not None:
             window = self._windows(places.row, columns.coordinates, n_neighbors, law != SMEAR)
@@ -175,13 +172,12 @@ class Law:
 
         Rows that lack a column come first, and are near one another only.
         """
-        window = np.zeros((*row.shape, 3), dtype=np.int32)
+        window = np.zeros((*row.shape, 2), dtype=np.int32)
         for i in np.flatnonzero(has_windows):
             column, n_rows = coordinates[i][0], row.shape[1]
             n_lacking = np.count_nonzero(self._lacks(column))
-            places = np.empty((n_rows, 3), dtype=np.int32)
-            places[:n_lacking] = 0, n_lacking, 0
-            places[:n_lacking, 2] = np.arange(n_lacking)
+            places = np.empty((n_rows, 2), dtype=np.int32)
+            places[:n_lacking] = 0, n_lacking
             values = np.ascontiguousarray(self.X[row[i], column][n_lacking:])
             windows(values, min(width, values.size), places[n_lacking:])
             places[n_lacking:] += n_lacking
@@ -361,8 +357,6 @@ def _placed(X, weight, columns, law) -> tuple[Places, list]:
         counts = np.bincount(level[i], minlength=len(values))
         first.append(np.cumsum(counts) - counts)
     row = np.argsort(level, axis=1, kind="stable").astype(np.int32)
-    by_place = weight[row]
-    decays = (law == DECAYING).any()
     n_allowed = [
         len(values) if has_set else 0 for values, has_set in zip(patterns, nominal, strict=True)
     ]
@@ -377,17 +371,10 @@ def _placed(X, weight, columns, law) -> tuple[Places, list]:
         first=np.concatenate(first).astype(np.intp),
         allowed_start=_starts(n_allowed),
         row=row,
-        mass=_sums_before(by_place),
-        weighted_places=_sums_before((by_place if decays else by_place[:0]) * np.arange(n_rows)),
-        window=np.zeros((0, n_rows, 3), dtype=np.int32),
+        mass=np.pad(np.cumsum(weight[row], axis=1), ((0, 0), (1, 0))),
+        window=np.zeros((0, n_rows, 2), dtype=np.int32),
     )
     return places, patterns
-
-
-def _sums_before(numbers) -> np.ndarray:
-    sums = np.zeros((numbers.shape[0], numbers.shape[1] + 1))
-    np.cumsum(numbers, axis=1, out=sums[:, 1:])
-    return sums
 
 
 def _starts(sizes) -> np.ndarray:

@@ -133,7 +133,6 @@ class LearnsFromPredictor:
     smearing: float | str = "auto"
     keep_rows: float | str = "auto"
     n_neighbors: int = 20
-    neighbor_weights: str = "uniform"
     n_samples: int | None = None
     batch_size: int = 2**16
     categorical_features: Any = None
@@ -383,7 +382,6 @@ class LearnsFromPredictor:
             "weight": base.weight,
             "columns": columns,
             "n_neighbors": self.n_neighbors,
-            "decaying": self.neighbor_weights == "decaying",
             "seed": seed,
         }
         return make_law(**arguments), base, arguments
@@ -543,7 +541,7 @@ class LearnsFromPredictor:
         return self._predictor.decisions(rows, X if as_given else None)
 
 
-def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
+def make_law(*, sampler, smearing, n_neighbors, seed, **common):
     """Make the law; `common` are the rows, their weights, columns and gaps, and `keep_rows`."""
     if sampler == "kernel":
         return KernelLaw(**common)
@@ -552,7 +550,7 @@ def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
     if sampler == "copula":
         return CopulaLaw(**common, smearing=smearing, seed=seed)
     if sampler == "neighbors":
-        return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
+        return Law(**common, smearing=smearing, n_neighbors=n_neighbors)
     return Law(**common, smearing=smearing)
 
 

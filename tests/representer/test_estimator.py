@@ -93,7 +93,6 @@ def grow(
         smearing=0.5,
         keep_rows=keep_rows,
         n_neighbors=10,
-        decaying=False,
         seed=0,
     )
     predictor = Predictor(Model(function), target, "f", classes=classes)
@@ -455,7 +454,6 @@ def sample_of(X, function, n_samples):
         weight=np.ones(len(X)),
         columns=columns,
         **{"sampler": "copula", "smearing": 0.25, "keep_rows": 0.5, "n_neighbors": 5},
-        decaying=False,
         seed=0,
     )
     predictor = Predictor(Model(function), "label", "f", classes=np.arange(2))
@@ -1262,7 +1260,6 @@ def test_bad_parameters(iris):
     fails("n_neighbors=5 has no meaning with sampler='auto'", n_neighbors=5)
     fails("n_neighbors=5 has no meaning with sampler='leaves'", sampler="leaves", n_neighbors=5)
     fails("n_neighbors=5 has no meaning with sampler='smear'", sampler="smear", n_neighbors=5)
-    fails("neighbor_weights='decaying' has no", neighbor_weights="decaying")
     fails("smearing=0.2 has no meaning with sampler='kernel'", sampler="kernel", smearing=0.2)
     fails("n_neighbors=5 has no meaning", sampler="kernel", n_neighbors=5)
     for weight, match in (

@@ -26,7 +26,6 @@ def make_law(X, weight=None, columns=None, **options):
         "smearing": 0.5,
         "keep_rows": 0.0,
         "n_neighbors": 8,
-        "decaying": False,
         "seed": 5,
     } | options
     if weight is None:
@@ -36,18 +35,14 @@ def make_law(X, weight=None, columns=None, **options):
     return _make_law(X=X, weight=weight, columns=columns, **options)
 
 
-def neighbor_probabilities(x, n, weight, width, decaying):
+def neighbor_probabilities(x, n, weight, width):
     """P(value of row m | base row n): the definition, row by row."""
     order = np.argsort(x, kind="stable")
-    places = np.empty((x.size, 3), dtype=np.int32)
+    places = np.empty((x.size, 2), dtype=np.int32)
     windows(np.ascontiguousarray(x[order]), width, places)
-    own = int(np.flatnonzero(order == n)[0])
-    begin, end, _ = places[own]
+    begin, end = places[int(np.flatnonzero(order == n)[0])]
     p = np.zeros(x.size)
-    reach = max(own - begin, end - 1 - own) + 1
-    for place in range(begin, end):
-        fall = 1.0 - abs(place - own) / reach if decaying else 1.0
-        p[order[place]] = weight[order[place]] * fall
+    p[order[begin:end]] = weight[order[begin:end]]
     return p / p.sum()
 
 
@@ -104,7 +99,7 @@ def manufacture(
                 alike = np.flatnonzero(lacks == lacks[m])
                 width = len(alike) if lacks[m] else min(options["n_neighbors"], len(alike))
                 own = int(np.flatnonzero(alike == m)[0])
-                p = neighbor_probabilities(x[alike], own, weight[alike], width, options["decaying"])
+                p = neighbor_probabilities(x[alike], own, weight[alike], width)
                 mine = base == m
                 source[mine] = rng.choice(alike, mine.sum(), p=p)
         elif sampler == "kernel" and not nominal:
@@ -176,11 +171,11 @@ LAWS = [
     {"sampler": "smear", "smearing": 0.5},
     {"sampler": "smear", "smearing": 0.15},
     {"sampler": "smear", "smearing": 1.0},
-    {"sampler": "neighbors", "n_neighbors": 7, "decaying": False},
-    {"sampler": "neighbors", "n_neighbors": 12, "decaying": True},
+    {"sampler": "neighbors", "n_neighbors": 7},
+    {"sampler": "neighbors", "n_neighbors": 12},
     {"sampler": "kernel"},
     {"sampler": "smear", "smearing": 0.5, "keep_rows": 0.3},
-    {"sampler": "neighbors", "n_neighbors": 7, "decaying": False, "keep_rows": 0.6},
+    {"sampler": "neighbors", "n_neighbors": 7, "keep_rows": 0.6},
     {"sampler": "kernel", "keep_rows": 0.5},
     {"sampler": "copula", "smearing": 0.5},
     {"sampler": "copula", "smearing": 1.0, "keep_rows": 0.5},
@@ -231,7 +226,7 @@ def check_against_rejection(X, columns, gaps, options, weighted, all_splits, pai
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
     law = make_law(X, weight, columns, gaps=gaps, **options)
-    options = {"n_neighbors": None, "decaying": None} | options
+    options = {"n_neighbors": None} | options
     reference = manufacture(X, weight, columns, 150_000, rng, law, **options)
     # the copula's probabilities are estimates from 2048 proposals
     slack = 0.03 if options["sampler"] == "copula" else 1e-12
@@ -531,10 +526,9 @@ def test_deep_regions_keep_their_probability():
 def test_windows_hold_the_nearest_values(values, width):
     values = np.array(values, dtype=float)
     width = min(width, values.size)
-    places = np.empty((values.size, 3), dtype=np.int32)
+    places = np.empty((values.size, 2), dtype=np.int32)
     windows(values, width, places)
-    for own, (begin, end, place) in enumerate(places):
-        assert place == own
+    for own, (begin, end) in enumerate(places):
         assert end - begin == width
         assert begin <= own < end
         nearest = np.sort(np.abs(values - values[own]))[:width]
