@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 
 from ensemble_simplify.base import safe_indexing, warn
 from ensemble_simplify.reading import Model
@@ -242,7 +242,7 @@ class RowsAside:
 def agreement(decisions, answers, target, sample_weight=None) -> float:
     """Share of equal labels, or the part of the variance of the decisions that is explained."""
     if target != "value":
-        return float(accuracy_score(decisions, answers, sample_weight=sample_weight))
+        return float(np.average(decisions == answers, weights=sample_weight))
     if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
         return float(np.allclose(answers, decisions))
     return float(r2_score(decisions, answers, sample_weight=sample_weight))

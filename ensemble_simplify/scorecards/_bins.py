@@ -40,8 +40,8 @@ _FEW_STEPS, _MOST_STEPS = 5, 50
 # Numbers closer than this, relative to the largest, are equal.
 _ROUNDING = 1e-9
 
-# Bits of a row's bins that are looked at together.
-_BITS = 40
+# Keys of bins, of which there may be so many before those that no row has are left out.
+_KEYS = 1 << 14
 
 # The least curvature of a row, which keeps steps finite.
 _LEAST_CURVATURE = 1e-9
@@ -213,28 +213,27 @@ class _Search:
             sums[begin:gap] = np.cumsum(sums[begin:gap][::-1], axis=0)[::-1]
         return sums
 
-    def _is_above(self, cut, rows=slice(None)):
+    def _is_above(self, cut):
         """Which rows are above a cut, or have a gap."""
         j = self.column[cut]
-        code, own = cut - self.start[j], self.codes[j, rows]
+        code, own = cut - self.start[j], self.codes[j]
         if cut == self.gap[j]:
             return own == code
         return (own >= code) & (own < self.gap[j] - self.start[j])
 
-    def _design(self, cuts, rows):
-        """Which rows each step is added for, after a column of ones."""
-        steps = [self._is_above(cut, rows) for cut in cuts]
-        return np.column_stack([np.ones(rows.size), *steps]).astype(np.float64)
-
     def _alike(self, cuts):
-        """A row of each pattern of bins, and the pattern of each row."""
-        key = np.zeros(self.codes.shape[1], dtype=np.int64)
-        for k, cut in enumerate(cuts):
-            # before the bits of a number are used up, the patterns so far are numbered anew
-            if k % _BITS == _BITS - 1:
-                key = np.unique(key, return_inverse=True)[1]
-            key = 2 * key + self._is_above(cut)
-        return np.unique(key, return_index=True, return_inverse=True)[1:]
+        """The steps added for each pattern of bins, after a one, and the pattern of each row."""
+        key, n_keys = np.zeros(self.codes.shape[1], dtype=np.int64), 1
+        steps = [self._is_above(cut) for cut in cuts]
+        for step in steps:
+            key, n_keys = 2 * key + step, 2 * n_keys
+            if n_keys > _KEYS:
+                key, n_keys = _numbered(key)
+        pattern, n_patterns = _numbered(key)
+        # any row of a pattern tells its steps
+        some = np.empty(n_patterns, dtype=np.intp)
+        some[pattern] = np.arange(len(pattern))
+        return np.column_stack([np.ones(n_patterns), *(step[some] for step in steps)]), pattern
 
     def _joints(self, cuts, held):
         """Sums of `held` over rows above each cut, and over those above both it and one of `cuts`.
@@ -365,9 +364,8 @@ class _Search:
         return _Fit(cuts, points[:, None], float(loss), [curvature])
 
     def _newton(self, cuts, points, most):
-        some, pattern = self._alike(cuts)
-        design = self._design(cuts, some)
-        told = np.column_stack([np.bincount(pattern, own, len(some)) for own in self.told.T])
+        design, pattern = self._alike(cuts)
+        told = np.column_stack([np.bincount(pattern, own) for own in self.told.T])
         points = points.copy()
         scores = design @ points
         shrink = np.full((len(points), 1), _RIDGE)
@@ -451,18 +449,15 @@ class _Search:
 
     def _narrow(self, cuts):
         """Which cuts would leave a bin with too few real rows."""
-        is_narrow = np.zeros(self.column.size, dtype=bool)
         if self.min_samples <= 0:
-            return is_narrow
-        for begin, gap in zip(self.start, self.gap, strict=True):
-            own = sorted(cut for cut in cuts if begin < cut < gap)
-            places = np.arange(begin, gap)
-            nearest = np.searchsorted(own, places, side="left")
-            # real rows above the cut below each place, and above the one over it
-            above = np.r_[self.real[begin], self.real[own], 0.0]
-            own_above = self.real[begin:gap]
-            is_narrow[begin:gap] = above[nearest] - own_above < self.min_samples
-            is_narrow[begin:gap] |= own_above - above[nearest + 1] < self.min_samples
+            return np.zeros(self.column.size, dtype=bool)
+        ends = np.unique(np.r_[self.start, list(cuts), self.gap].astype(np.intp))
+        # real rows above each end, of which no column has any above its last one
+        above = np.where(np.isin(ends, self.gap), 0.0, self.real[ends])
+        nearest = np.searchsorted(ends, np.arange(self.column.size), side="left")
+        is_narrow = above[nearest - 1] - self.real < self.min_samples
+        is_narrow |= self.real - above[nearest] < self.min_samples
+        is_narrow[self.gap] = False
         return is_narrow
 
     def _added(self, fitted, room, max_features):
@@ -624,6 +619,12 @@ def _held_by_ridge(curvature):
     curvature[0, 0] += _LEAST_CURVATURE
     curvature.flat[len(curvature) + 1 :: len(curvature) + 1] += _RIDGE
     return curvature
+
+
+def _numbered(keys):
+    """Numbers from zero in place of keys, in their order, and how many there are."""
+    is_there = np.bincount(keys) > 0
+    return (np.cumsum(is_there) - 1)[keys], int(is_there.sum())
 
 
 # Rounding must not choose, so that the path is the same on every machine.
