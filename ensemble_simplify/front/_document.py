@@ -35,6 +35,7 @@ from ensemble_simplify.front._report import (
     what_columns_say,
 )
 from ensemble_simplify.front._simplified import versions
+from ensemble_simplify.front._statement import figure
 from ensemble_simplify.grid import Domain, columns_of
 from ensemble_simplify.proof import differences
 from ensemble_simplify.reading import column_index, is_missing, unwrap
@@ -45,6 +46,14 @@ from ensemble_simplify.writing import check_place, one_line, replacing, write_te
 _LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
 _ESTIMANDS = {"lost": "accuracy lost", "majority": "agreement of the most frequent answer"}
 _OPEN = "(to be filled in)"
+# What the model has learned of the rows that judge, see `reading.learned_from`.
+_LEARNED = {
+    "all": "The model has learned from all of these",
+    "part": "The model has probably learned from these, and from others",
+    "more": "The model has probably learned from some of these",
+    "no": "The model has not learned from these",
+    "unknown": "Whether the model has learned from these cannot be told",
+}
 _FORMATS = {".md": "Markdown", ".html": "HTML", ".docx": "Word"}
 
 
@@ -111,6 +120,8 @@ def _purpose(asked):
         "answers. Both are meant for rows like those below; what is said of other rows is said "
         "where it is proven."
     )
+    # how far one can stand for the other is a limit of use
+    yield f"{asked.found.verdict.text.partition('. ')[0].rstrip('.')}."
     yield Cells(("column", "holds", "from, to, or levels", "gaps"), list(_columns(asked)))
 
 
@@ -138,8 +149,26 @@ def _data(asked):
         f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
         f"numbers and codes of levels: {_digest(asked.numbers)}.",
         f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
+        f"Figures are measured on {found.n_judged:,} of them. {_LEARNED[found._judged.learned]}.",
+        _known_outcomes(found),
         f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
     ]
+
+
+def _known_outcomes(found):
+    """What the true answers are, where they were given."""
+    y = found._task.y
+    if y is None:
+        return "No true answers were given, so that no accuracy is known."
+    told = f"True answers are known of {len(y):,} rows"
+    if not found.is_classifier:
+        low, mean, high = np.min(y), np.mean(y), np.max(y)
+        return f"{told}: from {low:.6g} to {high:.6g}, {mean:.6g} on average."
+    labels, counts = np.unique(y, return_counts=True)
+    shares = (
+        f"{one_line(a)} {figure(n / len(y), True)}" for a, n in zip(labels, counts, strict=True)
+    )
+    return f"{told}: {', '.join(shares)}."
 
 
 def _digest(entries):
@@ -168,7 +197,7 @@ def _model(asked):
     yield found.reason
     stated = [own for own in found.verdict.statements if own.text]
     yield Cells(
-        ("figure", "of", "on", "value", "95 % interval", "how it is known"),
+        ("figure", "of", "on", "value", "95 % interval", "rows", "how it is known"),
         [
             (
                 _ESTIMANDS.get(own.estimand, own.estimand),
@@ -176,6 +205,7 @@ def _model(asked):
                 own.population,
                 own.text,
                 own.interval,
+                f"{own.n_rows:,}",
                 own.how,
             )
             for own in stated

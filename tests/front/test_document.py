@@ -81,6 +81,11 @@ def test_all_sections(outcome, tmp_path):
     assert ages in told["Purpose and limits of use"]
     assert r"| x \<b\>; y; z |" in told["Purpose and limits of use"]
     assert outcome.verdict.text.split(". ")[0] in told["The model and its simpler form"]
+    assert outcome.verdict.text.split(". ")[0] in told["Purpose and limits of use"]
+    labels = outcome._task.y
+    shares = (f"{label} {figure((labels == label).mean(), True)}" for label in ("no", "yes"))
+    assert f"of 120 rows: {', '.join(shares)}." in told["Data and versions"]
+    assert "120 of them. The model has not learned from these." in told["Data and versions"]
     assert outcome.export_text().strip() in told["The model and its simpler form"]
     own = is_sensitive(outcome.best_model, "town").sensitive
     assert f"town, the tree: {'yes' if own else 'no, proven'}" in told["Protected columns"]
