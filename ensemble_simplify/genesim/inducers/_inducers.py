@@ -40,7 +40,15 @@ from ensemble_simplify.base import (
 from ensemble_simplify.genesim._merge_trees import GapColumns, forest_on
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.genesim.inducers._statistics import best_cuts, quartile_groups
-from ensemble_simplify.grid import Splits, TreeNodes, float32_floor, limited, unlimited, with_sizes
+from ensemble_simplify.grid import (
+    Splits,
+    TreeNodes,
+    float32_floor,
+    limited,
+    unlimited,
+    walk,
+    with_sizes,
+)
 from ensemble_simplify.reading import Gaps, Model, is_plain
 from ensemble_simplify.writing import (
     CHANCE_BY_MODEL,
@@ -658,26 +666,16 @@ def _pruned(levels, at, confidence) -> tuple:
             # what is no worse but for rounding becomes a leaf
             inner[node] = as_leaf[node] > children + 1e-9
             below[node] = np.where(inner[node], children, as_leaf[node])
-    # Nodes below each that stay, which tell where the next ones begin in pre-order.
-    size = np.ones(len(left), dtype=np.intp)
-    for node in reversed(at_depth):
-        size[node] += np.where(inner[node], size[left[node]] + size[left[node] + 1], 0)
-    n_trees = len(levels[0][0])
-    first = np.concatenate([[0], np.cumsum(size[:n_trees])])
-    # Where each node stands now; the nodes below a leaf stand where it does.
-    place = np.empty_like(left)
-    place[:n_trees] = first[:-1]
-    kept = np.zeros(len(left), dtype=bool)
-    kept[:n_trees] = True
+    # What is below a leaf stands where it does.
+    stand = np.arange(len(left))
     for node in at_depth:
-        one, other = left[node], left[node] + 1
-        place[one] = place[node] + inner[node]
-        place[other] = place[node] + np.where(inner[node], 1 + size[one], 0)
-        kept[one] = kept[other] = kept[node] & inner[node]
-        inner[one] &= kept[one]
-        inner[other] &= kept[other]
-    order = np.empty(first[-1], dtype=np.intp)
-    order[place[kept]] = np.flatnonzero(kept)
+        ended = node[~inner[node] | (stand[node] != node)]
+        stand[left[ended]] = stand[left[ended] + 1] = stand[ended]
+    left[~inner] = -1
+    n_trees = len(levels[0][0])
+    order = walk(left, np.where(inner, left + 1, -1), np.arange(n_trees))
+    place = np.empty_like(left)
+    place[order] = np.arange(len(order))
     splits = inner[order]
     child = left[order]
     columns = (
@@ -687,7 +685,7 @@ def _pruned(levels, at, confidence) -> tuple:
         np.where(splits, threshold[order], 0.0),
         totals[order],
     )
-    return columns, first, place[at]
+    return columns, np.append(place[:n_trees], len(order)), place[stand[at]]
 
 
 class InterpretableSingleModel(
