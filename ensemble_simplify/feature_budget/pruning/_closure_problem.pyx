@@ -204,37 +204,25 @@ cdef class SharedItems:
         const float64_t[::1] cost,   # (n_resources,)
         float64_t[::1] own,          # OUT (n_contracted,), zeros on entry
     ):
-        cdef intp_t n_rows = weight.shape[0], n_nodes = needs.shape[0], n_resources = cost.shape[0]
-        cdef vector[intp_t] start, user     # users of a resource, by resource
-        cdef vector[int32_t] tree, degree, item_of_row, stamp
+        cdef intp_t n_rows = weight.shape[0], n_resources = cost.shape[0]
+        cdef vector[int32_t] degree, item_of_row, stamp
         cdef vector[uint64_t] key_a, key_b, second
         cdef unordered_map[uint64_t, int32_t] seen
         cdef vector[float64_t] price
-        cdef intp_t t, h, r, k, j, i, u
+        cdef intp_t h, r, k, i, u
         cdef uint64_t a, b
         cdef int32_t c, w, begin
         cdef float64_t paid
         self.n_contracted = own.shape[0]
+        # Nodes that need a resource, one resource after the other.
+        needed = np.where(np.asarray(representative)[:, None] >= 0, needs, -1)
+        node, kind = np.nonzero(needed >= 0)
+        needed = needed[node, kind]
+        order = np.argsort(needed, kind="stable")
+        cdef const intp_t[::1] user = node[order]
+        cdef const intp_t[::1] start = np.searchsorted(needed[order], np.arange(n_resources + 1))
+        cdef const intp_t[::1] tree = np.searchsorted(offsets, np.asarray(user), side="right") - 1
         with nogil:
-            tree.resize(n_nodes)
-            for t in range(offsets.shape[0] - 1):
-                for h in range(offsets[t], offsets[t + 1]):
-                    tree[h] = <int32_t>t
-            start.assign(n_resources + 2, 0)
-            for h in range(n_nodes):
-                if representative[h] >= 0:
-                    for j in range(2):
-                        if needs[h, j] >= 0:
-                            start[needs[h, j] + 2] += 1
-            for r in range(n_resources):
-                start[r + 2] += start[r + 1]
-            user.resize(start[n_resources + 1])
-            for h in range(n_nodes):
-                if representative[h] >= 0:
-                    for j in range(2):
-                        if needs[h, j] >= 0:
-                            user[start[needs[h, j] + 1]] = h
-                            start[needs[h, j] + 1] += 1
             item_of_row.resize(n_rows)
             for r in range(n_resources):
                 key_a.assign(n_rows, 0)
@@ -245,7 +233,7 @@ cdef class SharedItems:
                     a = scramble(<uint64_t>h * 2 + 1)
                     b = scramble(a ^ <uint64_t>0x9E3779B97F4A7C15)
                     for u in range(first[h], last[h]):
-                        i = rows[tree[h], u]
+                        i = rows[tree[k], u]
                         key_a[i] ^= a
                         key_b[i] ^= b
                         degree[i] += 1
@@ -277,7 +265,7 @@ cdef class SharedItems:
                     c = representative[h]
                     paid = 0.0
                     for u in range(first[h], last[h]):
-                        i = rows[tree[h], u]
+                        i = rows[tree[k], u]
                         w = item_of_row[i]
                         if w < 0:
                             paid += cost[r] * weight[i]

@@ -1143,46 +1143,6 @@ cdef class Breeder:
 
 # --------------------------------------------------------------------- survival
 
-cdef struct Rank:
-    double score
-    uint64_t behaviour
-    intp_t size
-    intp_t position
-
-
-cdef bint fitter(const Rank &a, const Rank &b) noexcept nogil:
-    """Higher score, then fewer nodes; the rest makes the order the same everywhere."""
-    if a.score != b.score:
-        return a.score > b.score
-    if a.size != b.size:
-        return a.size < b.size
-    return a.position < b.position
-
-
-cdef bint smaller(const Rank &a, const Rank &b) noexcept nogil:
-    """Fewer nodes, then higher score."""
-    if a.size != b.size:
-        return a.size < b.size
-    if a.score != b.score:
-        return a.score > b.score
-    return a.position < b.position
-
-
-cdef void rank(
-    const vector[ScoredTree] &trees,
-    vector[Rank] &ranks,    # OUT
-) noexcept nogil:
-    cdef intp_t i
-    cdef Rank entry
-    ranks.clear()
-    for i in range(<intp_t> trees.size()):
-        entry.score = trees[i].score
-        entry.behaviour = trees[i].behaviour
-        entry.size = trees[i].nodes.size()
-        entry.position = i
-        ranks.push_back(entry)
-
-
 @cython.final
 cdef class Population:
     """Trees on training and validation rows, and the best of every size.
@@ -1312,6 +1272,7 @@ cdef class Population:
         """
         cdef Candidates some
         cdef intp_t i
+        cdef const intp_t[::1] order
         for some in candidates:
             with nogil:
                 for i in range(<intp_t> some.trees.size()):
@@ -1320,44 +1281,39 @@ cdef class Population:
                     if not some.trees[i].front_only:
                         self.trees.push_back(move(some.trees[i]))
                 some.trees.clear()
+        # Of trees that are equal in both, the first comes first: the order is one everywhere.
+        score, n_leaves = self.describe("front")
+        order = np.lexsort((-score, n_leaves))
         with nogil:
-            self.keep_front()
-            self.keep_fittest(size)
+            self.keep_front(order)
+        score, n_leaves = self.describe()
+        order = np.lexsort((n_leaves, -score))
+        with nogil:
+            self.keep_fittest(order, size)
 
-    cdef void keep_fittest(self, intp_t size) noexcept nogil:
-        """Keep the fittest trees, one of those that answer alike."""
+    cdef void keep_fittest(self, const intp_t[::1] order, intp_t size) noexcept nogil:
+        """Keep the fittest trees, the first of the order, one of those that answer alike."""
         cdef intp_t i, j
-        cdef vector[Rank] ranks
-        cdef vector[uint64_t] behaviours
         cdef vector[ScoredTree] kept
-        cdef bint seen
-        rank(self.trees, ranks)
-        sort(ranks.begin(), ranks.end(), &fitter)
-        for i in range(<intp_t> ranks.size()):
+        for i in range(order.shape[0]):
             if <intp_t> kept.size() == size:
                 break
-            seen = False
-            for j in range(<intp_t> behaviours.size()):
-                if behaviours[j] == ranks[i].behaviour:
-                    seen = True
+            for j in range(<intp_t> kept.size()):
+                if kept[j].behaviour == self.trees[order[i]].behaviour:
                     break
-            if not seen:
-                behaviours.push_back(ranks[i].behaviour)
-                kept.push_back(move(self.trees[ranks[i].position]))
+            else:
+                kept.push_back(move(self.trees[order[i]]))
         self.trees.swap(kept)
 
-    cdef void keep_front(self) noexcept nogil:
+    cdef void keep_front(self, const intp_t[::1] order) noexcept nogil:
         """Keep the trees that no smaller one equals, by rising size, and index their scores."""
         cdef intp_t i
-        cdef vector[Rank] ranks
         cdef vector[ScoredTree] kept
         cdef double best = -INFINITY
-        rank(self.front, ranks)
-        sort(ranks.begin(), ranks.end(), &smaller)
-        for i in range(<intp_t> ranks.size()):
-            if ranks[i].score > best:
-                best = ranks[i].score
-                kept.push_back(move(self.front[ranks[i].position]))
+        for i in range(order.shape[0]):
+            if self.front[order[i]].score > best:
+                best = self.front[order[i]].score
+                kept.push_back(move(self.front[order[i]]))
         self.front.swap(kept)
         self.front_score.clear()
         # A size that no tree of the front has is worth what the next smaller one has.
