@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from ensemble_simplify.audit._response import CLASS
 from ensemble_simplify.base import Rows, check_column_names, check_missing
 from ensemble_simplify.evidence import Claim, Use
-from ensemble_simplify.grid import MANY, Axes, float32_floor, next_after, read_domain, unlimited
+from ensemble_simplify.grid import MANY, Axes, float32_floor, next_after, unlimited
 from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
 
 
@@ -78,6 +78,7 @@ class Audited:
             if near is not None:
                 check_column_names([self.model.estimator], near, "near")
                 self._come_as(near)
+                self.rows = near
                 given, finest = Rows.of(self.table, near), self.model.finest
                 self._keep_to_rows(near, given.numbers)
                 rounded = given.rounded(finest.row_dtype)
@@ -163,16 +164,14 @@ class Audited:
         key = lacking, unknown, self.question
         known = self._grounds.get(key)
         if known is None:
-            missing, codes = self.table.may_miss(rounded), self.table.highest_code
+            missing = self.table.may_miss(rounded)
             if "known levels" in self.keeping:
                 missing = np.isnan(rounded).any(axis=0)
-            n_features = self.model.forest.n_features
-            inside = read_domain(self.domain, n_features, self.table.names, missing, codes, highest)
-            self.table.check_bounds(inside)
+            inside = self.table.inside(self.domain, missing, highest)
         else:
             inside = known[0]
-        if inside is not None and rounded is not None:
-            inside.check_rows(rounded, i)
+        if rounded is not None:
+            self.table.check_inside(inside, rounded, self.rows, i)
         if known is None:
             check_missing(inside, self.model)
             forest = self.question.forest(self.model)

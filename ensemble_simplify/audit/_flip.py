@@ -671,9 +671,10 @@ class _Asked:
         changes, predictions = {}, (before,)
         if row is not None:
             both = np.stack([audited.given, row])
-            shown = audited.table.shown(both)
+            table = audited.table.showing(audited.given, audited.rows, audited.place)
+            shown = table.shown(both)
             changes = changes_between(audited, both, shown)
-            row = shown[1] if audited.table.is_uniform else audited.table.shown(both[1:])
+            row = shown[1] if table.is_uniform else table.shown(both[1:])
             if probabilities:
                 probabilities += (float(answer),)
                 answer = audited.model.answers(both[1:])[0] if changes else before

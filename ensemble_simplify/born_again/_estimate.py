@@ -38,7 +38,6 @@ from ensemble_simplify.grid import (
     is_late,
     limited,
     limits,
-    read_domain,
     time_left,
 )
 from ensemble_simplify.reading import Model, unwrap
@@ -233,12 +232,9 @@ def estimate(
         raise ValueError(
             "merge_thresholds=True, but BornAgainRegressor merges no thresholds. Leave it out."
         )
-    missing, codes = table.may_miss(X), table.highest_code
-    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
-    table.check_bounds(inside)
+    inside = table.inside(domain, table.may_miss(X))
     if X is not None:
-        if inside is not None:
-            inside.check_rows(X)
+        table.check_inside(inside, X, given)
     elif merge_thresholds:
         raise ValueError(
             "merge_thresholds=True merges thresholds as far as training rows allow it. Give the "

@@ -21,7 +21,7 @@ from ensemble_simplify.base import (
     check_column_names,
     validate_params,
 )
-from ensemble_simplify.grid import Domain, Stopped, limited, read_domain, time_left
+from ensemble_simplify.grid import Domain, Stopped, limited, time_left
 from ensemble_simplify.proof.agreed import SHOWN, Agreement, interval_of
 from ensemble_simplify.proof.apart import are_finer, compared_of
 from ensemble_simplify.proof.in_database import agreement_inside
@@ -230,9 +230,7 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
     rows = np.empty((0, len(table))) if given is None else given.numbers
     # gaps and bounds of rows alone are of no use
     missing = table.may_miss(rows) if is_measured or domain is not None else None
-    codes = table.highest_code
-    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
-    table.check_bounds(inside)
+    inside = table.inside(domain, missing)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -241,7 +239,7 @@ def _agreement(models, X, atol, *, domain, volume, confidence, random_state):
     answers, different = None, np.zeros(0, dtype=bool)
     if X is not None:
         if domain is not None:
-            inside.check_rows(rows)
+            table.check_inside(inside, rows, X)
         table = table.like(X)
         batches = [answered for _, answered in given.answers(models, compared.method, to_end=True)]
         answers = [np.concatenate(own) for own in zip(*batches, strict=True)]

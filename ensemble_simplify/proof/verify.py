@@ -25,7 +25,7 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.evidence import Claim, Near
-from ensemble_simplify.grid import Domain, limited, read_domain
+from ensemble_simplify.grid import Domain, limited
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
 from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_forests, common_table
@@ -240,12 +240,10 @@ def _compared(X, models, tolerance, domain, settings, max_boxes, lacks=None):
     table, models = common_table(models, X)
     given = None if X is None else Rows.of(table, X)
     rows = None if given is None else given.numbers
-    missing, codes = table.may_miss(rows) if lacks is None else lacks, table.highest_code
     max_changes = settings["max_changes"]
-    inside = read_domain(domain, len(table), table.names, missing, codes, table.highest_known)
-    table.check_bounds(inside)
-    if inside is not None and rows is not None:
-        inside.check_rows(rows)
+    inside = table.inside(domain, table.may_miss(rows) if lacks is None else lacks)
+    if rows is not None:
+        table.check_inside(inside, rows, X)
     for model in models:
         check_missing(inside, model)
     max_boxes = maxsize if max_boxes is None else max_boxes
@@ -259,9 +257,8 @@ def _compared(X, models, tolerance, domain, settings, max_boxes, lacks=None):
     is_free = domain is None and hasattr(X, "columns")
     if given is not None and is_free and outcome.equal is False:
         # nearly the same proof again, for a row that a table like X can hold
-        levels = codes, table.highest_known
         lacks = np.isnan(given.numbers).any(axis=0) if lacks is None else lacks
-        alike = read_domain(table.domain_of(X), len(table), table.names, lacks, *levels)
+        alike = table.inside(table.domain_of(X), lacks)
         if not alike.contains(outcome.counterexample[None])[0]:
             likely = compared(alike)
             outcome = likely if likely.equal is False else outcome

@@ -140,6 +140,8 @@ class Levels(Column):
         another; None: it is the same.
     scale : ndarray or None
         Levels in the order that the user gave them by the dtype of the column; None: none.
+    other : object
+        The entry of what no code of a level tells; None: one that is made up.
     """
 
     levels: np.ndarray = field()
@@ -148,6 +150,7 @@ class Levels(Column):
     knows_nan: bool = False
     categories: np.ndarray | None = None
     scale: np.ndarray | None = None
+    other: Any = None
 
     # pandas' and polars' integers have no place for gaps, nor for levels that nobody knows
     _no_dtype: ClassVar[str] = "biu"
@@ -199,11 +202,19 @@ class Levels(Column):
         """Levels for codes: objects where they are text or the like, else numbers of float64."""
         # booleans are no numbers to pandas' categories
         is_text = self.levels.dtype.kind in "OSUb"
-        other = level_outside(self.levels) if is_text else number_outside(self.levels)
+        other, lacking = self.other, None if self.lacks_none else np.nan
+        if other is None:
+            other = level_outside(self.levels) if is_text else number_outside(self.levels)
+        elif self.unknown == "missing":
+            lacking = other
         gap = len(self.levels) + 1
-        entry_of = as_objects([*self.levels.tolist(), other, None if self.lacks_none else np.nan])
+        entry_of = as_objects([*self.levels.tolist(), other, lacking])
         place = np.where(np.isnan(numbers), gap, np.nan_to_num(numbers)).astype(np.intp)
         return entry_of[place] if is_text else entry_of[place].astype(np.float64)
+
+    def is_unknown(self, number) -> bool:
+        """Whether a number stands for a level that the model does not know, or for a gap."""
+        return bool(np.isnan(number)) or number >= len(self.levels)
 
     def frame_dtype(self, numbers) -> Any:
         return self.dtype

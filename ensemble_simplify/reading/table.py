@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.grid import Domain, columns_of, domain_of_columns
+from ensemble_simplify.grid import Domain, columns_of, domain_of_columns, read_domain
 from ensemble_simplify.reading.columns import (
     Column,
     Hashed,
@@ -353,6 +353,55 @@ class Table:
         domain = domain_of_columns(columns_of(X), keys, ranges=False)
         return replace(domain, missing=None)
 
+    def inside(self, domain, missing, known=None) -> Any:
+        """A domain of such rows, as an `Inside`, in which a mask may be missing if it does not say.
+
+        `known` are the highest codes of the levels that a domain of known levels has; None: of
+        those that the model knows. None is returned where every finite input is inside.
+        """
+        known = self.highest_known if known is None else known
+        inside = read_domain(domain, len(self), self.names, missing, self.highest_code, known)
+        self.check_bounds(inside)
+        return inside
+
+    def check_inside(self, inside, numbers, given, begin=0) -> None:
+        """Raise ValueError if one of some rows of numbers lies outside of a domain.
+
+        They begin at some row of those that were `given`, by which levels are called.
+        """
+        for j, column in enumerate(self.columns if inside is not None else ()):
+            if not isinstance(column, Levels) or column.is_unnamed:
+                continue
+            codes, low, high = numbers[:, j], inside.low[j], inside.high[j]
+            outside = (codes < low) | (codes > high) | (np.isnan(codes) & ~inside.missing[j])
+            for row in begin + np.flatnonzero(outside)[:1]:
+                level, name = _entry(given, row, j), j if self.names is None else self.names[j]
+                levels = some_of(column.levels[int(low) : int(high) + 1])
+                # of gaps, the domain tells itself
+                if is_missing(level):
+                    continue
+                raise ValueError(
+                    f"X[{row}] has {plain(level)!r} in the column {name!r}, a level that is "
+                    f"outside the domain. It holds {levels}. "
+                    "Correct the row, or the domain: known_levels leaves out the levels that the "
+                    "model has never seen, also if the rows of Domain.from_rows have them."
+                )
+        if inside is not None:
+            inside.check_rows(numbers, begin)
+
+    def showing(self, numbers, given, row) -> Self:
+        """The same columns, in which what the model does not know is as a row was given.
+
+        `numbers` are those of one `row` of the `given` ones.
+        """
+        columns = list(self.columns)
+        for j, column in enumerate(columns):
+            if isinstance(column, Levels) and column.is_unknown(numbers[j]):
+                entry = _entry(given, row, j)
+                if not is_missing(entry):
+                    columns[j] = replace(column, other=plain(entry))
+        return replace(self, columns=tuple(columns))
+
     def check_bounds(self, inside) -> None:
         """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.
 
@@ -644,6 +693,12 @@ def column_indices(columns, parameter, n_features, names=None) -> np.ndarray:
 def _doubles(rows) -> np.ndarray:
     """Rows of numbers as an array, with NaN for what pandas calls NA."""
     return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _entry(rows, i, j) -> Any:
+    """An entry of some rows as they were given."""
+    column = columns_of(rows)[j]
+    return column.iloc[i] if hasattr(column, "iloc") else column[i]
 
 
 def _dtypes_of(X, n_columns) -> list:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passengers import passengers, pipeline_of
 from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -19,15 +20,19 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
 from ensemble_simplify import (
     BornAgainClassifier,
     Domain,
+    agreement,
     is_monotone,
     nearest_flip,
     sufficient_box,
+    verify,
 )
 from ensemble_simplify.audit import _box, _sets
 from ensemble_simplify.audit._flip_search import FlipSearch
@@ -556,6 +561,34 @@ def test_what_cannot_begin_in_time_is_said(monkeypatch):
     assert not flip.proven
     assert flip.n_changes_lower_bound == 2
     assert len(nearest_flip(model, rows[0], max_changes=3).changes) == 3
+
+
+@pytest.mark.parametrize("unknown", [-1, np.nan])
+def test_a_level_that_the_model_does_not_know_keeps_its_name(unknown):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.choice(["Bath", "York", "Ely"], 300), "age": rng.random(300)})
+    y = (X["town"] == "Bath") | (X["age"] > 0.5)
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=unknown)
+    columns = make_column_transformer((encoder, ["town"]), remainder="passthrough")
+    model = make_pipeline(columns, RandomForestClassifier(10, random_state=0)).fit(X, y)
+    rows = pd.DataFrame({"town": ["Bath", "Hull"], "age": [0.4, 0.9]})
+    flip = nearest_flip(model, rows, frozen=["town"], max_changes=1, domain=Domain())[1]
+    if flip:
+        assert flip.row["town"].tolist() == ["Hull"]
+        assert model.predict(flip.row)[0] == flip.predictions[1]
+    for flip in nearest_flip(model, rows, frozen=["age"], domain=Domain()):
+        for before, after in flip.changes.values():
+            assert before in rows["town"].tolist()
+            assert after != "Hull"
+    domain = Domain.from_rows(rows)
+    for ask in (
+        lambda: nearest_flip(model, rows, domain=domain),
+        lambda: sufficient_box(model, rows[1:], domain=domain),
+        lambda: verify(model, model, X=rows, max_changes=1, domain=domain),
+        lambda: agreement(model, model, rows, domain=domain),
+    ):
+        with pytest.raises(ValueError, match="'Hull' in the column 'town', a level"):
+            ask()
 
 
 def test_which_features_may_change():
