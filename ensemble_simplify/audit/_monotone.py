@@ -668,16 +668,12 @@ class _NumberSearch(_PairSearch):
     def _at(self, k, limit):
         forests = [self._restricted(k), self._restricted(k + 1)]
         order = slice(None) if self.increasing else slice(None, None, -1)
-        trees = [self.others.encode_forest(forest) for forest in forests]
 
         def answers(cells):
             rows = self._rows(cells, k)[order]
             return [self.asked.numbers(self.audited.model, own)[:, None] for own in rows]
 
-        outside = None if self.inside is None else self.inside.outside(self.others)
-        search = Rise(
-            forests[order], self.asked.column, trees[order], self.others, outside, answers, 0.0
-        )
+        search = Rise(forests[order], self.asked.column, self.others, self.inside, answers, 0.0)
         found = search.decide(None, limit)
         self.n_boxes += search.n_boxes
         return found.outcome, found.cell, found.reason

@@ -166,14 +166,12 @@ class Pairs:
 
     def _numbers(self, response, gap, boxes):
         """Look for a large move of a number."""
-        trees = [self.axes.encode_forest(forest) for forest in self.forests]
-        outside = None if self.inside is None else self.inside.outside(self.axes)
         model = self.audited.model
 
         def answers(cells):
             return [response.numbers(model, rows)[:, None] for rows in self.rows(cells)]
 
-        search = Rise(self.forests, response.column, trees, self.axes, outside, answers, gap, boxes)
+        search = Rise(self.forests, response.column, self.axes, self.inside, answers, gap, boxes)
         found = search.decide(np.random.default_rng(0))
         bound = max(found.bound, found.largest)
         return found.outcome, found.cell, found.largest, bound, search.n_boxes, found.reason

@@ -39,7 +39,7 @@ def compare_labels(models, inside, given, max_changes, max_boxes):
             return outcome
         equal, row_of, row = _compare_near(forests, inside, given, max_changes)
     elif not may_begin(forests):
-        return Verification(None, None, None, 0, 0.0, reason="time")
+        return Verification(None, reason="time")
     else:
         try:
             space = Space(forests, domain=inside, in_time=True)
@@ -52,14 +52,14 @@ def compare_labels(models, inside, given, max_changes, max_boxes):
                 row = points_in(space.axes, inside, cells)[0]
         except Stopped:
             # before the trees were laid out
-            return Verification(None, None, None, 0, 0.0, reason="time")
+            return Verification(None, reason="time")
     if not equal:
         reason = None
         if equal is None:
             reason = "time" if is_late() else "boxes"
             if space is not None and space.same:
                 reason = "rounding"
-            return Verification(None, None, None, n_boxes, 0.0, reason=reason)
+            return Verification(None, n_boxes=n_boxes, reason=reason)
         row = row if given is None else row.astype(given.numbers.dtype)
         predictions = tuple(model.labels(row[None]).tolist()[0] for model in models)
         if predictions[0] == predictions[1]:
@@ -68,8 +68,8 @@ def compare_labels(models, inside, given, max_changes, max_boxes):
                 f"answers {predictions[0]!r} in both. Scores that are nearly tied can depend on "
                 "the order of addition: set n_jobs=None in the ensembles and their members."
             )
-        return Verification(False, row, predictions, n_boxes, 0.0, row=row_of)
-    return Verification(True, None, None, n_boxes, 0.0)
+        return Verification(False, row, predictions, n_boxes, row=row_of)
+    return Verification(True, n_boxes=n_boxes)
 
 
 def _labels_of_rows(models, given):
@@ -80,10 +80,10 @@ def _labels_of_rows(models, given):
             if apart.size:
                 i = int(apart[0])
                 answers = a[i : i + 1].tolist()[0], b[i : i + 1].tolist()[0]
-                return Verification(False, given.numbers[begin + i], answers, 0, 0.0, row=begin + i)
+                return Verification(False, given.numbers[begin + i], answers, row=begin + i)
     except Stopped:
-        return Verification(None, None, None, 0, 0.0, reason="time")
-    return Verification(True, None, None, 0, 0.0)
+        return Verification(None, reason="time")
+    return Verification(True)
 
 
 def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
@@ -103,14 +103,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
         closeness = closeness_of(models, inside, tolerance, max_changes is not None)
     except Stopped:
         return Verification(
-            None,
-            None,
-            None,
-            0,
-            0.0,
-            max_difference=largest,
-            max_difference_bound=np.inf,
-            reason="time",
+            None, max_difference=largest, max_difference_bound=np.inf, reason="time"
         )
     axes = closeness.axes
     if given is not None and not asked.equal:
@@ -144,7 +137,6 @@ def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
         row,
         predictions,
         closeness.n_boxes,
-        0.0,
         row=row_of,
         max_difference=found.largest,
         max_difference_bound=max(found.bound, found.largest),
@@ -212,8 +204,6 @@ def _numbers_of_rows(models, given, columns, n_outputs, tolerance):
         equal,
         None if row is None else given.numbers[row],
         predictions,
-        0,
-        0.0,
         row=row,
         max_difference=largest,
         max_difference_bound=np.inf if reason else largest,

@@ -83,31 +83,39 @@ class Lines:
         labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
-        if self.sums is None:
+        sums = self.sums
+        if sums is None:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
         else:
-            walker = LineWalker(
-                self.trees.nodes,
-                self.trees.offsets,
-                self.sums.folded,
-                exact=self.sums.is_exact,
-                tie_upper=self.sums.tie_upper,
-                tolerance=self.sums.rounding,
-                first=self.first,
-                outside=self.outside,
-            )
+            walker = self._walker(sums.folded, sums.is_exact, sums.tie_upper, sums.rounding)
             if not walker.label(cells, from_axis, labels):
                 raise Stopped
-        rows, positions = np.nonzero(labels == UNSURE)
+        for at, asked in self._batches_at(cells, *np.nonzero(labels == UNSURE)):
+            check_time()
+            labels[at] = self.classes_of(asked)
+        return labels
+
+    def _walker(self, value, exact=True, tie_upper=False, tolerance=0.0):
+        """What walks the lines with some numbers of the leaves."""
+        return LineWalker(
+            self.trees.nodes,
+            self.trees.offsets,
+            value,
+            exact=exact,
+            tie_upper=tie_upper,
+            tolerance=tolerance,
+            first=self.first,
+            outside=self.outside,
+        )
+
+    def _batches_at(self, cells, rows, positions):
+        """The cells at some positions of the lines of rows, few at a time, after their places."""
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, len(rows), step):
-            check_time()
-            part = slice(i, i + step)
-            asked = self.cells_at(cells[rows[part]], positions[part])
-            labels[rows[part], positions[part]] = self.classes_of(asked)
-        return labels
+            at = rows[i : i + step], positions[i : i + step]
+            yield at, self.cells_at(cells[at[0]], at[1])
 
     def batches(self, cells, from_axis=None):
         """Like `labels`, for few rows at a time: pairs of a slice of the rows and their classes."""
@@ -188,18 +196,8 @@ class NumberLines(Lines):
         """Labels on the lines of some rows: int32; -1 outside the domain, or not walked."""
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
-        walker = LineWalker(
-            self.trees.nodes,
-            self.trees.offsets,
-            self.value,
-            exact=True,
-            tie_upper=False,
-            tolerance=0.0,
-            first=self.first,
-            outside=self.outside,
-        )
         steps = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
-        if not walker.steps(cells, from_axis, steps):
+        if not self._walker(self.value).steps(cells, from_axis, steps):
             raise Stopped
         # a stretch begins where a line does, where votes change, and beside what is free
         free = steps == FREE
@@ -207,14 +205,10 @@ class NumberLines(Lines):
         begins[:, self.first[:-1]] = True
         begins[:, 1:] |= free[:, 1:] != free[:, :-1]
         begins &= ~free
-        rows, positions = np.nonzero(begins)
-        stretch = np.cumsum(begins).reshape(begins.shape) - 1
-        found = np.empty(len(rows), dtype=np.int32)
-        step = max(1, BATCH_LEAVES // len(self.trees))
-        for i in range(0, len(rows), step):
-            part = slice(i, i + step)
-            asked = self.cells_at(cells[rows[part]], positions[part])
-            found[part] = self.classes_of(asked, is_inside=True)
+        labels = np.full(begins.shape, -1, dtype=np.int32)
+        for at, asked in self._batches_at(cells, *np.nonzero(begins)):
+            labels[at] = self.classes_of(asked, is_inside=True)
+        found, stretch = labels[begins], np.cumsum(begins).reshape(begins.shape) - 1
         return np.where(free, np.int32(-1), found[stretch] if len(found) else np.int32(-1))
 
     def classes_of(self, cells, to_end=False, is_inside=False) -> np.ndarray:

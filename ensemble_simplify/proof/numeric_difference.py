@@ -308,10 +308,14 @@ class Closeness:
         """A bound on all differences, before anything is searched."""
         return self._largest(self.leaves[0] - self.leaves[1], self.start[0] - self.start[1])
 
+    def _top(self, leaves, start):
+        """The largest absolute value of some sums, but for rounding."""
+        top = self.trees.most(np.hstack([leaves, -leaves])) + np.concatenate([start, -start])
+        return float(top.max())
+
     def _largest(self, leaves, start):
         """A bound on the absolute value of some sums."""
-        top = self.trees.most(np.hstack([leaves, -leaves])) + np.concatenate([start, -start])
-        return float(top.max()) + self.margin
+        return self._top(leaves, start) + self.margin
 
     def _most_allowed(self):
         """The tolerance where the second model's answer is largest."""
@@ -336,14 +340,23 @@ class Closeness:
             self.found.outcome = True
         return self.found.outcome is not None
 
+    def _bars(self, bar):
+        """Bars from what is known down to one, with the boxes that each may take."""
+        top = self.found.bound
+        above = bar + (top - bar) * 0.5 ** np.arange(1, BARS) if top > bar else ()
+        return [(level, maxsize) for level in (*above, bar)]
+
+    def _levels(self):
+        """The bars that are searched one after the other."""
+        yield from self._bars(self.atol + self.margin)
+        yield self.atol - self.margin, GREY_BOXES
+
     def _decide(self, max_boxes) -> None:
         """Lower the bar to the tolerance."""
         found = self.found
         if self._is_settled():
             return
-        bar, last = self.atol + self.margin, self.atol - self.margin
-        bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
-        for level, limit in [*((b, maxsize) for b in bars), (bar, maxsize), (last, GREY_BOXES)]:
+        for level, limit in self._levels():
             below, reason = self._is_below(level, self.ask, limit, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
@@ -353,7 +366,7 @@ class Closeness:
                 return
             if self.rtol == 0:
                 found.bound = min(found.bound, below)
-            if below <= last:
+            if below <= self.atol - self.margin:
                 break
         found.outcome = True
         found.bound = min(found.bound, self._most_allowed())
@@ -510,10 +523,7 @@ class CloseBehind(Closeness):
 
     def _furthest_sums(self):
         """A bound on how far the sums of both models are apart."""
-        apart = self.leaves[0] - self.leaves[1]
-        start = self.start[0] - self.start[1]
-        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
-        return max(float(top.max()), 0.0)
+        return max(self._top(self.leaves[0] - self.leaves[1], self.start[0] - self.start[1]), 0.0)
 
     def _closed(self, bar):
         return max(bar, 0.0)

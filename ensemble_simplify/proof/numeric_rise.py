@@ -16,7 +16,6 @@ import numpy as np
 from ensemble_simplify.grid import JointSearch
 from ensemble_simplify.proof.joined_trees import without_equal_leaves
 from ensemble_simplify.proof.numeric_difference import (
-    BARS,
     GREY_BOXES,
     Closeness,
     Found,
@@ -57,11 +56,9 @@ class Rise(Closeness):
         For the first row and the second, with the same trees but for their splits.
     column : int
         See `rising_sums`.
-    trees : pair of CodedTrees
-        Those of the forests, over `axes`.
     axes : Axes
-    outside : pair of int32 arrays or None
-        Regions outside the domain.
+    inside : Inside or None
+        The domain.
     answers : callable
         ``answers(cells)``: what the model answers to both rows, two arrays of shape (n, 1).
     gap : float
@@ -73,7 +70,7 @@ class Rise(Closeness):
     # whether rises are looked for that are the gap but for rounding
     is_grey = False
 
-    def __init__(self, forests, column, trees, axes, outside, answers, gap, boxes=None):
+    def __init__(self, forests, column, axes, inside, answers, gap, boxes=None):
         sums, kinds = zip(*(rising_sums(forest, column) for forest in forests), strict=True)
         self.of_odds, self.of_logs = kinds[0] == "odds", kinds[0] == "log"
         if kinds[0] == "link" and gap > 0:
@@ -84,6 +81,8 @@ class Rise(Closeness):
         n_columns = len(sums[0].start)
         twins = "all" if gap == 0 else "common"
         columns = [np.arange(n_columns)] * 2
+        trees = [axes.encode_forest(forest) for forest in forests]
+        outside = None if inside is None else inside.outside(axes)
         super().__init__(sums, columns, trees, axes, outside, answers, gap, 0.0, twins)
         if boxes is not None:
             self.boxes = boxes
@@ -194,35 +193,22 @@ class Rise(Closeness):
     def _closed(self, bar):
         return max(bar, 0.0) if self.of_logs else super()._closed(bar)
 
-    def _decide(self, max_boxes) -> None:
-        found = self.found
-        if self._is_settled():
-            return
-        bar, last = self.atol + self.margin, self.atol - self.margin
-        if self.atol == 0:
-            bar, last = self.of_sums, -self.of_sums
-        bars = []
-        if self.boxes is Closeness.boxes and 0 < bar < found.bound and self.atol > 0:
-            bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS)
-        for level in [*bars, bar, last]:
-            limit = maxsize
-            if level == last:
-                if self.atol == 0 and self._is_exact:
-                    break
-                limit = max(GREY_BOXES, MORE_GREY * self.n_boxes)
-                self.search, self.is_grey = self._all[1], True
-            below, reason = self._is_below(level, self.ask, limit, max_boxes)
-            if found.cell is not None:
-                found.outcome = False
+    def _levels(self):
+        if self.atol > 0:
+            bar, last = self.atol + self.margin, self.atol - self.margin
+            yield from self._bars(bar) if self.boxes is Closeness.boxes else [(bar, maxsize)]
+        else:
+            yield self.of_sums, maxsize
+            if self._is_exact:
                 return
-            if reason is not None:
-                found.reason = reason
-                return
-            if self.atol > 0:
-                found.bound = min(found.bound, below)
-                if below <= self.atol - self.margin:
-                    break
-        found.outcome, found.bound = True, min(found.bound, self.atol)
+            last = -self.of_sums
+        self.search, self.is_grey = self._all[1], True
+        yield last, max(GREY_BOXES, MORE_GREY * self.n_boxes)
+
+    def _is_below(self, bar, judge, limit, max_boxes, rtol=0.0, box=None):
+        below, reason = super()._is_below(bar, judge, limit, max_boxes, rtol, box)
+        # without a gap, bars are of sums
+        return below if self.atol > 0 else np.inf, reason
 
     @property
     def _is_exact(self):

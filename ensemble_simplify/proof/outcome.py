@@ -81,10 +81,10 @@ class Verification(HasEvidence):
     """
 
     equal: bool | None
-    counterexample: np.ndarray | None
-    predictions: tuple | None
-    n_boxes: int
-    seconds: float
+    counterexample: np.ndarray | None = None
+    predictions: tuple | None = None
+    n_boxes: int = 0
+    seconds: float = 0.0
     domain: Domain | dict | None = None
     max_changes: int | None = None
     row: int | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.grid import is_late, limits, paint_lines, time_left
+from ensemble_simplify.grid import in_boxes, is_late, limits, paint_lines, time_left
 
 # Boxes searched with bounds on each model alone, before the bounds on both together are tried.
 FIRST_BOXES = 2000
@@ -101,7 +101,7 @@ def certify(space, lo, hi, max_boxes):
             return None, None, n_boxes
         if equal:
             continue
-        gap = None if space.outside is None else box_around(cells[0], *space.outside)
+        gap = None if space.outside is None else _box_around(cells[0], *space.outside)
         if gap is None:
             return False, cells, n_boxes
         # the rest of the box, without the part around the cell that is outside the domain
@@ -137,10 +137,9 @@ def _search_ties(space):
             n_boxes += 1
             cells = rng.integers(lo, hi + 1, size=(TIE_CELLS, len(lo)), dtype=np.int32)
             for _ in range(TIE_SWEEPS):
-                differ = np.flatnonzero(space.differ(cells))
-                for at in differ:
-                    if space.outside is None or box_around(cells[at], *space.outside) is None:
-                        return n_boxes, cells[at : at + 1]
+                differ = np.flatnonzero(space.differ(cells) & ~in_boxes(cells, space.outside))
+                if differ.size:
+                    return n_boxes, cells[differ[:1]]
                 for axis in rng.permutation(np.flatnonzero(lo < hi)):
                     if is_late() or work >= TIE_WORK:
                         return n_boxes, None
@@ -165,7 +164,7 @@ def _move_to_ties(space, cells, axis, first, last, rng) -> None:
     cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)
 
 
-def box_around(cell, first, last):
+def _box_around(cell, first, last):
     """The first of some boxes that holds a cell, or None."""
     holds = np.flatnonzero(((first <= cell) & (cell <= last)).all(axis=1))
     return (first[holds[0]], last[holds[0]]) if holds.size else None
