@@ -154,11 +154,7 @@ def closeness_of(models, inside, tolerance, near=False):
         return None
     (kind, sums, last), forests = parts, common_forests(models)
     columns, n_outputs = places_of(models)
-    if inside is not None:
-        forests = [inside.read(forest) for forest in forests]
-    axes = Axes.of(*(forest.laid_out() for forest in forests))
-    if inside is not None and near:
-        axes = inside.with_ties(axes)
+    forests, axes, outside = _on_grid(forests, inside, near)
     trees = [axes.encode_forest(forest) for forest in forests]
 
     def numbers(cells):
@@ -170,7 +166,7 @@ def closeness_of(models, inside, tolerance, near=False):
         columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
         trees,
         axes,
-        None if inside is None else inside.outside(axes),
+        outside,
         numbers,
         tolerance[0],
         last,
@@ -316,14 +312,8 @@ def _rounds_alike(models, forests):
 
 def _compare_near(forests, inside, given, max_changes):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
-    if inside is not None:
-        forests = [inside.read(forest) for forest in forests]
     try:
-        axes = Axes.of(*(forest.laid_out() for forest in forests))
-        outside = None
-        if inside is not None:
-            axes = inside.with_ties(axes)
-            outside = inside.outside(axes)
+        forests, axes, outside = _on_grid(forests, inside, near=True)
         _, columns = common_labels([forest.classes for forest in forests])
         models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
         same = same_trees(forests, [lines.trees for lines, _ in models])
@@ -334,15 +324,24 @@ def _compare_near(forests, inside, given, max_changes):
         cells, first = _cells_of(axes, X)
         for row, found in points_apart(*models, cells[first], axes.shape, max_changes):
             if len(row):
-                original = first[row[0]]
-                return (
-                    False,
-                    int(original),
-                    _moved(X[original], cells[original], found[0], axes, inside),
-                )
+                i = int(first[row[0]])
+                return False, i, _moved(X[i], cells[i], found[0], axes, inside)
     except Stopped:
         return None, None, None
     return True, None, None
+
+
+def _on_grid(forests, inside, near):
+    """Forests as their domain has them, their common axes, and regions outside of the domain.
+
+    With `near`, axes are those on which changes of rows are counted. Raises `Stopped`.
+    """
+    if inside is None:
+        return forests, Axes.of(*(forest.laid_out() for forest in forests)), None
+    forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*(forest.laid_out() for forest in forests))
+    axes = inside.with_ties(axes) if near else axes
+    return forests, axes, inside.outside(axes)
 
 
 def _cells_of(axes, X):
