@@ -39,7 +39,7 @@ import gzip
 import hashlib
 import json
 import sys
-from itertools import combinations, permutations, product
+from itertools import combinations, islice, permutations, product
 from math import comb, prod
 from typing import Any, NamedTuple
 
@@ -163,7 +163,8 @@ CLAIMS = {
     "in_range": entries("kind s use i of d|s low N high N"),
 }
 # the same of any other class, and of numbers outside the range
-CLAIMS |= {"class_is_not": CLAIMS["class_is"], "out_of_range": CLAIMS["in_range"]}
+OPPOSITE = {"class_is_not": "class_is", "out_of_range": "in_range"}
+CLAIMS |= {kind: CLAIMS[other] for kind, other in OPPOSITE.items()}
 # no tree that answers the same classes is of less depth; none has fewer leaves, of those that are
 # `within` some depth, or of all
 CLAIMS["smallest"] = entries("kind s use i depth i|z leaves i|z within i|z")
@@ -462,23 +463,18 @@ class Evidence:
             need(good, "proof: nearer")
             self.reach, sizes = (points, scales, vary), [(k - 1, False), (k, True)]
         for size, self.is_limited in sizes:
-            held = []
-            for units in combinations(vary, size):
-                held.append([points.copy(), points.copy(), np.isnan(points)])
-                moved = [j for unit in (*units, free) for j in unit]
-                for part, whole in zip(held[-1], (-np.inf, np.inf, True), strict=True):
-                    part[moved] = whole
-                if len(held) * len(rows) >= BLOCK:
-                    self._prove_all(held)
-                    held = []
-            if held:
-                self._prove_all(held)
-
-    def _prove_all(self, boxes):
-        low, high, gap = (np.concatenate(part, axis=1) for part in zip(*boxes, strict=True))
-        for i in range(0, low.shape[1], BLOCK):
-            block = [part[:, i : i + BLOCK] for part in (low, high, gap)]
-            self._prove(Trees([-1], [None], self.space.n), block)
+            sets = combinations(vary, size)
+            while some := list(islice(sets, max(1, BLOCK // len(rows)))):
+                held = []
+                for units in some:
+                    held.append([points.copy(), points.copy(), np.isnan(points)])
+                    moved = [j for unit in (*units, free) for j in unit]
+                    for part, whole in zip(held[-1], (-np.inf, np.inf, True), strict=True):
+                        part[moved] = whole
+                boxes = [np.concatenate(part, axis=1) for part in zip(*held, strict=True)]
+                for i in range(0, boxes[0].shape[1], BLOCK):
+                    block = [part[:, i : i + BLOCK] for part in boxes]
+                    self._prove(Trees([-1], [None], n), block)
 
     def _is_near(self, low, high, gap):
         """Which boxes have a point near the row: a gap, and what has no scale, counts 1."""
@@ -720,7 +716,9 @@ class Claim:
 
     def judge(self):
         """Where the claim holds, and where it surely does not."""
-        return getattr(self, "_" + self.claim["kind"])()
+        kind = self.claim["kind"]
+        found = getattr(self, "_" + OPPOSITE.get(kind, kind))()
+        return found[::-1] if kind in OPPOSITE else found
 
     # Of classes: whether each one is possible, in each box.
 
@@ -728,9 +726,6 @@ class Claim:
         possible, k = self.models.ranges[self.models.uses[0].result], self.claim["class"]
         need(0 <= k < len(possible), "claim: class")
         return is_only(possible, k), ~possible[k]
-
-    def _class_is_not(self):
-        return self._class_is()[::-1]
 
     def _same_class(self):
         one, two = (use.labels for use in self.models.uses)
@@ -768,9 +763,6 @@ class Claim:
         low, high = self.models.ranges[self.steps[0]]
         least, most = numbers([self.claim["low"]], -np.inf), numbers([self.claim["high"]], np.inf)
         return (low >= least) & (high <= most), (high < least) | (low > most)
-
-    def _out_of_range(self):
-        return self._in_range()[::-1]
 
     def _rises(self):
         if self.is_of_classes:
@@ -1474,12 +1466,11 @@ def _what(claim, uses, models, is_pair):
         number = f"probability of {labels[of['output']]}"
     if kind == "same_class":
         return f"{both} the same class"
-    if kind == "class_is":
-        return f"{who[0]} answers the class {labels[claim['class']]}"
-    if kind == "class_is_not":
-        return f"{who[0]} answers another class than {labels[claim['class']]}"
+    if kind in ("class_is", "class_is_not"):
+        said = "another class than" if kind in OPPOSITE else "the class"
+        return f"{who[0]} answers {said} {labels[claim['class']]}"
     if kind in ("in_range", "out_of_range"):
-        verb = "is no number that is" if kind == "out_of_range" else "is"
+        verb = "is no number that is" if kind in OPPOSITE else "is"
         return f"the {number} that {who[0]} answers {verb} {_ends(claim['low'], claim['high'])}"
     # what is taken for granted
     links = {"exp": -1, "link": -1, "sigmoid": 0, "softmax": 0}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -250,10 +250,15 @@ def _finite(numbers):
     return [None if np.isinf(own) else own for own in np.asarray(numbers).tolist()]
 
 
+def _fits(value):
+    """Whether JSON can hold a label or a level as it is."""
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value))
+
+
 def _literal(label):
     """A label as JSON can hold it."""
     label = plain(label)
-    if isinstance(label, bool | int | str) or (isinstance(label, float) and np.isfinite(label)):
+    if _fits(label):
         return label
     raise NoEvidence(
         f"The label {label!r} is a {type(label).__name__}, which cannot be written in JSON. Use "
@@ -275,41 +280,33 @@ class _Steps:
         self.steps.append(entry)
         return len(self.steps) - 1
 
-    def _type(self, single):
-        return "float32" if single else "float64"
-
     def step(self, own):
         """The place of a number or a label, with what it takes before it."""
+        kind = "float32" if getattr(own, "single", False) else "float64"
+        numbers = list(map(self.step, getattr(own, "numbers", ())))
         if isinstance(own, Constant):
             return self._add("constant", float(own.value))
         if isinstance(own, LeafSum):
-            kind = self._type(own.single)
             return self._add("trees", own.start, own.stop, own.column, float(own.init), kind)
         if isinstance(own, Operation):
-            one, two = self.step(own.one), self.step(own.two)
-            return self._add(own.sign, one, two, self._type(own.single))
+            return self._add(own.sign, self.step(own.one), self.step(own.two), kind)
         if isinstance(own, Chosen):
             if own.label not in self.labels:
                 self.labels[own.label] = self.step(self.program.labels[own.label])
             yes, no = float(own.yes), float(own.no)
             return self._add("chosen", self.labels[own.label], int(own.column), yes, no)
         if isinstance(own, Beyond):
-            number = self.step(own.number)
-            at = [float(number) for number in own.at]
+            number, at = self.step(own.number), list(map(float, own.at))
             return self._add("above", number, at, int(own.first), int(own.inclusive))
         if isinstance(own, Best):
-            numbers = [self.step(number) for number in own.numbers]
             margin = float(self.program.margin)
             if own.softmax is not None:
                 # scores that differ by more keep their order
                 margin = 64.0 * float(np.finfo(own.softmax).eps)
             return self._add("largest", numbers, "last" if own.last else "first", margin)
         if isinstance(own, Probability):
-            numbers = [self.step(number) for number in own.numbers]
-            kind = self._type(own.single)
-            if own.link == "sigmoid":
-                return self._add("sigmoid", numbers[0], own.column, kind)
-            return self._add("softmax", numbers, own.column, kind)
+            of = numbers[0] if own.link == "sigmoid" else numbers
+            return self._add(own.link, of, own.column, kind)
         raise NoEvidence(
             f"The answers of the model pass a step, {type(own).__name__}, that files of evidence "
             "cannot hold yet."
@@ -320,19 +317,14 @@ class _Steps:
 
 
 def _claim(claim):
-    data = claim.data
-    if claim.kind == "same_class":
-        own = {"uses": [0, 1]}
-    elif claim.kind == "within":
-        own = {"uses": [0, 1], "of": "each", "atol": 0.0, "rtol": 0.0} | data
-    elif claim.kind == "smallest":
-        own = {"use": 0, **data}
-    elif claim.kind in ("class_is", "class_is_not"):
-        own = {"use": 0, "class": data["class"]}
-    elif claim.kind == "rises":
-        own = {"uses": [0, 1], "of": data["of"], "order": data["order"]}
-    else:
-        own = {"use": 0, "of": data["of"], "low": data["low"], "high": data["high"]}
+    kind, data = claim.kind, claim.data
+    own: dict[str, Any] = (
+        {"uses": [0, 1]} if kind in ("same_class", "within", "rises") else {"use": 0}
+    )
+    if kind == "within":
+        own |= {"of": "each", "atol": 0.0, "rtol": 0.0}
+    # what else the checker knows of such a claim
+    own |= {key: data[key] for key in checker.CLAIMS[kind] if key in data}
     found = {"kind": claim.kind, **own}
     if claim.moves is not None:
         return {"kind": "reasons", "claim": found}
@@ -356,8 +348,7 @@ def _columns(model, table):
 
 def _level(level):
     level = plain(level)
-    fits = isinstance(level, bool | int | str) or (isinstance(level, float) and np.isfinite(level))
-    return level if fits else str(level)
+    return level if _fits(level) else str(level)
 
 
 def _region(claim):
