@@ -119,12 +119,11 @@ def caveats_of_int16(ensemble, X):
 
     What is asked is the ensemble in 16 bits as it is read back from JSON.
     """
-    if X is None:
-        int16 = Int16.of(ensemble)
-        return int16, int16.words()
-    rows, model = _numbers(ensemble, X), ensemble.model
+    rows, model = None if X is None else _numbers(ensemble, X), ensemble.model
     int16 = Int16.of(ensemble, rows)
-    lines = int16.words()
+    lines = int16.told
+    if rows is None:
+        return int16, lines
     again = read_json(ensemble_in_json(int16.ensemble), "model")._forest
     leaves = again.apply(rows)
     n_moved = int((leaves != model.finest.apply(rows)).any(axis=1).sum())

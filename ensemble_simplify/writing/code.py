@@ -208,9 +208,13 @@ class _Lowering:
             )
         return _scores(vote.numbers, self)
 
-    def members(self, numbers, write):
-        """What is written of each member, in the classes of the whole: a list for each class."""
-        written = [write(member) for member in numbers.members]
+    def members(self, numbers, write=None):
+        """What is written of each member, in the classes of the whole: a list for each class.
+
+        It is its probabilities, if not told otherwise.
+        """
+        write = write or partial(self.probabilities_of_member, n_scores=numbers.n_scores)
+        written = list(map(write, numbers.members))
         return [[one[k] for one in written] for k in range(numbers.n_scores)]
 
     def probabilities_of_member(self, member, n_scores):
@@ -350,26 +354,19 @@ def _over(number, divisor, single=False) -> Operation:
 
 @_scores.register
 def _(numbers: steps.MemberMean, writer):
-    n_scores = numbers.n_scores
-    columns = writer.members(
-        numbers, lambda member: writer.probabilities_of_member(member, n_scores)
-    )
-    return [_over(_added(terms, 0.0), numbers.divisor) for terms in columns]
+    return [_over(_added(terms, 0.0), numbers.divisor) for terms in writer.members(numbers)]
 
 
 @_scores.register
 def _(numbers: steps.MemberAverage, writer):
-    n_scores, weights = numbers.n_scores, numbers.weights
-    columns = writer.members(
-        numbers, lambda member: writer.probabilities_of_member(member, n_scores)
-    )
+    weights, columns = numbers.weights, writer.members(numbers)
     if weights is None:
         # NumPy's mean of what is all float32 is in float32
         single = all(own.dtype == "float32" and own.link is not None for own in numbers.members)
         return [_over(_added(terms, None, single), float(len(terms)), single) for terms in columns]
     weights = np.asarray(weights, dtype=np.float64)
     # the total is NumPy's own, in its order
-    ones = np.ones((len(weights), 2, n_scores))
+    ones = np.ones((len(weights), 2, numbers.n_scores))
     total = float(np.average(ones, axis=0, weights=weights, returned=True)[1].flat[0])
     factors = [Constant(float(weight)) for weight in weights]
     return [

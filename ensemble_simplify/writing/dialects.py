@@ -7,6 +7,7 @@ code.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ensemble_simplify.writing.words import checked_text, literal_kind
 
@@ -128,10 +129,11 @@ class Dialect:
         return f"CAST({value} AS {(single and self.single) or self.double})"
 
 
+# What several databases share: types of floats, and steps that are computed once.
+_FLOATS: dict[str, Any] = {"double": "DOUBLE PRECISION", "single": "REAL"}
+_STEPS: dict[str, Any] = {"opens": "AS MATERIALIZED (", "walks": True}
 # No other words than SQLite, DuckDB and PostgreSQL all know.
-COMMON = Dialect(
-    "SQL", double="DOUBLE PRECISION", single="REAL", opens="AS MATERIALIZED (", walks=True
-)
+COMMON = Dialect("SQL", **_FLOATS, **_STEPS)
 _SPARK = Dialect("Spark", quotes="``", escapes=_BACKSLASHES, double_mark="D")
 DIALECTS = {
     # in double quotes, a name that is not there would be a text
@@ -141,25 +143,17 @@ DIALECTS = {
         column_of_texts="{} COLLATE BINARY",
         single=None,
         is_false="{} = 0",
-        opens="AS MATERIALIZED (",
-        walks=True,
+        **_STEPS,
     ),
-    "duckdb": Dialect(
-        "DuckDB",
-        column_of_texts='CAST({} AS VARCHAR) COLLATE "C"',
-        opens="AS MATERIALIZED (",
-        walks=True,
-    ),
+    "duckdb": Dialect("DuckDB", column_of_texts='CAST({} AS VARCHAR) COLLATE "C"', **_STEPS),
     "postgresql": Dialect(
         "PostgreSQL",
         # read the same whatever standard_conforming_strings is
         escapes=(("\\", "\\\\"), ("'", "''")),
         texts=("'{text}'", "E'{text}'"),
         column_of_texts='CAST({} AS TEXT) COLLATE "C"',
-        double="DOUBLE PRECISION",
-        single="REAL",
-        opens="AS MATERIALIZED (",
-        walks=True,
+        **_FLOATS,
+        **_STEPS,
     ),
     "mysql": Dialect(
         "MySQL",
@@ -191,8 +185,7 @@ DIALECTS = {
         "Redshift",
         escapes=_BACKSLASHES,
         column_of_texts="COLLATE({}, 'case_sensitive')",
-        double="DOUBLE PRECISION",
-        single="REAL",
+        **_FLOATS,
     ),
     "tsql": Dialect(
         "SQL Server",
@@ -203,8 +196,7 @@ DIALECTS = {
         # as bytes: texts are equal in spite of spaces at their ends
         levels=("CAST(N'{text}' AS VARBINARY(MAX))",) * 2,
         column_of_texts="CAST(CAST({} AS NVARCHAR(MAX)) AS VARBINARY(MAX))",
-        double="DOUBLE PRECISION",
-        single="REAL",
+        **_FLOATS,
         is_false="{} = 0",
         truths=("1", "0"),
         nested=8,

@@ -384,14 +384,15 @@ class _CFile(BracesFile):
         called = set(re.findall(rf"\b{self.own}(\w+)", "\n".join(self.steps)))
         called |= {"answer"} | ({"values"} if not self.is_number else set())
         called |= {"in"} if sets is not None else set()
+        first, goes_left = [], []
+        if sets is not None:
+            first, goes_left = sets.offsets.tolist(), sets.goes_left.astype(int).tolist()
         text = Template(_called(template_of(_C.file).template, called)).substitute(
             small,
             headers="\n#include <stdint.h>" * (int16 is not None) + _string_header(codes),
             levels="\n".join(codes),
-            first_code="" if sets is None else ", ".join(map(str, sets.offsets.tolist())),
-            codes=""
-            if sets is None
-            else numbers_in_lines(list(map(str, sets.goes_left.astype(int).tolist()))),
+            first_code=", ".join(map(str, first)),
+            codes=numbers_in_lines(list(map(str, goes_left))),
             trees=self._functions() if self.nested else self._table(small),
             value=self.value,
             values=numbers_in_lines(self.values),

@@ -245,17 +245,15 @@ def ensemble_in_json(ensemble):
         ends[turned] = np.inf
         missing_left = missing_left != turned
         left, right = np.where(turned, right, left), np.where(turned, left, right)
+        entries = [None if own == np.inf else own for own in ends.tolist()]
+        for i in np.flatnonzero(ensemble.is_set[nodes]).tolist():
+            # codes of a set that go left, or those that go right
+            codes, goes_left = ensemble.listed(begin + i)
+            entries[i] = {"left" if goes_left else "right": codes}
         trees.append(
             {
                 "column": forest.feature[nodes].tolist(),
-                "end": [
-                    _set_in_json(ensemble, begin + i)
-                    if ensemble.is_set[begin + i]
-                    else None
-                    if own == np.inf
-                    else own
-                    for i, own in enumerate(ends.tolist())
-                ],
+                "end": entries,
                 "missing_left": (missing_left & inner).astype(int).tolist(),
                 "left": np.where(inner, left - begin, -1).tolist(),
                 "right": np.where(inner, right - begin, -1).tolist(),
@@ -263,12 +261,6 @@ def ensemble_in_json(ensemble):
             }
         )
     return _in_json(ensemble, "model", vote=_vote_in_json(forest.vote), trees=trees)
-
-
-def _set_in_json(ensemble, node):
-    """A test of a set of codes: those that go left, or those that go right."""
-    codes, to_left = ensemble.listed(node)
-    return {"left" if to_left else "right": codes}
 
 
 def _vote_in_json(vote):

@@ -18,7 +18,7 @@ def python_value(value, what) -> str:
 def level_readers(named, used, name) -> list[str]:
     """The functions that make of an entry what its level is looked up by, as far as they serve."""
     lines = []
-    if any(named.levels(j) is not None and _are_numbers(named, j) for j in used):
+    if any(_are_numbers(named, j) for j in used):
         lines += [
             f"def _{name}_level(entry):",
             '    """A level that is a number, also where a text says it."""',
@@ -56,8 +56,21 @@ def _key(named, j, entry, name) -> str:
 
 
 def _are_numbers(named, j) -> bool:
+    """Whether a column has levels that are numbers."""
+    if named.levels(j) is None:
+        return False
     levels, of_text = named.literals(j)
     return not of_text and not any(isinstance(level, str) for level in levels)
+
+
+def _entry_of(named, j, name) -> str:
+    """An entry of a row; of a column whose levels are numbers, the number that it says."""
+    entry = f"row[{(j if named.names is None else named.names[j])!r}]"
+    return f"_{name}_level({entry})" if _are_numbers(named, j) else entry
+
+
+def _number_of(entry) -> str:
+    return f'float("nan") if {entry} in (None, "") else float({entry})'
 
 
 def python_set(levels) -> str:
@@ -107,14 +120,11 @@ def tree_in_python(tree, probabilities, name) -> str:
         f'    """Answer of a decision tree of {tree.nodes.n_leaves} leaves for one row."""',
     ]
     for j in used:
-        key = j if tree.names is None else tree.names[j]
-        lines.append(f"    x{j} = row[{key!r}]")
+        lines.append(f"    x{j} = {_entry_of(tree, j, name)}")
         if tree.levels(j) is None:
-            lines.append(f'    x{j} = float("nan") if x{j} in (None, "") else float(x{j})')
+            lines.append(f"    x{j} = {_number_of(f'x{j}')}")
             continue
         absent = _is_missing(tree, j, f"x{j}")
-        if _are_numbers(tree, j):
-            lines[-1] = f"    x{j} = _{name}_level(row[{key!r}])"
         known, entry = python_set(tree.literals(j)[0]), _key(tree, j, f"x{j}", name)
         if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
             continue
@@ -210,14 +220,10 @@ class _PythonFile(BracesFile):
         return f"_{self.name}_codes_{j} = {{{', '.join(pairs)}}}"
 
     def _entry(self, j):
-        ensemble, key = self.ensemble, j
-        if ensemble.names is not None:
-            key = ensemble.names[j]
-        lines = [f"entry = row[{key!r}]"]
+        ensemble = self.ensemble
+        lines = [f"entry = {_entry_of(ensemble, j, self.name)}"]
         if ensemble.levels(j) is None:
-            return [*lines, f'x[{j}] = float("nan") if entry in (None, "") else float(entry)']
-        if _are_numbers(ensemble, j):
-            lines = [f"entry = _{self.name}_level(row[{key!r}])"]
+            return [*lines, f"x[{j}] = {_number_of('entry')}"]
         absent = _is_missing(ensemble, j, "entry")
         codes, key_of_code = f"_{self.name}_codes_{j}", _key(ensemble, j, "entry", self.name)
         unknown, levels = ensemble.unknown(j), ensemble.levels(j)

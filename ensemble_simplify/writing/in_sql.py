@@ -9,7 +9,7 @@ it wherever it is used otherwise, and compute it again at each place.
 from __future__ import annotations
 
 import csv
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 import numpy as np
 
@@ -109,18 +109,20 @@ def conjunction(terms) -> str:
     return f"({conjunction(terms[:middle])}) AND ({conjunction(terms[middle:])})"
 
 
-def _decision_list(left, right, root, test):
-    """Leaves below a node from left to right, with the tests for a chain of ``if ... else if``.
+def _decision_list(left, right, root, test, condition):
+    """Leaves below a node from left to right, with conditions of a chain of ``if ... else if``.
 
     A row that reached no leaf before is in this one if it passes the splits at which the path goes
     left: a row of a later leaf fails the one at which the two paths part. ``test(node, passed)``
     adds the test of a split to those that were passed above it; tests of one number become one.
+    ``condition(j, span)`` writes one of them; None: it always holds.
     """
     stack = [(root, {})]
     while stack:
         node, passed = stack.pop()
         if left[node] < 0:
-            yield node, passed
+            terms = starmap(condition, passed.items())
+            yield node, conjunction([term for term in terms if term is not None])
             continue
         # the left child is on top: leaves come from left to right
         stack.append((int(right[node]), passed))
@@ -152,10 +154,7 @@ def tree_in_sql(tree, probabilities, name, table, dialect, *, whole=True) -> str
         return {j: spans.get(j, ALL).below(threshold, to_left)}
 
     # one WHEN for each leaf: nested CASE would be shorter, but people read and edit these
-    leaves = []
-    for node, spans in _decision_list(nodes.left, nodes.right, 0, test):
-        terms = [columns.condition(j, span) for j, span in spans.items()]
-        leaves.append((node, conjunction([term for term in terms if term is not None])))
+    leaves = list(_decision_list(nodes.left, nodes.right, 0, test, columns.condition))
 
     def case(value):
         whens = [(condition, "NULL") for condition in refused]
@@ -264,15 +263,17 @@ class _Query(StepWriter):
             j = int(forest.feature[node])
             return {j: self._span(node, spans.get(j, ALL))}
 
-        whens = []
-        for leaf, spans in _decision_list(forest.left, forest.right, node, test):
-            terms = [self._condition(j, own) if j >= 0 else own for j, own in spans.items()]
-            terms = conjunction([term for term in terms if term is not None])
-            whens.append((terms, self.number_in(forest.value[leaf, column])))
-        return _flat_case(whens)
+        found = _decision_list(forest.left, forest.right, node, test, self._condition)
+        value = forest.value[:, column]
+        return _flat_case([(words, self.number_in(value[leaf])) for leaf, words in found])
 
     def _condition(self, j, span) -> str | None:
-        """A condition on a column for a span without a lower end; None: everything is in it."""
+        """A condition on a column for a span without a lower end; None: everything is in it.
+
+        Where `j` is no column, it is written already.
+        """
+        if j < 0:
+            return span
         name = f"x{j}"
         if span.high == np.inf:
             return None if span.missing else f"{name} IS NOT NULL"
@@ -548,9 +549,7 @@ class _WalkQuery(_Query):
             told = f"the table {self.nodes.stem}: {len(rows):,} nodes, {size} MiB."
             self.told = [f"Load {self.nodes.name} first, as {told}"]
         source = self.source
-        self.steps += [
-            self._walk(),
-        ]
+        self.steps.append(self._walk())
         end = self.ensemble.forest.n_nodes
         self.source = f"step_walk JOIN {source} ON place = own_place WHERE at_node = {end}"
         self.kept += self.sums.values()

@@ -39,12 +39,8 @@ class Int16:
     unit : float
     count : int array of shape (n_leaves, n_scores)
         What leaves say, in units.
-    change : float
-        In the same leaves, what any trees add up to differs by at most this, in real numbers.
-    moved : float64 array of shape (n_features,)
-        How far apart, at most, a threshold of each column and the rounded one are.
-    n_moved, n_ends : int arrays of shape (n_features,)
-        How many different thresholds each column has, and how many of them moved.
+    told : list of str
+        What is promised, as lines of text: of all, then of each column.
     """
 
     ensemble: NamedEnsemble
@@ -53,10 +49,7 @@ class Int16:
     per_unit: np.ndarray
     unit: float
     count: np.ndarray
-    change: float
-    moved: np.ndarray
-    n_moved: np.ndarray
-    n_ends: np.ndarray
+    told: list
 
     @classmethod
     def of(cls, ensemble, rows=None):
@@ -73,25 +66,35 @@ class Int16:
             )
         rows = np.zeros((0, n)) if rows is None else rows
         code, end = np.zeros(forest.n_nodes, dtype=np.intp), ensemble.end.copy()
-        low, per_unit = np.zeros(n), np.ones(n)
-        moved, n_moved, n_ends = np.zeros(n), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+        low, per_unit, told = np.zeros(n), np.ones(n), []
         for j in ensemble.used:
             nodes = np.flatnonzero((ensemble.leaf < 0) & (forest.feature == j))
             ends, at = np.unique(ensemble.end[nodes], return_inverse=True)
             if ensemble.levels(j) is not None:
-                own, rounded = _of_levels(ensemble, j, ends), ends
-            else:
-                low[j], per_unit[j] = _grid(ensemble, j, ends[np.isfinite(ends)])
-                own, rounded = _on_grid(ends, low[j], per_unit[j], rows[:, j])
+                code[nodes] = _of_levels(ensemble, j, ends)[at]
+                told.append(f"x[{j}]: codes of levels, as they are")
+                continue
+            low[j], per_unit[j] = _grid(ensemble, j, ends[np.isfinite(ends)])
+            own, rounded = _on_grid(ends, low[j], per_unit[j], rows[:, j])
             code[nodes], end[nodes] = own[at], rounded[at]
             with np.errstate(invalid="ignore"):
                 apart = np.where(rounded == ends, 0.0, np.abs(rounded - ends))
-            moved[j], n_moved[j], n_ends[j] = apart.max(), (apart > 0).sum(), len(ends)
+            told.append(
+                f"x[{j}]: code = floor((x - {number(low[j])}) * {number(per_unit[j])}); "
+                f"{(apart > 0).sum()} of {len(ends)} thresholds moved, by at most "
+                f"{number_up(apart.max())}"
+            )
         largest = float(np.abs(ensemble.value).max())
         unit = 2.0 ** np.ceil(np.log2(largest / LAST)) if largest else 1.0
         count = np.rint(ensemble.value / unit).astype(np.intp)
         value = np.zeros_like(forest.value)
         value[ensemble.leaf >= 0] = count * unit
+        change = number_up(_largest_change(ensemble, count * unit))
+        promised = (
+            "Thresholds and leaves are rounded to 16 bits. A row ends in the leaves of the model",
+            "wherever none of its numbers lies between a threshold and the rounded one; there,",
+            f"what trees add up to differs, in real numbers, by at most {change}.",
+        )
         own = replace(
             forest,
             threshold=end,
@@ -114,35 +117,13 @@ class Int16:
             per_unit=per_unit,
             unit=unit,
             count=count,
-            change=_largest_change(ensemble, count * unit),
-            moved=moved,
-            n_moved=n_moved,
-            n_ends=n_ends,
+            told=[*promised, *told],
         )
 
     @property
     def sums_fit(self):
         """Whether 32 bits hold the sums of all trees."""
         return self.ensemble.n_trees * LAST < 2**31
-
-    def words(self):
-        """What is promised, as lines of text."""
-        ensemble = self.ensemble
-        lines = [
-            "Thresholds and leaves are rounded to 16 bits. A row ends in the leaves of the model",
-            "wherever none of its numbers lies between a threshold and the rounded one; there,",
-            f"what trees add up to differs, in real numbers, by at most {number_up(self.change)}.",
-        ]
-        for j in ensemble.used:
-            if ensemble.levels(j) is not None:
-                lines.append(f"x[{j}]: codes of levels, as they are")
-                continue
-            low, per_unit = number(self.low[j]), number(self.per_unit[j])
-            lines.append(
-                f"x[{j}]: code = floor((x - {low}) * {per_unit}); {self.n_moved[j]} of "
-                f"{self.n_ends[j]} thresholds moved, by at most {number_up(self.moved[j])}"
-            )
-        return lines
 
 
 def _of_levels(ensemble, j, ends):

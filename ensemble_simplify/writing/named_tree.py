@@ -294,12 +294,9 @@ class NamedTree(NamedColumns):
     def split_words(self, node, spans, decimals=None):
         """The two sides of a split in words: levels that are left, or the threshold alone."""
         j = int(self.nodes.feature[node])
-        sides = self.sides(node, spans)
         if self.levels(j) is None:
-            threshold, to_left = float(self.nodes.threshold[node]), bool(self.missing_left[node])
-            whole = Span(missing=spans.get(j, ALL).missing)
-            sides = whole.below(threshold, to_left), whole.above(threshold, to_left)
-        words = [self.condition(j, side, decimals) for side in sides]
+            spans = {j: Span(missing=spans.get(j, ALL).missing)}
+        words = [self.condition(j, side, decimals) for side in self.sides(node, spans)]
         return [f"{self.shown(j)} is anything" if told is None else told for told in words]
 
     def question(self, node, spans):
@@ -326,11 +323,8 @@ class NamedTree(NamedColumns):
             return " or ".join([f"{name} {how}", *here])
         if len(no) == 1 and len(yes) > 1:
             if not there:
-                return (
-                    f"{name} is {_any_of([*here, f'any but {no[0]}'])}"
-                    if here
-                    else (f"{name} is not {no[0]}")
-                )
+                other = _any_of([*here, f"any but {no[0]}"]) if here else f"not {no[0]}"
+                return f"{name} is {other}"
             if not here:
                 return f"{name} is neither {_any_of([*no, *there], ' nor ')}"
         if not no and not here:
@@ -516,21 +510,16 @@ class NamedEnsemble(NamedColumns):
         forest, table = model.finest, model.table
         # models of arrays have no names: then the rows have, if they are a frame
         names = getattr(rows, "columns", None) if table.names is None else table.names
-        nodes = np.zeros(0)
         named = cls(
             n_features=forest.n_features,
             names=None if names is None else [str(name) for name in names],
             table=None if table.is_plain else table,
             model=model,
-            forest=forest,
             code=code_of(forest, model.estimator),
             classes=None if forest.classes is None else [plain(c) for c in forest.classes],
-            end=nodes,
-            missing_left=nodes,
-            leaf=nodes,
-            value=nodes,
+            **_nodes_of(forest, table),
         )
-        return named.renamed(feature_names, class_names)._with(forest)
+        return named.renamed(feature_names, class_names)
 
     @classmethod
     def of_tree(cls, tree):
@@ -566,19 +555,9 @@ class NamedEnsemble(NamedColumns):
     def on_thresholds(self) -> NamedEnsemble:
         """The same with thresholds between codes in the place of sets."""
         forest = self.forest.on_thresholds
-        return self if forest is self.forest else self._with(forest)
-
-    def _with(self, forest) -> NamedEnsemble:
-        """The same with nodes of another forest."""
-        is_leaf, to_left = forest.left < 0, forest.missing_left
-        return replace(
-            self,
-            forest=forest,
-            end=forest.ends(self.model.table),
-            missing_left=np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,
-            leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
-            value=forest.value[is_leaf],
-        )
+        if forest is self.forest:
+            return self
+        return replace(self, **_nodes_of(forest, self.model.table))
 
     @cached_property
     def is_set(self) -> np.ndarray:
@@ -614,3 +593,15 @@ class NamedEnsemble(NamedColumns):
     def coded(self):
         """Features that some tree splits on and that have levels, as a list."""
         return [j for j in self.used if self.levels(j) is not None]
+
+
+def _nodes_of(forest, table):
+    """What a `NamedEnsemble` holds of the nodes of a forest."""
+    is_leaf, to_left = forest.left < 0, forest.missing_left
+    return {
+        "forest": forest,
+        "end": forest.ends(table),
+        "missing_left": np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left,
+        "leaf": np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
+        "value": forest.value[is_leaf],
+    }

@@ -591,23 +591,19 @@ def _check_statistics(nodes, rows, weight, impurity, *, least_scale):
     )
     inner = np.flatnonzero(nodes.left >= 0)
     left, right = nodes.left[inner], nodes.right[inner]
-    refuse_any(
-        rows[inner] != rows[left] + rows[right],
-        lambda i: (
-            f"n_node_samples[{i}]={rows[i]} is not the sum of those of its children, nodes "
-            f"{nodes.left[i]} and {nodes.right[i]}."
-        ),
-        inner,
+    sums = (
+        ("n_node_samples", rows, 0),
+        ("weighted_n_node_samples", weight, _CONSISTENCY_TOLERANCE * weight[inner]),
     )
-    gap = np.abs(weight[inner] - (weight[left] + weight[right]))
-    refuse_any(
-        gap > _CONSISTENCY_TOLERANCE * weight[inner],
-        lambda i: (
-            f"weighted_n_node_samples[{i}]={weight[i]} is not the sum of those of its "
-            f"children, nodes {nodes.left[i]} and {nodes.right[i]}."
-        ),
-        inner,
-    )
+    for name, own, most in sums:
+        refuse_any(
+            np.abs(own[inner] - (own[left] + own[right])) > most,
+            lambda i, name=name, own=own: (
+                f"{name}[{i}]={own[i]} is not the sum of those of its children, nodes "
+                f"{nodes.left[i]} and {nodes.right[i]}."
+            ),
+            inner,
+        )
     share = weight[left] / weight[inner]
     below = share * impurity[left] + (1.0 - share) * impurity[right]
     slack = _CONSISTENCY_TOLERANCE * np.fmax.reduce(impurity, initial=least_scale)
