@@ -274,7 +274,7 @@ def test_best_subtrees_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
     parent = np.array([rng.integers(-1, v) if v else -1 for v in range(n)], dtype=np.int32)
-    worth = rng.integers(-3, 4, n).astype(float)
+    worth = rng.integers(-3, 4, n)
     keep = np.full(n, 9, dtype=np.uint8)
     total = best_subtrees(parent, worth, keep)
     sums = {}

@@ -66,7 +66,8 @@ def best_gain(parent, gain, feature, allowed, within):
 @given(seeds)
 def test_best_set_on_some_features_by_enumeration(seed):
     arrays = parent, gain, feature, allowed, within = small_trees(seed)
-    chosen, lost = usable_nodes(parent, gain, feature, allowed > 0, within > 0)
+    chosen, value = usable_nodes(parent, gain, feature, allowed > 0, within > 0)
+    lost = np.bincount(feature[chosen], value[chosen], minlength=len(allowed))
     assert (gain[chosen > 0].sum(), -int(chosen.sum())) == best_gain(*arrays)
     # A feature that no way down tests twice loses what the best set without it gains less.
     for k in np.flatnonzero(allowed):

@@ -96,14 +96,13 @@ def fill_step(problem, low, high, budget, rankings=()) -> list[np.ndarray]:
 def usable_nodes(parent, gain, feature, allowed, within):
     """The smallest set of largest gain that tests allowed features only, as a mask.
 
-    Also the gain that goes with each feature. Parents come before their children.
+    Also what each of its nodes gains with what is below it. Parents come before their children.
     """
     # What is not allowed is worth less than anything below it could make up for.
-    worth = np.where(within & allowed[feature], gain, _NEVER)
+    worth = np.where(within & allowed.take(feature), gain, _NEVER)
     chosen, value = np.empty(len(gain), dtype=np.uint8), np.empty_like(worth)
     best_subtrees(parent, worth, chosen, value)
-    chosen = chosen.astype(bool)
-    return chosen, np.bincount(feature[chosen], value[chosen], minlength=len(allowed))
+    return chosen.view(bool), value
 
 
 class _Filling:
@@ -187,7 +186,7 @@ class _Filling:
         kept = np.ones(len(problem.resources), dtype=bool)
         sequence = [kept.copy()]
         while True:
-            _, lost = self._usable(kept)
+            lost = self._lost(kept)
             dear = np.flatnonzero(kept & (lost > 0) & (problem.marginal_prices(kept) > 0))
             kept &= lost > 0
             if not dear.size or self.is_done:
@@ -204,7 +203,7 @@ class _Filling:
         wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
         larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
         if larger:
-            self.prune(self._usable(larger[-1])[0])
+            self.prune(self._usable(larger[-1]))
 
     def _first_that_fits(self, sequence):
         """The first of smaller and smaller sets of features that the budget allows."""
@@ -212,7 +211,7 @@ class _Filling:
         below, above = len(sequence) - 1, -1
         while below - above > 1:
             middle = (below + above) // 2
-            if self.cost(self._usable(sequence[middle])[0]) <= self.room:
+            if self.cost(self._usable(sequence[middle])) <= self.room:
                 below = middle
             else:
                 above = middle
@@ -234,13 +233,13 @@ class _Filling:
         for k in ranking:
             sequence.append(sequence[-1].copy())
             sequence[-1][k] = True
-        chosen, _ = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
+        chosen = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
         if self.cost(chosen) <= self.room:
             self.offer(chosen, family)
 
     def _exchanged(self, kept):
         """Add features that fit into the budget, and exchange some for better ones."""
-        chosen, _ = self._usable(kept)
+        chosen = self._usable(kept)
         if self.cost(chosen) > self.room:
             return kept
         self.trials = int(np.clip(_MAX_ARCS / max(1, len(self.closure.items)), 20, _MAX_TRIALS))
@@ -250,13 +249,13 @@ class _Filling:
         improved = True
         while improved and self.trials > 0 and not self.is_done:
             improved = False
-            _, lost = self._usable(kept)
+            lost = self._lost(kept)
             marginal = self.problem.marginal_prices(kept)
             dear = np.flatnonzero(kept & (lost > 0) & (marginal > 0))
             for k in dear[np.argsort(lost[dear] / marginal[dear], kind="stable")]:
                 trial = kept.copy()
                 trial[k] = False
-                trial, chosen = self._with_more(trial, self._usable(trial)[0], but=k)
+                trial, chosen = self._with_more(trial, self._usable(trial), but=k)
                 its_gain = int(self.closure.gain[chosen].sum())
                 if its_gain > gain:
                     kept, gain, improved = trial, its_gain, True
@@ -279,7 +278,7 @@ class _Filling:
             for k in able[np.argsort(-won[able], kind="stable")][:_MAX_ADDED]:
                 more = kept.copy()
                 more[k] = True
-                its_nodes, _ = self._usable(more)
+                its_nodes = self._usable(more)
                 self.trials -= 1
                 fits = self.cost(its_nodes) <= self.room
                 if fits:
@@ -288,8 +287,14 @@ class _Filling:
         return kept, chosen
 
     def _usable(self, kept):
-        """Nodes that test these features only, and what each of the features gains there."""
-        return usable_nodes(*self.tested, kept, self.active)
+        """Nodes that test these features only."""
+        return usable_nodes(*self.tested, kept, self.active)[0]
+
+    def _lost(self, kept):
+        """What each of these features gains in the nodes that test no others."""
+        chosen, value = usable_nodes(*self.tested, kept, self.active)
+        feature = self.problem.top_feature[chosen]
+        return np.bincount(feature, value[chosen], minlength=len(kept))
 
     def try_trees(self) -> None:
         """Leave out whole trees, those that gain least for what they pay first."""
