@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.program import Program, count_of_trees
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, constant_tree, name_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, name_of
 
 # Trees that are asked how many rows they were grown on.
 N_ASKED = 10
@@ -292,18 +292,6 @@ class Family:
             trees += reading.trees
         filled = [reading.filled for reading in readings if reading.filled is not None]
         return trees, votes, np.any(filled, axis=0) if filled else None
-
-    def with_sets(self, pairs: Any, scores: Any, n_scores: int) -> tuple[Trees, np.ndarray]:
-        """Trees of one column, each spread to the score that it adds to, with their tests of sets.
-
-        `pairs` are of a tree and these tests, see `Trees.add`. Also which columns such tests ask.
-        """
-        trees, asked = Trees(), np.zeros(self.n_features, dtype=bool)
-        for (tree, sets), score in zip(pairs, scores, strict=True):
-            tree.value = spread(tree.value, [score], n_scores)
-            trees.add(tree, sets)
-            asked[tree.feature[list(sets)]] = True
-        return trees, asked
 
     def damaged(self, why: str) -> ValueError:
         """The error for a tree whose arrays are none of a tree."""

@@ -50,7 +50,7 @@ class Reading:
     """What was read of an ensemble: trees, the vote over them, classes (None for regression).
 
     `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
-    none do). Their codes are put in order by `put_in_order`. `filled`:
+    none do). Codes that trees test sets of are put in order by `put_in_order`. `filled`:
     features whose missing values are filled in from other features (None: none are).
     `on_numbers`: the ensemble with its scores for rows, `knots`: scores at which what it answers
     can fall by a rounding, and `within_one`: whether its scores lie between 0 and 1, where a
@@ -69,10 +69,66 @@ class Reading:
     def put_in_order(self, like=None) -> None:
         """Number the levels of the table, and the sets of the trees, in a new order.
 
-        The order is that of the levels of another table `like` it, if given.
+        It is that of the levels of the table `like` it. Without one, it is an order in which the
+        trees, written with thresholds on codes, take few nodes. Codes that stand for themselves
+        stay.
         """
-        if isinstance(self.trees, Trees):
-            self.trees, self.table = self.trees.in_order(self.table, like)
+        table = self.table
+        if not any(tree.sets for tree in self.trees):
+            return
+        for tree in self.trees:
+            check_children(tree)
+        if table is None or not table.coded.any():
+            return
+        orders = self._orders() if like is None else table.orders_like(like)
+        known = {}
+        for sets, node, column, _ in self._tests():
+            if table.levels[column] is None:
+                continue
+            key = column, sets[node].tobytes()
+            if key not in known:
+                sides = side_of_codes(sets[node], table.highest[column])
+                order = orders[column]
+                if order is not None:
+                    sides[: len(order)] = sides[order]
+                known[key] = sides
+            sets[node] = known[key]
+        self.table = table.reordered(orders)
+
+    def _orders(self):
+        """For each column the order of its levels that suits the tests; None: as it is."""
+        found = {column: {} for column in np.flatnonzero(self.table.coded).tolist()}
+        for sets, node, column, below in self._tests():
+            if column not in found:
+                continue
+            key = sets[node].tobytes()
+            if key not in found[column]:
+                sides = side_of_codes(sets[node], self.table.highest[column])
+                found[column][key] = [sides, 0, np.zeros(2, int)]
+            # how many tests there are of the set, and how many nodes on either side of these
+            found[column][key][1] += 1
+            found[column][key][2] += below
+        # behind encoders, trees are large, and ask about levels one by one
+        encoded = all(tree.folded for tree in self.trees)
+        return [
+            _order_of(*found[column].values(), n_levels=len(own), encoded=encoded)
+            if found.get(column)
+            else None
+            for column, own in enumerate(self.table.levels)
+        ]
+
+    def _tests(self):
+        """Tests of sets: the dict of their tree, the node, the column, the nodes right and left."""
+        for tree in self.trees:
+            nodes = np.array(sorted(tree.sets), dtype=np.intp)
+            if not nodes.size:
+                continue
+            columns = tree.feature[nodes]
+            columns = columns if tree.columns is None else tree.columns[columns]
+            below = _nodes_below(tree.left, tree.right)
+            below = np.column_stack([below[tree.right[nodes]], below[tree.left[nodes]]])
+            for node, column, both in zip(nodes.tolist(), columns.tolist(), below, strict=True):
+                yield tree.sets, node, column, both
 
 
 def name_of(estimator):
@@ -124,6 +180,20 @@ def spread(value, columns, n_columns):
     return wide
 
 
+def spread_to(trees, scores, n_scores) -> None:
+    """Spread the values of trees of one column, in place, to the score that each adds to."""
+    for tree, score in zip(trees, scores, strict=True):
+        tree.value = spread(tree.value, [score], n_scores)
+
+
+def asked_by_sets(trees, n_features) -> np.ndarray:
+    """Which columns tests of sets ask, as a bool array."""
+    asked = np.zeros(n_features, dtype=bool)
+    for tree in trees:
+        asked[tree.feature[list(tree.sets)]] = True
+    return asked
+
+
 def check_children(tree):
     """Check that no node has two parents before parts are copied or walked through."""
     inner = np.flatnonzero(tree.left != -1)
@@ -136,76 +206,6 @@ def check_children(tree):
             f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "
             "again."
         )
-
-
-class Trees(list):
-    """Trees whose tests of sets are on the codes that their ensemble keeps; see `put_in_order`."""
-
-    def add(self, tree, sets) -> None:
-        """Add a tree, checked, and its tests of sets of codes; see `Tree`."""
-        check_children(tree)
-        tree.sets = sets
-        self.append(tree)
-
-    def in_order(self, table, like=None):
-        """The trees and the table, the levels of which have codes in another order.
-
-        It is that of the levels of the table `like` it. Without one, it is an order in which the
-        trees, written with thresholds on codes, take few nodes. Codes that stand for themselves
-        stay.
-        """
-        trees = list(self)
-        if table is None or not table.coded.any():
-            return trees, table
-        orders = self._orders(table) if like is None else table.orders_like(like)
-        known = {}
-        for sets, node, column, _ in self._tests():
-            if table.levels[column] is None:
-                continue
-            key = column, sets[node].tobytes()
-            if key not in known:
-                sides = side_of_codes(sets[node], table.highest[column])
-                order = orders[column]
-                if order is not None:
-                    sides[: len(order)] = sides[order]
-                known[key] = sides
-            sets[node] = known[key]
-        return trees, table.reordered(orders)
-
-    def _orders(self, table):
-        """For each column the order of its levels that suits the tests; None: as it is."""
-        found = {column: {} for column in np.flatnonzero(table.coded).tolist()}
-        for sets, node, column, below in self._tests():
-            if column not in found:
-                continue
-            key = sets[node].tobytes()
-            if key not in found[column]:
-                found[column][key] = [
-                    side_of_codes(sets[node], table.highest[column]),
-                    0,
-                    np.zeros(2, int),
-                ]
-            found[column][key][1] += 1
-            found[column][key][2] += below
-        # behind encoders, trees are large, and ask about levels one by one
-        encoded = all(tree.folded for tree in self)
-        return [
-            _order_of(*found[column].values(), n_levels=len(own), encoded=encoded)
-            if found.get(column)
-            else None
-            for column, own in enumerate(table.levels)
-        ]
-
-    def _tests(self):
-        """Tests of sets: the dict of their tree, the node, the column, the nodes right and left."""
-        for tree in self:
-            nodes = np.array(sorted(tree.sets), dtype=np.intp)
-            columns = tree.feature[nodes]
-            columns = columns if tree.columns is None else tree.columns[columns]
-            below = _nodes_below(tree.left, tree.right)
-            below = np.column_stack([below[tree.right[nodes]], below[tree.left[nodes]]])
-            for node, column, both in zip(nodes.tolist(), columns.tolist(), below, strict=True):
-                yield tree.sets, node, column, both
 
 
 def _order_of(*tests, n_levels, encoded):

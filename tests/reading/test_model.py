@@ -5,12 +5,15 @@ import pytest
 from passengers import FOREST, passengers, pipeline_of
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from ensemble_simplify import export_model, import_model
 from ensemble_simplify.reading import Model, says_it_takes_gaps
 
 
@@ -71,3 +74,18 @@ def test_gaps_of_numbers_and_of_functions():
     assert Model(function).takes_gaps(lost, function).all()
     refusing = Model(function).takes_gaps(lost, lambda row: 1 / 0)
     assert refusing.tolist() == [False, True, False]
+
+
+def test_what_is_read_of_an_imported_ensemble_is_the_reader_s_own():
+    # readers put other values in the leaves, and other columns in the tests
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
+    again = import_model(export_model(forest, "json"))
+    before, shares = Model.of(again).forest, again.predict_proba(X)
+    Model.of(again, voting="hard")
+    voted = VotingClassifier([("a", FrozenEstimator(again))], voting="soft").fit(X, y)
+    Model.of(voted)
+    after = Model.of(again).forest
+    np.testing.assert_array_equal(after.value, before.value)
+    np.testing.assert_array_equal(again.predict_proba(X), shares)
+    np.testing.assert_array_equal(after.probabilities(X), forest.predict_proba(X))

@@ -23,7 +23,7 @@ from ensemble_simplify.reading.family import N_ASKED
 from ensemble_simplify.reading.level_hash import stand_in
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, classes_of, name_of, set_of
+from ensemble_simplify.reading.trees import Reading, Tree, classes_of, name_of, set_of
 
 # Losses whose predictions are sums of leaves.
 _IDENTITY = (
@@ -89,7 +89,7 @@ class CatBoost(OfSeveral):
         self._check_answers(loss, info, classes, scale)
         kind = _kind_of(saved)
         splits = _Splits(estimator, features)
-        trees = Trees()
+        trees = []
         for part in saved[kind]:
             grow = _symmetric if kind == "oblivious_trees" else _binary
             *arrays, value = grow(splits, part, n_scores)
@@ -104,13 +104,13 @@ class CatBoost(OfSeveral):
                 value=value * scale,
                 n_features=self.n_features,
                 missing_left=missing_left,
+                # one level passes, and goes right; all others, also unknown ones, go left
+                sets={
+                    node: set_of([codes[node]], False, estimator)
+                    for node in np.flatnonzero(codes >= 0).tolist()
+                },
             )
-            # one level passes, and goes right; all others, also unknown ones, go left
-            sets = {
-                node: set_of([codes[node]], False, estimator)
-                for node in np.flatnonzero(codes >= 0).tolist()
-            }
-            trees.add(tree, sets)
+            trees.append(tree)
         if not trees:
             raise ValueError(f"{self.name} holds no trees. Fit it with iterations=1 or more.")
         link, choice, init = None, None, np.zeros(n_scores)

@@ -22,7 +22,7 @@ from ensemble_simplify.reading.family import Family, family_of, unwrap
 from ensemble_simplify.reading.program import mean_of_trees
 from ensemble_simplify.reading.sums import tree_shares
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, sides_of
+from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, name_of, sides_of
 
 OLDEST, NEWEST, FIRST_UNTESTED = "1.6", "1.9", "1.10"
 
@@ -97,16 +97,16 @@ class SingleTree(WithOutputs):
     def trees(self, rows: Any = None) -> Reading:
         check_one_output(self)
         if is_categorical(self.estimator).any():
-            trees, table = tree_of_categories(self.estimator)
+            tree, table = tree_of_categories(self.estimator)
         else:
-            trees, table = [sklearn_tree(self.estimator)], None
-        classes, n_values = getattr(self.estimator, "classes_", None), trees[0].value.shape[1]
+            tree, table = sklearn_tree(self.estimator), None
+        classes, n_values = getattr(self.estimator, "classes_", None), tree.value.shape[1]
         if classes is not None and n_values != len(classes):
             raise ValueError(
                 f"{self.name} has {len(classes)} classes_, but its tree_ holds {n_values} values a "
                 "node. Fit it again."
             )
-        return Reading(trees, mean_of_trees(1, n_values), classes, table)
+        return Reading([tree], mean_of_trees(1, n_values), classes, table)
 
     def own_levels(self) -> Table | None:
         return self.read().table if is_categorical(self.estimator).any() else None
@@ -266,14 +266,12 @@ def tree_of_categories(estimator):
     if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
         found = f"{name_of(estimator)} has kinds of splits that are not known"
         raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
-    place, sets = {column: i for i, column in enumerate(columns.tolist())}, {}
+    place = {column: i for i, column in enumerate(columns.tolist())}
     for node in of_category.tolist():
         known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
         inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
-        sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
-    trees = Trees()
-    trees.add(tree, sets)
-    return trees, table
+        tree.sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
+    return tree, table
 
 
 def _hash(seed, n_categories):

@@ -20,7 +20,7 @@ from ensemble_simplify.reading.families.forests import (
 from ensemble_simplify.reading.family import N_ASKED, Family
 from ensemble_simplify.reading.program import Above, Link, boosted, link_of
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, name_of, sides_of, spread, spread_to
 
 # Of HistGradientBoosting: what is read, and what does not say where rows go.
 HIST_FIELDS = frozenset(
@@ -142,8 +142,8 @@ class HistGradientBoosting(Family):
                 "or none. Fit it again."
             )
         codes, table = codes_and_table(estimator, seen, categories)
-        pairs = [self._tree(predictor, codes, seen) for stage in stages for predictor in stage]
-        trees, _ = self.with_sets(pairs, np.arange(len(pairs)) % n_scores, n_scores)
+        trees = [self._tree(predictor, codes, seen) for stage in stages for predictor in stage]
+        spread_to(trees, np.arange(len(trees)) % n_scores, n_scores)
         link = None if kind == "IdentityLink" else Link("exp")
         link = link if classes is None else Link(link_of(n_scores))
         vote = boosted(len(trees), n_scores, init=init, link=link)
@@ -187,7 +187,7 @@ class HistGradientBoosting(Family):
         return seen.astype(np.intp), found
 
     def _tree(self, predictor, codes, seen):
-        """One tree, and the tests of its splits of categories."""
+        """One tree."""
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
         tree = Tree(
@@ -202,7 +202,7 @@ class HistGradientBoosting(Family):
             dtype="float64",
             missing_left=nodes["missing_go_to_left"].astype(bool),
         )
-        sets, is_categorical = {}, nodes["is_categorical"].astype(bool)
+        is_categorical = nodes["is_categorical"].astype(bool)
         if (~leaf & ~is_categorical & (tree.feature >= 0) & (tree.feature < len(codes))).any():
             raise self.damaged("a feature of categories is compared with a number")
         for node in np.flatnonzero(is_categorical & ~leaf).tolist():
@@ -210,5 +210,5 @@ class HistGradientBoosting(Family):
             if not 0 <= feature < len(codes) or row >= len(predictor.raw_left_cat_bitsets):
                 raise self.damaged(f"node {node} splits categories of a feature that has none")
             inside = bits_of(predictor.raw_left_cat_bitsets[row])
-            sets[node] = sides_of(codes[feature], inside, bool(tree.missing_left[node]))
-        return tree, sets
+            tree.sets[node] = sides_of(codes[feature], inside, bool(tree.missing_left[node]))
+        return tree

@@ -7,6 +7,7 @@ form, and scorecards.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -232,4 +233,5 @@ class Held(Family):
     def trees(self, rows: Any = None) -> Reading:
         held = self.estimator._reading
         # what is read may be changed by who reads it
-        return Reading(list(held.trees), held.vote, held.classes, held.table)
+        trees = [replace(tree, sets=dict(tree.sets)) for tree in held.trees]
+        return Reading(trees, held.vote, held.classes, held.table)

@@ -13,7 +13,7 @@ from ensemble_simplify.reading.families.forests import bits_of
 from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, set_of
+from ensemble_simplify.reading.trees import Reading, Tree, asked_by_sets, set_of, spread_to
 
 # LightGBM takes numbers up to this for zero.
 _ZERO = float(np.float32(1e-35))
@@ -96,18 +96,18 @@ class LightGBM(Boosted):
 
     def trees(self, rows: Any = None) -> Reading:
         estimator = self.estimator
-        text = estimator.booster_.model_to_string()
-        self._check(text)
-        head, saved, _ = _parts(estimator.booster_)
+        head, saved, tail = _parts(estimator.booster_)
+        self._check(saved)
         classes = getattr(estimator, "classes_", None)
         objective = re.search(r"^objective=(.*)$", head, re.M)
         objective = objective[1].split() if objective else ["none"]
         n_scores = int(re.search(r"^num_tree_per_iteration=(\d+)$", head, re.M)[1])
         link, slope = self._link(objective, classes, n_scores)
-        scores = np.arange(len(saved)) % n_scores
-        trees, categorical = self.with_sets(map(self._tree, saved), scores, n_scores)
+        trees = [self._tree(part) for part in saved]
+        spread_to(trees, np.arange(len(saved)) % n_scores, n_scores)
+        categorical = asked_by_sets(trees, self.n_features)
         # a column of categories that no tree asks for stands among the parameters alone
-        named = re.search(r"^\[categorical_feature: ([\d,]*)\]$", text, re.M)
+        named = re.search(r"^\[categorical_feature: ([\d,]*)\]$", tail, re.M)
         if named and named[1]:
             columns = np.array(named[1].split(","), dtype=np.intp)
             categorical[columns[columns < self.n_features]] = True
@@ -129,8 +129,7 @@ class LightGBM(Boosted):
     def grown_on(self, n_rows: int) -> list:
         found = []
         for body in _parts(self.estimator.booster_)[1][:N_ASKED]:
-            leaf = re.search(r"^leaf_count=(.*)$", body, re.M)
-            counts = np.array((leaf[1] if leaf else "").split(), dtype=np.int64)
+            counts = np.array(_entry(body, "leaf_count").split(), dtype=np.int64)
             # splits come first; a tree of one leaf does not say
             if len(counts) > 1:
                 found.append((np.concatenate([np.zeros(len(counts) - 1, np.int64), counts]), None))
@@ -186,16 +185,13 @@ class LightGBM(Boosted):
             categorical, levels, "missing", self.estimator.booster_.feature_name()
         )
 
-    def _check(self, text):
-        """Refuse what is no sum of constant leaves; `text` is the saved model."""
-        decisions = re.findall(r"^decision_type=(.*)$", text, re.M)
+    def _check(self, saved):
+        """Refuse what is no sum of constant leaves; `saved` are the texts of the trees."""
+        decisions = {k for part in saved for k in _entry(part, "decision_type").split()}
         unsupported = (
-            (
-                "zero_as_missing=True",
-                any(int(k) >> 2 & 3 == 1 for d in decisions for k in d.split()),
-            ),
+            ("zero_as_missing=True", any(int(k) >> 2 & 3 == 1 for k in decisions)),
             # Options have several spellings; the saved model has one.
-            ("linear_tree=True", re.search(r"^is_linear=1", text, re.M)),
+            ("linear_tree=True", any(_entry(part, "is_linear")[:1] == "1" for part in saved)),
             ("pred_early_stop=True", _is_on(self.estimator.get_params().get("pred_early_stop"))),
         )
         for option, found in unsupported:
@@ -240,7 +236,7 @@ class LightGBM(Boosted):
         return link, slope
 
     def _tree(self, part):
-        """One tree from the text of a saved model, and the tests that are no plain thresholds."""
+        """One tree from the text of a saved model."""
         entries = dict(line.partition("=")[::2] for line in part.splitlines() if "=" in line)
 
         def numbers(name, dtype):
@@ -290,14 +286,13 @@ class LightGBM(Boosted):
             dtype="float64",
             missing_left=np.concatenate([lost_left, np.zeros(len(leaf), dtype=bool)]),
         )
-        sets = {}
         for node in np.flatnonzero(is_categorical).tolist():
             row = int(threshold[node])
             if not 0 <= row < len(ends) - 1:
                 raise self.damaged(f"node {node} splits categories, but names none")
             codes = np.flatnonzero(bits_of(words[ends[row] : ends[row + 1]]))
-            sets[node] = set_of(codes, True, self.estimator)
-        return tree, sets
+            tree.sets[node] = set_of(codes, True, self.estimator)
+        return tree
 
 
 def _is_on(option):
@@ -310,6 +305,11 @@ def _parts(booster):
     text, end, tail = booster.model_to_string().partition("end of trees")
     head, *trees = text.split("\nTree=")
     return head, [tree.partition("\n")[2].rstrip("\n") for tree in trees], end + tail
+
+
+def _entry(body, name):
+    """What the text of a tree says of a name; empty where it says nothing."""
+    return body.partition(f"\n{name}=")[2].partition("\n")[0]
 
 
 def _scaled(body, weight, offset=0.0):

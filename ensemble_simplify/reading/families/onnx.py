@@ -11,7 +11,7 @@ import numpy as np
 from ensemble_simplify.reading.families.treelite import ExchangeModel, largest_left
 from ensemble_simplify.reading.program import Above, Link, boosted
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of
+from ensemble_simplify.reading.trees import Reading, Tree, asked_by_sets, name_of, set_of
 
 _TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 _TYPES = {1: "float32", 11: "float64"}
@@ -189,15 +189,14 @@ class OnnxModel(ExchangeModel):
             vote, columns = self._vote_of_regressor(base)
         else:
             vote, columns = self._vote_of_classifier(ids, weights, base)
-        trees, categorical = Trees(), np.zeros(self.n_features_in_, dtype=bool)
-        numbers = self._array("nodes_treeids")
+        trees, numbers = [], self._array("nodes_treeids")
         begins = np.flatnonzero(np.diff(numbers, prepend=-1) != 0)
         if len(np.unique(numbers)) != len(begins):
             raise self._refused("nodes of its trees do not stand together")
         places = self._places(ids, kind)
         filled = np.zeros(vote.n_scores, dtype=bool)
         for begin, end in zip(begins, [*begins[1:], len(numbers)], strict=True):
-            tree, sets = self._tree(slice(begin, end))
+            tree = self._tree(slice(begin, end))
             own = np.flatnonzero((begin <= places) & (places < end))
             value = np.zeros((end - begin, vote.n_scores))
             written = np.zeros(value.shape, dtype=np.intp)
@@ -208,8 +207,7 @@ class OnnxModel(ExchangeModel):
                 raise self._refused("a leaf has several weights, or none, for a class")
             filled |= (written[leaf] == 1).all(axis=0)
             tree.value = value
-            categorical[tree.feature[list(sets)]] = True
-            trees.add(tree, sets)
+            trees.append(tree)
         if not trees:
             raise self._refused("it has no trees")
         if vote.offset is None and not filled.all():
@@ -222,7 +220,8 @@ class OnnxModel(ExchangeModel):
             numbers = replace(numbers, divisor=len(trees))
         vote = replace(vote, numbers=numbers)
         classes = None if regression else self.classes_
-        return Reading(trees, vote, classes, Table.of_codes(categorical))
+        table = Table.of_codes(asked_by_sets(trees, self.n_features_in_))
+        return Reading(trees, vote, classes, table)
 
     def _vote_of_regressor(self, base):
         """The vote, whose trees are not counted yet, and the score of each target."""
@@ -293,7 +292,7 @@ class OnnxModel(ExchangeModel):
             raise self._refused(f"a weight is for a node that is not there: {error}") from error
 
     def _tree(self, part):
-        """One tree, and its tests of single codes."""
+        """One tree."""
         modes = np.array(self._attributes["nodes_modes"])[part]
         unknown = sorted(set(modes.tolist()) - {*_MODES, b"LEAF", b"BRANCH_EQ"})
         if unknown:
@@ -321,9 +320,8 @@ class OnnxModel(ExchangeModel):
             dtype=self._dtype,
             missing_left=tracks != above,
         )
-        sets = {}
         for node in np.flatnonzero(modes == b"BRANCH_EQ").tolist():
             if threshold[node] != np.floor(threshold[node]):
                 raise self._refused(f"it tests whether a column equals {threshold[node]}")
-            sets[node] = set_of([int(threshold[node])], True, self)
-        return tree, sets
+            tree.sets[node] = set_of([int(threshold[node])], True, self)
+        return tree

@@ -22,7 +22,7 @@ from ensemble_simplify.reading.family import Family, family_of, has_categories
 from ensemble_simplify.reading.pipelines import Transformers
 from ensemble_simplify.reading.program import Link, mean_of_members
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Trees
+from ensemble_simplify.reading.trees import Reading
 
 # Numbers at which a function of values is looked at, for whether it rises.
 _LOOKED_AT = 4001
@@ -152,16 +152,11 @@ class Steps(Family):
             np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
         )
         rescaled = transformers.rescaled[np.concatenate(features)]
-        sets = []
         for tree, nodes, end in zip(trees, tests, ends, strict=True):
             tree.rescaled = bool(rescaled[end - len(nodes) : end].any())
             columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
             tree.columns = transformers.source[columns]
-            sets.append(_fold_tests(tree, nodes, folded, end - len(nodes)))
-        if any(sets):
-            reading.trees = Trees()
-            for tree, own in zip(trees, sets, strict=True):
-                reading.trees.add(tree, own)
+            _fold_tests(tree, nodes, folded, end - len(nodes))
         reading.table = transformers.table
         reading.filled = transformers.filled if transformers.filled.any() else None
         return reading
@@ -280,10 +275,7 @@ def transformers_of(pipeline: Pipeline, rows: Any = None) -> tuple[Transformers,
 
 
 def _fold_tests(tree, nodes, folded, begin):
-    """Let the tests of a tree ask for the columns that go into a pipeline, in place.
-
-    Returns the tests of sets of codes, see `Trees.add`.
-    """
+    """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
     part = slice(begin, begin + len(nodes))
     n_nodes = len(tree.left)
     to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
@@ -297,13 +289,11 @@ def _fold_tests(tree, nodes, folded, begin):
     tree.left, tree.right, tree.threshold = left, right, threshold
     tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
-    sets = {}
     set_of = folded.set_of[part]
     coded = np.flatnonzero(set_of >= 0)
     for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
         passes, absent = folded.sets[place]
-        sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
-    return sets
+        tree.sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
 
 
 def _tests_of(tree):

@@ -18,7 +18,14 @@ from ensemble_simplify.reading.families.held import KeepsVersion
 from ensemble_simplify.reading.family import PACKAGE, Family
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    asked_by_sets,
+    name_of,
+    set_of,
+    spread_to,
+)
 
 _REGRESSOR = 1
 _TASKS = (0, 1, 2)
@@ -196,18 +203,13 @@ class TreeliteModel(ExchangeModel):
             raise self._refused(f"it ends in {link!r}, where {', '.join(allowed)} are known")
         base = np.array(header.get_field("base_scores"), dtype=np.float64)
         n_scores, dtype = len(base), self.model.input_type
-        trees, categorical = Trees(), np.zeros(self.n_features_in_, dtype=bool)
-        for index, score in enumerate(np.array(header.get_field("class_id")).tolist()):
-            tree, sets = self._tree(index, dtype)
-            if tree.value.shape[1] == 1 and n_scores > 1:
-                tree.value = spread(tree.value, [score], n_scores)
-            trees.add(tree, sets)
-            categorical[tree.feature[list(sets)]] = True
+        scores = np.array(header.get_field("class_id"))
+        trees = [self._tree(index, dtype) for index in range(len(scores))]
+        spread_to(trees, scores.tolist(), n_scores)
         # the mean over trees, or over iterations of one tree for each class
         divisor = 1
         if header.get_field("average_tree_output")[0]:
-            vectors = np.array(header.get_field("class_id"))[0] < 0
-            divisor = len(trees) if vectors else len(trees) // n_scores
+            divisor = len(trees) if scores[0] < 0 else len(trees) // n_scores
         slope = float(header.get_field("sigmoid_alpha")[0])
         vote = boosted(
             len(trees),
@@ -218,10 +220,11 @@ class TreeliteModel(ExchangeModel):
             offset=base if base.any() else None,
             link=Link(link, slope) if link in ("sigmoid", "softmax") else None,
         )
-        return Reading(trees, vote, classes, Table.of_codes(categorical))
+        table = Table.of_codes(asked_by_sets(trees, self.n_features_in_))
+        return Reading(trees, vote, classes, table)
 
     def _tree(self, index, dtype):
-        """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
+        """One tree. Treelite frees arrays: copy them."""
         nodes = self.model.get_tree_accessor(index)
         get = {name: np.array(nodes.get_field(name)) for name in _FIELDS}
         # nodes are leaves (0), or test a number (1) or a set of codes (2); 2 is <, and 3 is <=
@@ -247,9 +250,8 @@ class TreeliteModel(ExchangeModel):
             dtype=dtype,
             missing_left=get["default_left"].astype(bool),
         )
-        sets = {}
         for node in np.flatnonzero(get["node_type"] == 2).tolist():
             part = slice(*(int(get[f"category_list_{end}"][node]) for end in ("begin", "end")))
             goes_left = not get["category_list_right_child"][node]
-            sets[node] = set_of(get["category_list"][part], goes_left, self)
-        return tree, sets
+            tree.sets[node] = set_of(get["category_list"][part], goes_left, self)
+        return tree

@@ -21,7 +21,16 @@ from ensemble_simplify.reading.families.boosters import (
 )
 from ensemble_simplify.reading.family import N_ASKED, PACKAGE
 from ensemble_simplify.reading.program import Link, boosted
-from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, set_of, side_of_codes
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    asked_by_sets,
+    check_children,
+    constant_tree,
+    set_of,
+    side_of_codes,
+    spread_to,
+)
 
 # What makes probabilities of margins; and whether these, and not the margins, decide.
 _LINKS = {
@@ -155,9 +164,9 @@ class XGBoost(OfSeveral, Boosted):
         link, n_scores, by_probability = self._link(learner, classes)
         model, keeper = _trees_in(learner)
         shares = keeper.get("weight_drop")
-        trees, categorical = self.with_sets(
-            map(self._tree, model["trees"]), model["tree_info"], n_scores
-        )
+        trees = [self._tree(saved) for saved in model["trees"]]
+        spread_to(trees, model["tree_info"], n_scores)
+        categorical = asked_by_sets(trees, self.n_features)
         # a column of categories that no tree asks for is told by its type, where that was kept
         kinds = (learner.get("feature_types") or [])[: self.n_features]
         categorical[[j for j, kind in enumerate(kinds) if kind == "c"]] = True
@@ -177,7 +186,7 @@ class XGBoost(OfSeveral, Boosted):
             # n_estimators=0: XGBoost answers the base score everywhere
             row = np.zeros((1, self.n_features), dtype=np.float32)
             init = _margins(booster, row, (0, 0)).ravel()
-            trees.add(constant_tree(estimator, np.zeros(n_scores)), {})
+            trees.append(constant_tree(estimator, np.zeros(n_scores)))
         elif shares is not None:
             # dropout left each tree a share, by which XGBoost multiplies leaves as it predicts
             init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, self.name)
@@ -303,7 +312,7 @@ class XGBoost(OfSeveral, Boosted):
         return link, n_scores, by_probability
 
     def _tree(self, saved):
-        """One tree from its JSON, and the tests of its splits of categories."""
+        """One tree from its JSON."""
         left = np.array(saved["left_children"], dtype=np.int64)
         # a float32 number of a test, or the value of a leaf
         number = np.array(saved["split_conditions"], dtype=np.float32).astype(np.float64)
@@ -328,8 +337,9 @@ class XGBoost(OfSeveral, Boosted):
         same = len(left) == len(tree.right) == len(tree.feature) == len(number)
         if not same or ((left == -1) != (tree.right == -1)).any():
             raise self.damaged("its arrays do not go together")
+        check_children(tree)
         if not any(saved.get(name) for name in _SETS) and 1 not in saved.get("split_type", ()):
-            return tree, {}
+            return tree
         split = np.array(saved["split_type"]) == 1
         nodes, begins, sizes, codes = (
             np.array(saved.get(name, []), dtype=np.int64) for name in _SETS
@@ -343,11 +353,11 @@ class XGBoost(OfSeveral, Boosted):
             or ends[-1:].sum() != len(codes)
         ):
             raise self.damaged("its arrays do not go together")
-        sets = {
+        tree.sets = {
             node: set_of(codes[begin:end], False, self.estimator)
             for node, begin, end in zip(nodes.tolist(), begins, ends, strict=True)
         }
-        return tree, sets
+        return tree
 
     def _table(self, learner, model, categorical):
         """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
