@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from ensemble_simplify.base import warn
 from ensemble_simplify.evidence import check
 from ensemble_simplify.front._document import Asked, check_document
 from ensemble_simplify.front._files import CannotRead, read_model, read_rows, write_answers
@@ -301,7 +302,7 @@ def _simplified(told, check=None):
         X,
         y,
         X_more=more,
-        max_leaf_nodes=told.max_leaves,
+        max_leaf_nodes=told.max_leaf_nodes,
         methods=methods[0] if len(methods) == 1 else methods,
         kinds=told.kinds.split(","),
         scoring=told.scoring,
@@ -384,6 +385,11 @@ def _names(text):
     return text.split(",")
 
 
+def _int_by_old_name(text):
+    warn("--max-leaves is called --max-leaf-nodes since version 0.4. Write that.", FutureWarning)
+    return int(text)
+
+
 def _share(text):
     """A number from 0 to 1."""
     number = float(text)
@@ -405,6 +411,7 @@ _TABLE = "table: a file in CSV with a header, TSV (.tsv) or Parquet (.parquet)"
 _TYPES = {
     "path": Path,
     "int": int,
+    "int_by_old_name": _int_by_old_name,
     "float": float,
     "names": _names,
     "share": _share,

@@ -245,7 +245,7 @@ def read_models(model, estimators, given, y, rows) -> list:
         frozen.append(unwrap(estimator) if is_frozen else None)
         report(model, f"first population: {i + 1} of {len(estimators)} models")
     # Without names in X, the fitted models must still agree on theirs.
-    common_features(frozen, forests)
+    common_features(frozen, forests, "estimators")
     if rows.held_out:
         _warn_of_rows_seen(estimators, given, rows)
     return forests

@@ -8,6 +8,7 @@ doubled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral, Real
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.base import TimeLimitError, with_gaps
+from ensemble_simplify.base import Interval, TimeLimitError, validate_params, with_gaps
 from ensemble_simplify.grid import (
     Axes,
     Splits,
@@ -49,8 +50,17 @@ from ensemble_simplify.writing import (
 
 
 @limited
+@validate_params(
+    {
+        "models": [Sequence, np.ndarray],
+        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    },
+    renamed={"estimators": "models"},
+)
 def merge_trees(
-    estimators: Any,
+    models: Any,
     *,
     weights: ArrayLike | None = None,
     max_leaf_nodes: int = 100_000,
@@ -69,13 +79,13 @@ def merge_trees(
 
     Parameters
     ----------
-    estimators : list of fitted estimators
+    models : list of fitted estimators
         Tree classifiers, or forests and bagged trees, also behind the encoders and imputers of a
         pipeline, and this package's classifiers with a tree. A forest counts as the mean of its
         trees. The models may know different classes: a class that a model does not know has
         probability zero there. Each level of a column has to be known to all models that refuse
         unknown ones.
-    weights : array-like of shape (n_estimators,) or None, default=None
+    weights : array-like of shape (n_models,) or None, default=None
         Non-negative weights of the models, for instance their numbers of rows. None: equal.
     max_leaf_nodes : int, default=100_000
         Raise an error if the result has more leaves. Their number can grow like the product of the
@@ -133,10 +143,11 @@ def merge_trees(
     >>> bool(abs(tree.predict_proba(X) - mean).max() < 1e-12)
     True
     """
-    _check_options(estimators, max_leaf_nodes, shrinkage, time_limit)
-    models = [_read_for_merge(i, unwrap(estimator)) for i, estimator in enumerate(estimators)]
+    if len(models) == 0:
+        raise ValueError("models is empty. Give at least one fitted tree or forest.")
+    models = [_read_for_merge(i, unwrap(model)) for i, model in enumerate(models)]
     fitted, forests = [model.estimator for model in models], [model.forest for model in models]
-    feature_names = common_features(fitted, forests)
+    feature_names = common_features(fitted, forests, "models")
     shares = _check_weights(weights, len(models))
     classes, columns = _join_classes([forest.classes for forest in forests])
     table = Table.common([model.table for model in models])
@@ -192,7 +203,7 @@ class _Member:
     def of(cls, i, model, table):
         """Put model `i` on a table."""
         trees, folded = zip(*end_trees(model.estimator), strict=True)
-        forest = forest_on(model, table, f"estimators[{i}]")
+        forest = forest_on(model, table, f"models[{i}]")
         return cls(forest, list(trees), forest.own_nodes, not any(folded))
 
     def shrunken(self, strength) -> _Member:
@@ -287,22 +298,6 @@ def _write_mean(nodes, proba, leaf_weight, **options) -> DecisionTreeClassifier:
 # --------------------------------------------------------------------- what is given
 
 
-def _check_options(estimators, max_leaf_nodes, shrinkage, time_limit) -> None:
-    """Refuse what cannot be merged by its kind alone."""
-    if isinstance(estimators, str) or not hasattr(estimators, "__len__"):
-        raise TypeError(
-            f"estimators={estimators!r} is not a list. Give a list of fitted tree classifiers."
-        )
-    if len(estimators) == 0:
-        raise ValueError("estimators is empty. Give at least one fitted tree or forest.")
-    if not isinstance(max_leaf_nodes, Integral) or max_leaf_nodes < 1:
-        raise ValueError(f"max_leaf_nodes={max_leaf_nodes!r} must be an integer of at least 1.")
-    if not isinstance(shrinkage, Real) or not 0 <= shrinkage < np.inf:
-        raise ValueError(f"shrinkage={shrinkage!r} must be a finite number of at least 0.")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit!r} must be a positive number of seconds or None.")
-
-
 def _too_many_leaves(max_leaf_nodes) -> ValueError:
     return ValueError(
         f"The merged tree has more than max_leaf_nodes={max_leaf_nodes} leaves. Merge fewer or "
@@ -315,7 +310,7 @@ def _refuse_missing(models, members) -> None:
     for i, (model, member) in enumerate(zip(models, members, strict=True)):
         if any(missing_directions(tree)[1] for tree in member.trees):
             raise ValueError(
-                f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values. Set "
+                f"models[{i}]={type(model).__name__}(...) was fitted on missing values. Set "
                 "allow_nan=True to have the merged tree answer them as the models do, with more "
                 "leaves, or fit the models on rows without missing values."
             )
@@ -326,14 +321,14 @@ def _refuse_filled(models) -> None:
     for i, model in enumerate(models):
         if model.forest.filled is not None and model.forest.filled.any():
             raise ValueError(
-                f"estimators[{i}]={model.name}(...) fills in missing values from other columns, "
+                f"models[{i}]={model.name}(...) fills in missing values from other columns, "
                 "which the merged tree cannot do. Leave out allow_nan=True."
             )
 
 
 def _read_for_merge(i, model) -> Model:
     """Read a model, which must answer the mean of its trees' class probabilities."""
-    name = f"estimators[{i}]={type(model).__name__}(...)"
+    name = f"models[{i}]={type(model).__name__}(...)"
     read = Model.of(model)
     forest = read.forest
     if forest.classes is None:
@@ -346,14 +341,14 @@ def _read_for_merge(i, model) -> Model:
     return read
 
 
-def common_features(models, forests) -> np.ndarray | None:
+def common_features(models, forests, parameter) -> np.ndarray | None:
     """Check that all models were fitted on the same features; return their names, if any."""
     first = forests[0].n_features
     names, named = None, None
     for i, (model, forest) in enumerate(zip(models, forests, strict=True)):
         if forest.n_features != first:
             raise ValueError(
-                f"estimators[{i}] was fitted on {forest.n_features} features, but estimators[0] "
+                f"{parameter}[{i}] was fitted on {forest.n_features} features, but {parameter}[0] "
                 f"on {first}. All must know the same columns in the same order."
             )
         its_names = getattr(model, "feature_names_in_", None)
@@ -361,8 +356,8 @@ def common_features(models, forests) -> np.ndarray | None:
             continue
         if names is not None and not np.array_equal(its_names, names):
             raise ValueError(
-                f"estimators[{i}] was fitted on the features {list(its_names)}, but "
-                f"estimators[{named}] "
+                f"{parameter}[{i}] was fitted on the features {list(its_names)}, but "
+                f"{parameter}[{named}] "
                 f"on {list(names)}. All must know the same columns in the same order."
             )
         if names is None:
@@ -377,7 +372,7 @@ def _check_weights(weights, n) -> np.ndarray:
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(
-            f"weights has shape {weights.shape}, but there are {n} estimators. Give one for each."
+            f"weights has shape {weights.shape}, but there are {n} models. Give one for each."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
         raise ValueError(
@@ -391,7 +386,7 @@ def _join_classes(lists) -> tuple[np.ndarray, list]:
     kinds = {np.asarray(labels).dtype.kind in "OUS" for labels in lists}
     if len(kinds) > 1:
         raise ValueError(
-            "estimators mix text labels and numbers: "
+            "models mix text labels and numbers: "
             f"{[np.asarray(labels).tolist() for labels in lists]}. Fit all on labels of one kind."
         )
     classes = np.unique(np.concatenate(lists))

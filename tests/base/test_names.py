@@ -12,7 +12,8 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 import ensemble_simplify
-from ensemble_simplify import RepresenterTree, nearest_flip, simplify
+from ensemble_simplify import RepresenterTree, merge_trees, nearest_flip, simplify
+from ensemble_simplify.front import main
 
 PUBLIC = {name: getattr(ensemble_simplify, name) for name in ensemble_simplify.__all__}
 ESTIMATORS = [
@@ -39,6 +40,27 @@ def test_old_names_of_simplify(iris):
         assert new.max_leaves == new.max_leaf_nodes == 3
     with pytest.raises(TypeError, match="was given max_leaf_nodes, and max_leaves"):
         simplify(model, X, max_leaves=3, max_leaf_nodes=4)
+
+
+def test_old_names_of_merges_and_of_the_command(iris, tmp_path):
+    X, _, model = iris
+    with pytest.warns(FutureWarning, match="Write models="):
+        old = merge_trees(estimators=[model, model])
+    assert np.array_equal(old.predict_proba(X), merge_trees([model, model]).predict_proba(X))
+    file, table, told = tmp_path / "model.pkl", tmp_path / "rows.csv", []
+    file.write_bytes(pickle.dumps(model))
+    np.savetxt(table, X, delimiter=",", header="a,b,c,d", comments="")
+    for option in ("--max-leaves", "--max-leaf-nodes"):
+        out = tmp_path / f"{option}.txt"
+        # of the same dest, whichever is given counts
+        call = ["export", file, table, "--methods", "representer", option, 3, "--out", out]
+        if option == "--max-leaves":
+            with pytest.warns(FutureWarning, match="--max-leaf-nodes"):
+                assert main(list(map(str, call))) == 0
+        else:
+            assert main(list(map(str, call))) == 0
+        told.append(out.read_text())
+    assert told[0] == told[1]
 
 
 def test_old_names_of_representers(iris):

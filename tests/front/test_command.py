@@ -31,7 +31,7 @@ from ensemble_simplify import (
 from ensemble_simplify.evidence import checker
 from ensemble_simplify.front import main
 
-QUICK = ["--methods", "representer", "--max-leaves", "4"]
+QUICK = ["--methods", "representer", "--max-leaf-nodes", "4"]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_choices_are_passed_on(files, capsys, monkeypatch):
     assert given["methods"] == "auto"
     assert given["max_leaf_nodes"] is given["time_limit"] is given["scoring"] is None
     assert given["class_weight"] is None
-    told += ["--methods", "genesim,representer", "--max-leaves", 6, "--time-limit", 2.5]
+    told += ["--methods", "genesim,representer", "--max-leaf-nodes", 6, "--time-limit", 2.5]
     assert run(*told, "--scoring", "recall_macro", "--class-weight", "balanced") == 2
     assert given["methods"] == ["genesim", "representer"]
     assert (given["max_leaf_nodes"], given["time_limit"]) == (6, 2.5)
@@ -255,7 +255,7 @@ def test_what_does_not_go_with_an_ensemble(options, message, files, capsys):
 
 
 def test_a_tree_that_is_not_close_enough(files, capsys):
-    told = ["model.joblib", "data.csv", "--target", "kind", *QUICK, "--max-leaves", 2]
+    told = ["model.joblib", "data.csv", "--target", "kind", *QUICK, "--max-leaf-nodes", 2]
     assert run("report", *told, "--min-agreement", 0.5) == 0
     assert run("export", *told, "--min-agreement", 0.5, "--out", "tree.txt") == 0
     capsys.readouterr()
@@ -518,7 +518,7 @@ def test_codes_that_are_text_stay_text(tmp_path, capsys, monkeypatch):
     joblib.dump(model, "model.joblib")
     X[1::2].assign(label=y[1::2]).to_csv("data.csv", index=False)
     told = ["model.joblib", "data.csv", "--target", "label", "--methods", "plain_tree"]
-    assert run("export", *told, "--max-leaves", 4) == 0
+    assert run("export", *told, "--max-leaf-nodes", 4) == 0
     assert 'code = "01"' in capsys.readouterr().out
 
 
