@@ -159,11 +159,6 @@ class Levels(Column):
     def highest(self) -> float:
         return len(self.levels) - 1.0 + (self.unknown == "code")
 
-    @property
-    def is_unnamed(self) -> bool:
-        """Whether the names of some levels are not known."""
-        return False
-
     def key(self, entry) -> Hashable:
         """What an entry is looked up by."""
         return str(entry) if self.by_text else entry
@@ -241,7 +236,8 @@ class Levels(Column):
 
     def with_entries(self, entries, among_levels) -> Column:
         levels = levels_of(entries)
-        levels = distinct_levels(entries) if levels is None else levels
+        if levels is None:  # numbers, which are levels beside others
+            levels = sorted_levels(e for e in np.asarray(entries).tolist() if not is_missing(e))
         known = set(self.levels.tolist())
         more = [level for level in levels.tolist() if level not in known]
         if not more:
@@ -352,6 +348,7 @@ class Hashed(Levels):
 
     @property
     def is_unnamed(self) -> bool:
+        """Whether the names of some levels are not known."""
         return any(map(is_stand_in, self.levels.tolist()))
 
     def key(self, entry) -> Hashable:
@@ -492,11 +489,6 @@ def levels_of(column) -> np.ndarray | None:
         else:
             return None
     return sorted_levels(entries)
-
-
-def distinct_levels(column) -> np.ndarray:
-    """Distinct entries of a column, sorted, as levels."""
-    return sorted_levels(entry for entry in np.asarray(column).tolist() if not is_missing(entry))
 
 
 def sorted_levels(entries: Iterable) -> np.ndarray:

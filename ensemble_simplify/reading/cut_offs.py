@@ -75,33 +75,30 @@ class OnNumbers(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
-    proba, decision : callables or None
-        What its methods answer to scores; None: it lacks the method.
-    label : callable or None
-        What ``predict`` answers; None: it is not asked.
+    answers : dict of callables
+        What its methods answer to scores, by their names; others it lacks.
     columns : slice or None
         Columns of the rows that are its scores; None: all.
     """
 
-    def __init__(self, classes, proba=None, decision=None, label=None, columns=slice(None)):
+    def __init__(self, classes, answers, columns=slice(None)):
         self.classes = self.classes_ = classes
-        self.proba, self.decision = proba, decision
-        self.label, self.columns = label, columns
+        self.answers, self.columns = answers, columns
 
     def fit(self, X=None, y=None):
         """Nothing is left to be fitted; scikit-learn takes no model without this method."""
         return self
 
-    @available_if(lambda self: self.proba is not None)
+    @available_if(lambda self: "predict_proba" in self.answers)
     def predict_proba(self, X):
-        return self.proba(X[:, self.columns])
+        return self.answers["predict_proba"](X[:, self.columns])
 
-    @available_if(lambda self: self.decision is not None)
+    @available_if(lambda self: "decision_function" in self.answers)
     def decision_function(self, X):
-        return self.decision(X[:, self.columns])
+        return self.answers["decision_function"](X[:, self.columns])
 
     def predict(self, X):
-        return self.label(X[:, self.columns])
+        return self.answers["predict"](X[:, self.columns])
 
 
 def part_of(model, reading, estimator, columns) -> OnNumbers:
@@ -110,14 +107,14 @@ def part_of(model, reading, estimator, columns) -> OnNumbers:
     Its own are in some `columns`.
     """
     if reading.classes is None:
-        return OnNumbers(None, label=_Answers(reading.vote, values_of), columns=columns)
-    part = _standing_in(model, reading, estimator)
-    label = partial(_label_of, reading.vote, reading.classes)
-    return OnNumbers(part.classes, part.proba, part.decision, label, columns)
+        return OnNumbers(None, {"predict": _Answers(reading.vote, values_of)}, columns)
+    part = _standing_in(model, reading, estimator, columns)
+    part.answers["predict"] = partial(_label_of, reading.vote, reading.classes)
+    return part
 
 
-def _standing_in(model, reading, estimator):
-    """What stands for the model inside of an estimator, where rows are its scores."""
+def _standing_in(model, reading, estimator, columns=slice(None)):
+    """What stands for the model inside of an estimator, where some columns are its scores."""
     inner = reading.on_numbers
     if inner is None:
         vote = reading.vote
@@ -127,14 +124,12 @@ def _standing_in(model, reading, estimator):
                 "scores of that model into probabilities is not known. Methods that need no more "
                 "of a model than predict: RepresenterTree, agreement, simplify."
             )
-        inner = OnNumbers(
-            reading.classes, _Answers(vote, probabilities_of), _Answers(vote, decision_of)
-        )
-    methods = [
-        getattr(inner, name) if hasattr(model, name) and hasattr(inner, name) else None
-        for name in ("predict_proba", "decision_function")
-    ]
-    return OnNumbers(reading.classes, *methods)
+        functions = {"predict_proba": probabilities_of, "decision_function": decision_of}
+        answers = {name: _Answers(vote, function) for name, function in functions.items()}
+        inner = OnNumbers(reading.classes, answers)
+    names = ("predict_proba", "decision_function")
+    names = [name for name in names if hasattr(model, name) and hasattr(inner, name)]
+    return OnNumbers(reading.classes, {name: getattr(inner, name) for name in names}, columns)
 
 
 class _Answers:

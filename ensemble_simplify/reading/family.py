@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.program import Program, count_of_trees
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, constant_tree, name_of
+from ensemble_simplify.reading.trees import Nodes, Reading, Tree, constant_tree, name_of
 
 # Trees that are asked how many rows they were grown on.
 N_ASKED = 10
@@ -196,7 +196,10 @@ class Family:
         self.check_fitted()
         self.check_width(within)
         reading = self.trees(rows)
-        reading.put_in_order(like)
+        if any(tree.sets for tree in reading.trees):
+            # where levels stand depends on what is below tests, which has to be trees
+            Nodes(reading.trees, self.n_features, self.estimator)
+            reading.put_in_order(like)
         if reading.classes is not None:
             # A tree or forest by itself takes classes in any order. In another ensemble, and in
             # other kinds of ensembles, classes are looked up by bisection and must be sorted.
@@ -362,6 +365,7 @@ def _family_and_kind(found):
     return Family, None
 
 
+@lru_cache
 def _key(kind):
     """A class as `Family.kinds` names it: libraries move classes between their modules."""
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"

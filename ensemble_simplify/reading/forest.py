@@ -39,7 +39,7 @@ from ensemble_simplify.reading.family import family_of, unwrap
 from ensemble_simplify.reading.program import Program, boosted, count_of_trees, mean_of_trees
 from ensemble_simplify.reading.sums import class_sums, lead_sums, log_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import name_of, spread
+from ensemble_simplify.reading.trees import Nodes, name_of, spread
 
 # Nodes of all trees together, with sets of codes as thresholds.
 MAX_NODES = 1 << 26
@@ -540,7 +540,7 @@ def read_forest(estimator, *, voting="estimator", rows=None, like=None):
     reading = family.read(rows, family.own_table() if like is None else like)
     if voting == "hard":
         _count_labels(reading, family.estimator)
-    forest = _assemble(reading, family.n_features, family.estimator)
+    forest = assemble(reading, family.n_features, family.estimator)
     if rows is not None and forest.table.by_dtype:
         forest = replace(forest, table=forest.table.like(rows))
     return forest
@@ -612,18 +612,20 @@ def _count_labels(reading, estimator):
     reading.vote = count_of_trees(len(trees), len(classes))
 
 
-def _assemble(reading, n_features, estimator):
+def assemble(reading, n_features, estimator):
     """Join trees to a `Forest`, after checking that they are trees."""
-    nodes = _Nodes(reading.trees, n_features, estimator)
-    nodes.check_tests()
-    nodes.check_structure()
+    nodes = Nodes(reading.trees, n_features, estimator)
     nodes.check_values(reading.vote)
     # kernels have a column for each class, also where scores of members are fewer
     width = nodes.value.shape[1]
     nodes.value = spread(nodes.value, slice(width), max(width, reading.vote.n_scores))
     offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
     all_float32 = all(tree.dtype == "float32" and not tree.rescaled for tree in reading.trees)
-    sets = _sets_of(reading.trees, nodes)
+    first = zip(offsets.tolist(), reading.trees, strict=False)
+    sets = {begin + node: sides for begin, tree in first for node, sides in tree.sets.items()}
+    # of nodes that rows can reach
+    sets = {node: sides for node, sides in sets.items() if inner[node]}
+    sets = CodeSets.of(sets, len(inner))
     if sets is not None:
         nodes.threshold[sets.is_set] = np.nan
     return Forest(
@@ -650,19 +652,6 @@ def _assemble(reading, n_features, estimator):
     )
 
 
-def _sets_of(trees, nodes):
-    """The `CodeSets` of some trees, of nodes that rows can reach; None if there are none."""
-    return CodeSets.of(
-        {
-            first + node: sides
-            for first, tree in zip(nodes.offsets.tolist(), trees, strict=False)
-            for node, sides in tree.sets.items()
-            if nodes.inner[first + node]
-        },
-        len(nodes.left),
-    )
-
-
 def _double_thresholds(trees, nodes):
     """Thresholds for rows of float64; None where some are known for rows of float32 alone."""
     if any(tree.folded for tree in trees):
@@ -671,90 +660,3 @@ def _double_thresholds(trees, nodes):
     threshold = np.where(nodes.inner, nodes.threshold + 0.0, -2.0)
     threshold[single] = last_double(threshold[single])
     return threshold
-
-
-class _Nodes:
-    """The nodes of several trees one after the other, and checks that they are trees."""
-
-    def __init__(self, trees, n_features, estimator):
-        self.trees = trees
-        self.n_features = n_features
-        self.name = name_of(estimator)
-        self.sizes = np.array([tree.left.shape[0] for tree in trees], dtype=np.intp)
-        if (self.sizes == 0).any():
-            raise ValueError(f"{self.name} holds a tree without nodes. Fit it again.")
-        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
-        self.tree_of = np.repeat(np.arange(len(trees)), self.sizes)
-        self.left = np.concatenate([tree.left for tree in trees]).astype(np.intp)
-        self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
-        self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
-        self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
-        widths = [tree.value.shape[1] for tree in trees]
-        self.value = np.concatenate(
-            [
-                spread(tree.value, slice(width), max(widths))
-                for tree, width in zip(trees, widths, strict=True)
-            ]
-        )
-        self.inner = self.left != -1
-        self.missing_left = np.concatenate(
-            [
-                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
-                for tree, size in zip(trees, self.sizes, strict=True)
-            ]
-        )
-
-    def _check(self, bad, what):
-        if bad.size:
-            node, tree = int(bad[0]), int(self.tree_of[bad[0]])
-            raise ValueError(
-                f"{self.name} holds a damaged tree: in tree {tree} ({self.trees[tree].name}), "
-                f"node {node - self.offsets[tree]} {what}. Fit it again."
-            )
-
-    def check_tests(self):
-        """Check children, features and thresholds; number features as the ensemble does."""
-        inner, tree_of = self.inner, self.tree_of
-        for child, side in ((self.left, "left"), (self.right, "right")):
-            wrong = inner & ((child < 0) | (child >= self.sizes[tree_of]))
-            self._check(np.flatnonzero(wrong), f"has no valid {side} child")
-        width = np.array([tree.n_features for tree in self.trees])
-        wrong = inner & ((self.feature < 0) | (self.feature >= width[tree_of]))
-        self._check(np.flatnonzero(wrong), "splits on an unknown feature")
-        wrong = np.flatnonzero(inner & np.isnan(self.threshold))
-        self._check(wrong, "has a threshold that is not a number")
-        for tree, begin, end in zip(self.trees, self.offsets[:-1], self.offsets[1:], strict=True):
-            if tree.columns is not None:
-                part = slice(begin, end)
-                self.feature[part] = tree.columns[np.where(inner[part], self.feature[part], 0)]
-        wrong = np.flatnonzero(inner & (self.feature >= self.n_features))
-        self._check(wrong, "splits on an unknown feature")
-
-    def check_structure(self):
-        """Check that no node has two parents; what no path reaches (by hand) becomes a leaf."""
-        reached = np.zeros(self.left.shape[0], dtype=bool)
-        level = self.offsets[:-1]
-        while level.size:
-            level = np.sort(level)
-            again = reached[level]
-            again[1:] |= level[1:] == level[:-1]
-            self._check(level[again], "has two parents")
-            reached[level] = True
-            split = level[self.inner[level]]
-            begin = self.offsets[self.tree_of[split]]
-            level = np.concatenate([self.left[split] + begin, self.right[split] + begin])
-        self.leaf = reached & ~self.inner
-        self.inner &= reached
-
-    def check_values(self, vote):
-        """Check that leaf values, and their sums, are finite."""
-        leaves, largest = np.flatnonzero(self.leaf), np.zeros(len(self.leaf))
-        largest[leaves] = np.abs(self.value[leaves]).max(axis=1)
-        self._check(leaves[~np.isfinite(largest[leaves])], "has a value that is not finite")
-        with np.errstate(over="ignore"):
-            total = np.maximum.reduceat(largest, self.offsets[:-1]).sum() + vote.largest_start
-        if not np.isfinite(total):
-            raise ValueError(
-                f"{self.name} has values whose sums are not finite. Scale the target, or fit "
-                "it again."
-            )

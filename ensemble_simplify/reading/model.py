@@ -229,7 +229,7 @@ class Model:
     def labels(self, rows) -> np.ndarray:
         """The classes that `ask_given` answers to rows of numbers."""
         if self._voting == "hard":
-            return self._most(self.finest, rows)
+            return self.classes[self.finest.predict_index(rows)]
         return self.answers(rows)
 
     def _takes(self, X):
@@ -251,10 +251,6 @@ class Model:
                 rows = _numbers(estimator[:-1].transform(X))
             forest = read_forest(estimator[-1], voting="hard")
             forest = forest.in_doubles() or forest
-        return self._most(forest, rows)
-
-    @staticmethod
-    def _most(forest, rows):
         return forest.classes[forest.predict_index(rows)]
 
     def ask(self, X, method="predict") -> np.ndarray:

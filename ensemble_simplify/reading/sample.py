@@ -29,6 +29,7 @@ from ensemble_simplify.reading.family import (
     unwrap,
 )
 from ensemble_simplify.reading.program import link_margin
+from ensemble_simplify.reading.sums import leaves_of
 
 # The methods of a model that readers know the arithmetic of.
 _ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))
@@ -64,7 +65,9 @@ def check_sample(model):
     if method == "predict":
         found = forest.decide_at(leaves)
         labels = found if forest.classes is None else forest.classes[found]
-        wrong = _unlike(answers, labels)
+        # of other shapes, all answers are other ones
+        wrong = np.broadcast_to(answers.shape != labels.shape or answers != labels, len(rows))
+        wrong = wrong.astype(bool)
         if wrong.any() and answers.shape == labels.shape:
             wrong[wrong] = ~_is_rounding(forest, leaves[:, wrong], answers[wrong])
         _refuse(model, method, rows, answers, labels, wrong)
@@ -121,22 +124,10 @@ def _asked(model, rows, method):
         return rows, model.answers(rows.copy(), method)
 
 
-def _unlike(answers, found):
-    """Which answers are not what was found, as a bool array."""
-    if answers.shape != found.shape:
-        return np.ones(len(found), dtype=bool)
-    return np.asarray(answers != found, dtype=bool)
-
-
 def _largest_error(forest):
     """How far roundings can move a sum of leaves, for sums of all trees."""
-    leaves = np.flatnonzero(forest.left < 0)
-    tree = np.searchsorted(forest.offsets, leaves, side="right") - 1
-    most = np.zeros(forest.n_trees)
-    np.maximum.at(most, tree, np.abs(forest.value[leaves]).max(axis=1))
-    vote = forest.vote
-    units = forest.n_trees + _ROUNDINGS
-    error = vote.coarsest * units * (most.sum() + vote.largest_start)
+    vote, most = forest.vote, leaves_of(forest, forest.vote, forest.value)[1]
+    error = vote.coarsest * (forest.n_trees + _ROUNDINGS) * (most + vote.largest_start)
     return error + link_margin(vote) if vote.by_probability else error
 
 

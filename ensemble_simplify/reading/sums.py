@@ -125,7 +125,7 @@ def class_sums(forest, vote=None):
             nodes, places = forest.nodes_of(own), columns[1:] if own.has_one_score else columns
             value[nodes, places] = forest.value[nodes, : own.n_scores] * share
             start[places] += own.moved_by - own.divisor * own.above
-    leaves, magnitude = _leaves(forest, vote, value)
+    leaves, magnitude = leaves_of(forest, vote, value)
     plain = vote.counts_labels or isinstance(vote.numbers, steps.TreeMean | steps.TreeCount)
     magnitude += 3.0 * (vote.largest_start + vote.divisor * abs(vote.above))
     # points of a scorecard
@@ -178,7 +178,7 @@ def _cut_sums(forest, vote):
     middle, half = cut.middle(cut.first if cut.ranges else None)
     at, fraction = middle, None
     if vote.is_mean_of_trees and half == 0.0 and not cut.ranges:
-        fraction = _fraction_near(middle, *_leaves(forest, vote, forest.value))
+        fraction = _fraction_near(middle, *leaves_of(forest, vote, forest.value))
         at = middle if fraction is None else float(fraction.numerator)
     unit = 1.0
     for own, columns, factor in shares:
@@ -218,7 +218,7 @@ def _cut_sums(forest, vote):
         start = np.array([-start, 0.0, start - unit * (beyond - middle)])
     if cut.last == 0:
         value, start = value[:, ::-1].copy(), start[::-1].copy()
-    leaves, magnitude = _leaves(forest, vote, value)
+    leaves, magnitude = leaves_of(forest, vote, value)
     magnitude += 3.0 * (vote.largest_start + unit * largest)
     rounding = 8.0 * (vote.n_trees + 16) * (vote.coarsest * magnitude + _EPS * unit * half)
     rounding += unit * half
@@ -254,7 +254,7 @@ def _median_sums(forest, vote):
         value = np.where(
             (leaf[:, None] < cut.at[0]) == (np.arange(2) == cut.first), weights[:, None], 0.0
         )
-    value, magnitude = _leaves(forest, vote, value)
+    value, magnitude = leaves_of(forest, vote, value)
     rounding = 8.0 * (vote.n_trees + 16) * _EPS * magnitude
     return Sums(
         value,
@@ -304,10 +304,10 @@ def number_sums(forest):
         terms[nodes, columns] = np.sign(share) * held
         start[columns] += moved
         largest_start += own.largest_start * share
-    magnitude = _leaves(forest, forest.vote, value)[1] + largest_start
+    magnitude = leaves_of(forest, forest.vote, value)[1] + largest_start
     rounding = (8.0 * (forest.n_trees + 16) * magnitude + one) * forest.vote.coarsest
     is_exact = forest.vote.averages_trees and _cannot_round(
-        *_leaves(forest, forest.vote, forest.value)
+        *leaves_of(forest, forest.vote, forest.value)
     )
     return Sums(value, start, magnitude + one, rounding, is_exact=is_exact, terms=terms)
 
@@ -363,7 +363,7 @@ def odds_sums(forest):
         held = forest.value[:, :1]
         value = held * (vote.slope / vote.divisor)
     start = vote.moved_by[:1] * (vote.slope / vote.divisor) + vote.shift
-    magnitude = _leaves(forest, vote, value)[1]
+    magnitude = leaves_of(forest, vote, value)[1]
     magnitude += vote.largest_start * abs(vote.slope) / vote.divisor + abs(vote.shift)
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     return Sums(value, start, magnitude, rounding, terms=np.sign(vote.slope) * held)
@@ -385,7 +385,7 @@ def lead_sums(forest, column):
     others = np.delete(np.arange(vote.n_scores), column)
     terms = forest.value[:, [column]] - forest.value[:, others]
     moved = vote.moved_by
-    magnitude = 2.0 * (_leaves(forest, vote, forest.value)[1] + vote.largest_start) / shared
+    magnitude = 2.0 * (leaves_of(forest, vote, forest.value)[1] + vote.largest_start) / shared
     rounding = 16.0 * (forest.n_trees + 16) * vote.coarsest * magnitude
     start = (moved[column] - moved[others]) / shared
     return Sums(terms / shared, start, magnitude, rounding, terms=terms)
@@ -397,7 +397,7 @@ def tree_shares(vote, n_classes, total):
     return [(factor / own.n_trees, columns) for own, columns, factor in shares for _ in own.trees]
 
 
-def _leaves(forest, vote, value):
+def leaves_of(forest, vote, value):
     """Values of the leaves of a vote, zero in other nodes, and their largest sum, one a tree."""
     nodes = forest.nodes_of(vote)
     leaves = np.where(forest.left[nodes, None] < 0, value[nodes], 0.0)

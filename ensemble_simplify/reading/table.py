@@ -548,12 +548,12 @@ class Table:
     def decode(self, rows) -> Any:
         """Rows of the table for rows of numbers and codes: a frame where there are names."""
         rows = np.asarray(rows)
-        if self.is_plain and (self.names is None or not self._builds_frames()):
+        if self.is_plain and (self.names is None or self._frame is None):
             dtypes = {column.dtype for column in self.columns} or {None}
             return rows if len(dtypes) > 1 else rows.astype(dtypes.pop() or rows.dtype, copy=False)
         is_float64 = all(column.dtype is column.whole is None for column in self.columns)
-        if self.is_plain and is_float64 and self._builds_pandas():
-            return self._frame()(rows, columns=self.names)
+        if self.is_plain and is_float64 and hasattr(self._frame, "iloc"):
+            return self._frame(rows, columns=self.names)
         entries = [column.entries(rows[:, j]) for j, column in enumerate(self.columns)]
         if self.names is None:
             table = np.empty(rows.shape, dtype=object)
@@ -562,7 +562,7 @@ class Table:
             return table
         # what the frame is to make of them, once it holds them
         dtypes = [column.frame_dtype(rows[:, j]) for j, column in enumerate(self.columns)]
-        if self._builds_pandas():
+        if self.frame is None or hasattr(self.frame, "iloc"):
             return self._in_pandas(entries, dtypes)
         return self._in_others(entries, dtypes)
 
@@ -581,7 +581,7 @@ class Table:
                 values = pandas.Series(values, dtype=object)
             columns[j] = values
         # by number: two columns may have one name
-        frame = self._frame()(columns)
+        frame: Any = self._frame(columns)
         given = [(j, dtype) for j, dtype in enumerate(dtypes) if dtype is not None]
         if given:
             frame = frame.astype(dict(given))
@@ -597,7 +597,7 @@ class Table:
                 # such frames make columns of text of lists, with gaps where there is None
                 values = [None if is_missing(entry) else entry for entry in values.tolist()]
             columns[self.names[j]] = values
-        return self._frame()(columns).cast(kinds, strict=False)
+        return self.frame(columns).cast(kinds, strict=False)
 
     def shown(self, rows) -> Any:
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
@@ -614,24 +614,15 @@ class Table:
         rows[:, coded] = np.clip(np.rint(rows[:, coded]), 0.0, self.highest[coded])
         return rows
 
-    def _builds_pandas(self) -> bool:
-        return self.frame is None or hasattr(self.frame, "iloc")
-
-    def _builds_frames(self) -> bool:
-        """Whether frames can be had: a model that was fitted on one may be used without pandas."""
-        if self.frame is not None:
-            return True
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            return False
-        return True
-
-    def _frame(self) -> type:
+    @property
+    def _frame(self) -> Any:
+        """The type of frames; None: a model that was fitted on one is used without pandas."""
         if self.frame is not None:
             return self.frame
-        import pandas
-
+        try:
+            import pandas
+        except ImportError:
+            return None
         return pandas.DataFrame
 
 

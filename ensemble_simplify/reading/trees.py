@@ -74,10 +74,6 @@ class Reading:
         stay.
         """
         table = self.table
-        if not any(tree.sets for tree in self.trees):
-            return
-        for tree in self.trees:
-            check_children(tree)
         if table is None or not table.coded.any():
             return
         orders = self._orders() if like is None else table.orders_like(like)
@@ -110,12 +106,13 @@ class Reading:
             found[column][key][2] += below
         # behind encoders, trees are large, and ask about levels one by one
         encoded = all(tree.folded for tree in self.trees)
-        return [
-            _order_of(*found[column].values(), n_levels=len(own), encoded=encoded)
-            if found.get(column)
-            else None
-            for column, own in enumerate(self.table.levels)
-        ]
+        orders = [None] * len(self.table)
+        for column, tests in found.items():
+            if tests:
+                sides, count, below = map(np.array, zip(*tests.values(), strict=True))
+                n_levels, below = len(self.table.levels[column]), below if encoded else None
+                orders[column] = order_of_sides(sides, n_levels, count, below)
+        return orders
 
     def _tests(self):
         """Tests of sets: the dict of their tree, the node, the column, the nodes right and left."""
@@ -194,24 +191,93 @@ def asked_by_sets(trees, n_features) -> np.ndarray:
     return asked
 
 
-def check_children(tree):
-    """Check that no node has two parents before parts are copied or walked through."""
-    inner = np.flatnonzero(tree.left != -1)
-    child = np.stack([tree.left[inner], tree.right[inner]])
-    wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
-    wrong |= (tree.feature[inner] < 0) | (tree.feature[inner] >= tree.n_features)
-    if wrong.any() or (np.bincount(child.ravel(), minlength=1) > 1).any():
-        where = f" at node {inner[wrong.argmax()]}" if wrong.any() else ""
-        raise ValueError(
-            f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "
-            "again."
+class Nodes:
+    """The nodes of several trees one after the other; ValueError where they are no trees."""
+
+    def __init__(self, trees, n_features, estimator):
+        self.trees = trees
+        self.n_features = n_features
+        self.name = name_of(estimator)
+        self.sizes = np.array([tree.left.shape[0] for tree in trees], dtype=np.intp)
+        if (self.sizes == 0).any():
+            raise ValueError(f"{self.name} holds a tree without nodes. Fit it again.")
+        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self.tree_of = np.repeat(np.arange(len(trees)), self.sizes)
+        self.left = np.concatenate([tree.left for tree in trees]).astype(np.intp)
+        self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
+        self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
+        self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
+        widths = [tree.value.shape[1] for tree in trees]
+        self.value = np.concatenate(
+            [
+                spread(tree.value, slice(width), max(widths))
+                for tree, width in zip(trees, widths, strict=True)
+            ]
         )
+        self.inner = self.left != -1
+        self.missing_left = np.concatenate(
+            [
+                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
+                for tree, size in zip(trees, self.sizes, strict=True)
+            ]
+        )
+        self._check_tests()
+        self._check_structure()
 
+    def _check(self, bad, what):
+        if bad.size:
+            node, tree = int(bad[0]), int(self.tree_of[bad[0]])
+            raise ValueError(
+                f"{self.name} holds a damaged tree: in tree {tree} ({self.trees[tree].name}), "
+                f"node {node - self.offsets[tree]} {what}. Fit it again."
+            )
 
-def _order_of(*tests, n_levels, encoded):
-    """The order of levels that suits some sets, their counts, and the nodes below them."""
-    sides, count, below = (np.array(each) for each in zip(*tests, strict=True))
-    return order_of_sides(sides, n_levels, count, below if encoded else None)
+    def _check_tests(self):
+        """Check children, features and thresholds; number features as the ensemble does."""
+        inner, tree_of = self.inner, self.tree_of
+        for child, side in ((self.left, "left"), (self.right, "right")):
+            wrong = inner & ((child < 0) | (child >= self.sizes[tree_of]))
+            self._check(np.flatnonzero(wrong), f"has no valid {side} child")
+        width = np.array([tree.n_features for tree in self.trees])
+        wrong = inner & ((self.feature < 0) | (self.feature >= width[tree_of]))
+        self._check(np.flatnonzero(wrong), "splits on an unknown feature")
+        wrong = np.flatnonzero(inner & np.isnan(self.threshold))
+        self._check(wrong, "has a threshold that is not a number")
+        for tree, begin, end in zip(self.trees, self.offsets[:-1], self.offsets[1:], strict=True):
+            if tree.columns is not None:
+                part = slice(begin, end)
+                self.feature[part] = tree.columns[np.where(inner[part], self.feature[part], 0)]
+        wrong = np.flatnonzero(inner & (self.feature >= self.n_features))
+        self._check(wrong, "splits on an unknown feature")
+
+    def _check_structure(self):
+        """Check that no node has two parents; what no path reaches (by hand) becomes a leaf."""
+        reached = np.zeros(self.left.shape[0], dtype=bool)
+        level = self.offsets[:-1]
+        while level.size:
+            level = np.sort(level)
+            again = reached[level]
+            again[1:] |= level[1:] == level[:-1]
+            self._check(level[again], "has two parents")
+            reached[level] = True
+            split = level[self.inner[level]]
+            begin = self.offsets[self.tree_of[split]]
+            level = np.concatenate([self.left[split] + begin, self.right[split] + begin])
+        self.leaf = reached & ~self.inner
+        self.inner &= reached
+
+    def check_values(self, vote):
+        """Check that leaf values, and their sums, are finite."""
+        leaves, largest = np.flatnonzero(self.leaf), np.zeros(len(self.leaf))
+        largest[leaves] = np.abs(self.value[leaves]).max(axis=1)
+        self._check(leaves[~np.isfinite(largest[leaves])], "has a value that is not finite")
+        with np.errstate(over="ignore"):
+            total = np.maximum.reduceat(largest, self.offsets[:-1]).sum() + vote.largest_start
+        if not np.isfinite(total):
+            raise ValueError(
+                f"{self.name} has values whose sums are not finite. Scale the target, or fit "
+                "it again."
+            )
 
 
 def _nodes_below(left, right):

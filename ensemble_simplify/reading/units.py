@@ -11,15 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ensemble_simplify.reading.program import (
-    Above,
-    Largest,
-    Lead,
-    MemberAverage,
-    MemberMean,
-    MemberMedian,
-    MemberStack,
-)
+from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading.sums import class_sums
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -140,16 +132,16 @@ class _Splitting:
         None if a weight is negative, a member behind a link, or there are none: then nothing is
         bounded.
         """
-        if not vote.members or isinstance(vote.numbers, MemberMedian | MemberStack):
+        if not vote.members or isinstance(vote.numbers, steps.MemberMedian | steps.MemberStack):
             return None
         weights = factor * vote.member_weights
         if vote.is_mean and any(member.is_curved for member in vote.members):
             return None
         if vote.is_of_votes and vote.n_scores > 1:
             weights = weights * (1.0 + 1.0 / (vote.n_scores - 1))
-        elif isinstance(vote.numbers, MemberMean):
+        elif isinstance(vote.numbers, steps.MemberMean):
             weights = weights / vote.divisor
-        elif isinstance(vote.numbers, MemberAverage):
+        elif isinstance(vote.numbers, steps.MemberAverage):
             weights = weights / vote.member_weights.sum()
         if (weights < 0).any():
             return None
@@ -211,10 +203,10 @@ class ExactRule:
 
 # Choices that a kernel can make as the ensemble does, with its roundings.
 _EXACT = {
-    Largest(): "first_largest",
-    Lead(): "second_above",
-    Above(): "above_zero",
-    Above(inclusive=True): "not_below_zero",
+    steps.Largest(): "first_largest",
+    steps.Lead(): "second_above",
+    steps.Above(): "above_zero",
+    steps.Above(inclusive=True): "not_below_zero",
 }
 
 

@@ -16,7 +16,7 @@ from ensemble_simplify.reading import forest as _forest
 from ensemble_simplify.reading.families.lightgbm import LightGBM
 from ensemble_simplify.reading.families.xgboost import XGBoost
 from ensemble_simplify.reading.family import family_of
-from ensemble_simplify.reading.forest import _assemble, read_forest
+from ensemble_simplify.reading.forest import assemble, read_forest
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -410,7 +410,7 @@ def test_saved_models(name):
     reading = family(model).trees()
     reading.put_in_order(reading.table)  # rows are in the codes of the model
     np.testing.assert_array_equal(reading.table.categorical, [True, False, True, False, True])
-    forest = _assemble(reading, 5, model)
+    forest = assemble(reading, 5, model)
     rows = np.array(saved["rows"], dtype=float)
     assert np.isnan(rows).any()
     assert len(set(saved["labels"])) == len(saved["classes"])

@@ -87,12 +87,9 @@ class CatBoost(OfSeveral):
         bias = np.atleast_1d(np.array(bias, dtype=np.float64))
         n_scores = len(bias)
         self._check_answers(loss, info, classes, scale)
-        kind = _kind_of(saved)
-        splits = _Splits(estimator, features)
-        trees = []
-        for part in saved[kind]:
-            grow = _symmetric if kind == "oblivious_trees" else _binary
-            *arrays, value = grow(splits, part, n_scores)
+        splits, trees = _Splits(estimator, features), []
+        for part in _trees_in(saved):
+            *arrays, value = _grown(splits, part, n_scores)
             left, right, split = (np.array(array, dtype=np.int64) for array in arrays)
             feature, border, codes, missing_left = splits.arrays(split)
             tree = Tree(
@@ -131,30 +128,27 @@ class CatBoost(OfSeveral):
 
     def grown_on(self, n_rows: int) -> list:
         saved = saved_catboost(self.estimator)
-        kind, splits = _kind_of(saved), _Splits(self.estimator, saved["features_info"])
-        found = []
-        for part in saved[kind][:N_ASKED]:
-            grow = _symmetric if kind == "oblivious_trees" else _binary
+        splits, found = _Splits(self.estimator, saved["features_info"]), []
+        for part in _trees_in(saved)[:N_ASKED]:
             weights = _weights(part)
             if weights is None:  # what was written back does not keep them
                 break
-            found.append((grow(splits, weights, 1)[-1][:, 0], None))
+            found.append((_grown(splits, weights, 1)[-1][:, 0], None))
         return found
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         """A model of the same type by way of its JSON; the `offset` is added to the bias."""
         estimator = self.estimator
         saved = saved_catboost(estimator)
-        kind = _kind_of(saved)
-        kept = np.flatnonzero(weights)
-        trees = [saved[kind][t] for t in kept]
+        kept, every = np.flatnonzero(weights), _trees_in(saved)
+        trees = [every[t] for t in kept]
         exact = []
         for tree, weight in zip(trees, weights[kept].tolist(), strict=True):
             exact.append([])
             for leaf, key in _leaves(tree):
                 exact[-1].append(weight * np.asarray(leaf[key]))
                 leaf[key] = exact[-1][-1].tolist()
-        saved[kind] = trees
+        every[:] = trees
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
             path.write_text(json.dumps(saved), encoding="utf-8")
@@ -171,8 +165,7 @@ class CatBoost(OfSeveral):
 
     def depth(self) -> int:
         """Depth of the deepest tree, also by branches that no row takes."""
-        saved = saved_catboost(self.estimator)
-        return max(map(_depth, saved[_kind_of(saved)]))
+        return max(map(_depth, _trees_in(saved_catboost(self.estimator))))
 
     def _check_answers(self, loss, info, classes, scale):
         """Refuse models whose answers are other than sums, or sums of another kind."""
@@ -304,8 +297,8 @@ class _Splits:
         categories = features.get("categorical_features", ())
         self._numbers = {one["feature_index"]: one for one in numbers}
         self._categories = {one["feature_index"]: one for one in categories}
-        self._number_of = {}
-        self.feature, self.border, self.code, self.missing_left = [], [], [], []
+        # of each its column, border, code (-1: of numbers) and whether gaps fail, in a tuple
+        self._number_of, self.tests = {}, []
 
     def number(self, split):
         """The number of a split of the JSON."""
@@ -321,42 +314,44 @@ class _Splits:
                 "of at least the number of their levels."
             )
         if key not in self._number_of:
-            self._number_of[key] = len(self.feature)
-            self._add(*key)
+            self._number_of[key] = len(self.tests)
+            self.tests.append(self._test(*key))
         return self._number_of[key]
 
-    def _add(self, kind, index, value):
-        one = (self._numbers if kind == "float" else self._categories)[index]
-        self.feature.append(one["flat_feature_index"])
+    def _test(self, kind, index, value):
         if kind == "level":
-            self.border.append(0.0)
-            self.code.append(one["values"].index(value))
-            self.missing_left.append(True)
-            return
-        self.border.append(float(np.float32(value)))
-        self.code.append(-1)
+            one = self._categories[index]
+            return one["flat_feature_index"], 0.0, one["values"].index(value), True
+        one = self._numbers[index]
         # a number passes iff it is above the border; what is missing does not, unless it stands
         # for infinity
-        self.missing_left.append(not (one["has_nans"] and one["nan_value_treatment"] == "AsTrue"))
+        fails = not (one["has_nans"] and one["nan_value_treatment"] == "AsTrue")
+        return one["flat_feature_index"], float(np.float32(value)), -1, fails
 
     def arrays(self, split):
         """Of the splits of some nodes (-1: a leaf) the columns, borders, codes, and gaps' sides."""
-        arrays = (self.feature, -1), (self.border, 0.0), (self.code, -1), (self.missing_left, False)
-        return [np.array([*told, of_leaf])[split] for told, of_leaf in arrays]
+        told = zip(*self.tests, (-1, 0.0, -1, False), strict=True)
+        return [np.array(each)[split] for each in told]
 
     def told(self, split, other):
         """What a split answers once another one failed, and once it passed; -1: either."""
-        if self.feature[split] != self.feature[other]:
+        column, border, code, _ = self.tests[split]
+        other_column, other_border, other_code, _ = self.tests[other]
+        if column != other_column:
             return -1, -1
-        if self.code[split] >= 0:
-            same = self.code[split] == self.code[other]
-            return (0, 1) if same else (-1, 0)
-        failed = 0 if self.border[split] >= self.border[other] else -1
-        return failed, 1 if self.border[split] <= self.border[other] else -1
+        if code >= 0:
+            return (0, 1) if code == other_code else (-1, 0)
+        return 0 if border >= other_border else -1, 1 if border <= other_border else -1
+
+
+def _grown(splits, part, n_scores):
+    """Children, splits (-1: a leaf) and values of the nodes of one tree of the JSON."""
+    grow = _symmetric if "leaf_values" in part else _binary
+    return grow(splits, part, n_scores)
 
 
 def _symmetric(splits, part, n_scores):
-    """Children, splits (-1: a leaf) and values of the nodes of a symmetric tree.
+    """What `_grown` answers, of a symmetric tree.
 
     Branches that no row takes, as the same feature was asked for before, are left out.
     """
@@ -421,8 +416,9 @@ def _weights(part):
     return part
 
 
-def _kind_of(saved):
-    return "oblivious_trees" if "oblivious_trees" in saved else "trees"
+def _trees_in(saved):
+    """The trees of the JSON, symmetric ones or others."""
+    return saved["oblivious_trees" if "oblivious_trees" in saved else "trees"]
 
 
 def _depth(tree):

@@ -82,8 +82,7 @@ class WithOutputs(Family):
         members = getattr(estimator, "estimators_", [estimator])
         trees = [sklearn_tree(member, self.n_features, output) for member in members]
         classes = estimator.classes_[output] if hasattr(estimator, "classes_") else None
-        n_scores = trees[0].value.shape[1]
-        return Reading(trees, mean_of_trees(len(trees), n_scores, divisor=len(trees)), classes)
+        return mean_of(trees, classes)
 
 
 class SingleTree(WithOutputs):
@@ -174,7 +173,7 @@ class RandomForest(WithOutputs, OfMembers):
                 f"{self.name} holds trees that do not share its classes_. Fit the ensemble instead "
                 "of assembling it from fitted parts."
             )
-        return Reading(trees, mean_of_trees(len(trees), n_scores, divisor=len(trees)), classes)
+        return mean_of(trees, classes)
 
     def grown_on(self, n_rows: int) -> list:
         return self._grown_on_samples(n_rows)
@@ -188,6 +187,12 @@ class RandomForest(WithOutputs, OfMembers):
         else:  # probabilities have no place for weights
             return None
         return self.copy_with(estimators_=members, n_estimators=len(kept))
+
+
+def mean_of(trees: list, classes: Any) -> Reading:
+    """The reading of the mean of what some trees say."""
+    vote = mean_of_trees(len(trees), trees[0].value.shape[1], divisor=len(trees))
+    return Reading(trees, vote, classes)
 
 
 def scaled_members(family: Family, weights: np.ndarray, offset: float, scaled: Any) -> tuple:

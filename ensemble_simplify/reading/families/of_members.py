@@ -15,22 +15,12 @@ import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array
 
+from ensemble_simplify.reading import program as steps
 from ensemble_simplify.reading.cut_offs import part_of
 from ensemble_simplify.reading.decision import has_probabilities, samme_votes
 from ensemble_simplify.reading.families.forests import OfMembers, RandomForest, scaled_members
 from ensemble_simplify.reading.families.gradient_boosting import GradientBoosting
 from ensemble_simplify.reading.family import Family, family_of, kept_table
-from ensemble_simplify.reading.program import (
-    Largest,
-    Link,
-    MemberMedian,
-    MemberStack,
-    Program,
-    adaboost,
-    mean_of_members,
-    mean_of_trees,
-    voting,
-)
 from ensemble_simplify.reading.trees import Reading, constant_tree, name_of, spread
 
 
@@ -68,9 +58,9 @@ class Bagging(OfMembers):
             if classes is not None:
                 for tree, vote in zip(trees, votes, strict=True):
                     tree.value = spread(tree.value, vote.columns, n_scores)
-            vote = mean_of_trees(len(trees), n_scores, divisor=len(members))
+            vote = steps.mean_of_trees(len(trees), n_scores, divisor=len(members))
         else:
-            vote = mean_of_members(votes, n_scores)
+            vote = steps.mean_of_members(votes, n_scores)
         # a bagging of this package's own was fitted on the codes of a table
         table = kept_table(self.estimator)
         if table is not None and not table.coded.any():
@@ -179,12 +169,12 @@ class AdaBoost(OfMembers):
         trees, votes, _ = self.joined(readings)
         n_classes = len(classes)
         if not all(member.is_one_tree for member in votes):
-            vote = adaboost(n_classes, scale, members=votes, weights=weights)
+            vote = steps.adaboost(n_classes, scale, members=votes, weights=weights)
             return Reading(trees, vote, classes)
         for tree, member, weight in zip(trees, votes, weights, strict=True):
             label = member.columns[tree.value.argmax(axis=1)]
             tree.value = samme_votes(label, weight, n_classes)
-        return Reading(trees, adaboost(n_classes, scale, n_trees=len(trees)), classes)
+        return Reading(trees, steps.adaboost(n_classes, scale, n_trees=len(trees)), classes)
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         kept, estimator = np.flatnonzero(weights), self.estimator
@@ -223,7 +213,7 @@ class Voting(OfMembers):
                 f"{self.name}(voting='soft') holds members with fewer classes than its "
                 f"{len(classes)}. Fit the ensemble instead of assembling it from fitted parts."
             )
-        vote = voting(votes, len(classes), soft=soft, weights=weights)
+        vote = steps.voting(votes, len(classes), soft=soft, weights=weights)
         return Reading(trees, vote, classes, filled=filled)
 
     def _weights(self):
@@ -264,7 +254,7 @@ class Averaging(Voting):
 
     def trees(self, rows: Any = None) -> Reading:
         trees, votes, filled = self.joined(readings_of(self, rows, True))
-        vote = voting(votes, 1, soft=True, weights=self._weights())
+        vote = steps.voting(votes, 1, soft=True, weights=self._weights())
         return Reading(trees, vote, None, filled=filled)
 
 
@@ -283,7 +273,8 @@ class AdaBoostMedian(OfMembers):
         rows = None if rows is None else _as_array(rows)
         trees, votes, _ = self.joined(readings_of(self, rows, True))
         weights = np.asarray(self.estimator.estimator_weights_[: len(votes)], dtype=np.float64)
-        return Reading(trees, Program(MemberMedian(tuple(votes), 1, weights), Largest()), None)
+        median = steps.MemberMedian(tuple(votes), 1, weights)
+        return Reading(trees, steps.Program(median, steps.Largest()), None)
 
 
 class Stacking(OfMembers):
@@ -312,7 +303,7 @@ class Stacking(OfMembers):
         return Reading(trees, program, classes, filled=filled)
 
     def _program(self, readings, votes, trees, classes):
-        n_scores, link = (1, None) if classes is None else (len(classes), Link("unknown"))
+        n_scores, link = (1, None) if classes is None else (len(classes), steps.Link("unknown"))
         if classes is not None and readings[0].classes is None:
             readings_of(self, None, False)
         function, weights = Stacked(self.estimator, self.members, readings), None
@@ -320,10 +311,10 @@ class Stacking(OfMembers):
         if classes is None and type(last).__module__.startswith("sklearn.linear_model"):
             # what is added to the weighted values is a tree of one leaf
             trees.append(constant_tree(self.estimator, [float(last.intercept_)]))
-            votes.append(mean_of_trees(1, 1).moved(len(trees) - 1))
+            votes.append(steps.mean_of_trees(1, 1).moved(len(trees) - 1))
             weights = np.append(last.coef_, 1.0)
-        numbers = MemberStack(tuple(votes), n_scores, weights, function=function)
-        return Program(numbers, Largest(), link)
+        numbers = steps.MemberStack(tuple(votes), n_scores, weights, function=function)
+        return steps.Program(numbers, steps.Largest(), link)
 
 
 class OneAgainst(Stacking):
@@ -346,7 +337,7 @@ class OneAgainst(Stacking):
         if votes[0].is_boosted_sum:
             numbers = replace(numbers, init=np.array([vote.moved_by[0] for vote in votes]))
         # the last of equal ones
-        return Program(numbers, Largest(last=True), Link("unknown"))
+        return steps.Program(numbers, steps.Largest(last=True), steps.Link("unknown"))
 
 
 def _is_one_sum(member, vote):

@@ -139,24 +139,21 @@ class Steps(Family):
                 f"{self.name} is not supported: its last step has categorical splits of "
                 "transformed columns. Leave the categories to the last step, without the pipeline."
             )
-        tests = [_tests_of(tree) for tree in trees]
-        features = [
-            tree.feature[nodes] if tree.columns is None else tree.columns[tree.feature[nodes]]
-            for tree, nodes in zip(trees, tests, strict=True)
-        ]
-        ends = np.cumsum([len(nodes) for nodes in tests])
-        pairs = list(zip(trees, tests, strict=True))
+        for tree in trees:
+            tree.columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
+        pairs = [(tree, _tests_of(tree)) for tree in trees]
+        sizes = [len(nodes) for _, nodes in pairs]
+        features = np.concatenate([tree.columns[tree.feature[nodes]] for tree, nodes in pairs])
         folded = transformers.fold(
-            np.concatenate(features),
+            features,
             np.concatenate([tree.threshold[nodes] for tree, nodes in pairs]),
-            np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
+            np.repeat([tree.dtype == "float32" for tree in trees], sizes),
         )
-        rescaled = transformers.rescaled[np.concatenate(features)]
-        for tree, nodes, end in zip(trees, tests, ends, strict=True):
-            tree.rescaled = bool(rescaled[end - len(nodes) : end].any())
-            columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
-            tree.columns = transformers.source[columns]
-            _fold_tests(tree, nodes, folded, end - len(nodes))
+        for (tree, nodes), end in zip(pairs, np.cumsum(sizes), strict=True):
+            part = slice(end - len(nodes), end)
+            tree.rescaled = bool(transformers.rescaled[features[part]].any())
+            tree.columns = transformers.source[tree.columns]
+            _fold_tests(tree, nodes, folded.at(part))
         reading.table = transformers.table
         reading.filled = transformers.filled if transformers.filled.any() else None
         return reading
@@ -274,24 +271,20 @@ def transformers_of(pipeline: Pipeline, rows: Any = None) -> tuple[Transformers,
     return steps.transformers(rows), steps.end().estimator
 
 
-def _fold_tests(tree, nodes, folded, begin):
+def _fold_tests(tree, nodes, folded):
     """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
-    part = slice(begin, begin + len(nodes))
-    n_nodes = len(tree.left)
-    to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
+    turned = np.zeros(len(tree.left), dtype=bool)
+    to_left = turned.copy() if tree.missing_left is None else tree.missing_left
     threshold, goes_left = tree.threshold.copy(), to_left.copy()
-    threshold[nodes] = folded.threshold[part]
-    stays = folded.missing_stays[part]
-    goes_left[nodes] = np.where(stays, to_left[nodes], folded.missing_passes[part])
-    turned = np.zeros(n_nodes, dtype=bool)
-    turned[nodes] = folded.falls[part]
+    threshold[nodes] = folded.threshold
+    goes_left[nodes] = np.where(folded.missing_stays, to_left[nodes], folded.missing_passes)
+    turned[nodes] = folded.falls
     left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
     tree.left, tree.right, tree.threshold = left, right, threshold
     tree.missing_left = goes_left != turned
     tree.folded, tree.by_dtype = True, folded.by_dtype
-    set_of = folded.set_of[part]
-    coded = np.flatnonzero(set_of >= 0)
-    for node, place in zip(nodes[coded].tolist(), set_of[coded].tolist(), strict=True):
+    coded = np.flatnonzero(folded.set_of >= 0)
+    for node, place in zip(nodes[coded].tolist(), folded.set_of[coded].tolist(), strict=True):
         passes, absent = folded.sets[place]
         tree.sets[node] = np.where(absent, to_left[node], passes) if absent.any() else passes
 

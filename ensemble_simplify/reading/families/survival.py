@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ensemble_simplify.reading.families.forests import tree_of
+from ensemble_simplify.reading.families.forests import mean_of, tree_of
 from ensemble_simplify.reading.families.gradient_boosting import GradientBoosting
 from ensemble_simplify.reading.families.held import StandsFor
 from ensemble_simplify.reading.family import PACKAGE, Family
-from ensemble_simplify.reading.program import Link, mean_of_trees
+from ensemble_simplify.reading.program import Link
 from ensemble_simplify.reading.trees import Reading
 
 
@@ -52,4 +52,4 @@ class Survival(Family):
                 tree.value = hazard[..., 0][:, member.is_event_time_].sum(1)[:, None]
             tree.estimator = None  # whose values are others
             trees.append(tree)
-        return Reading(trees, mean_of_trees(len(trees), 1, divisor=len(trees)), None)
+        return mean_of(trees, None)

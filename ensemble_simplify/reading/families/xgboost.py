@@ -20,13 +20,15 @@ from ensemble_simplify.reading.families.boosters import (
     stages_of,
 )
 from ensemble_simplify.reading.family import N_ASKED, PACKAGE
+from ensemble_simplify.reading.forest import assemble
 from ensemble_simplify.reading.program import Link, boosted
 from ensemble_simplify.reading.trees import (
+    Nodes,
     Reading,
     Tree,
     asked_by_sets,
-    check_children,
     constant_tree,
+    name_of,
     set_of,
     side_of_codes,
     spread_to,
@@ -49,19 +51,17 @@ _STOPPED = ("best_iteration", "best_score")
 MAX_PROBED = 20_000
 # Rows of other combinations of leaves.
 N_MIXED = 4000
+# Of regressors: they answer sums, or exponentials or sigmoids of such.
 _IDENTITY = (
-    "reg:squarederror",
-    "reg:absoluteerror",
-    "reg:pseudohubererror",
-    "reg:squaredlogerror",
-    "reg:quantileerror",
-    "rank:ndcg",
-    "rank:pairwise",
-    "rank:map",
+    *("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror"),
+    *("reg:quantileerror", "rank:ndcg", "rank:pairwise", "rank:map"),
 )
-
-# Objectives whose predictions are exponentials of such sums.
 _LOGARITHMIC = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_VALUES = {
+    **dict.fromkeys(_IDENTITY, (None, False)),
+    **dict.fromkeys(_LOGARITHMIC, ("exp", True)),
+    **dict.fromkeys(("reg:logistic", "binary:logistic"), ("sigmoid", True)),
+}
 
 
 class XGBoostBooster(StandIn):
@@ -166,6 +166,8 @@ class XGBoost(OfSeveral, Boosted):
         shares = keeper.get("weight_drop")
         trees = [self._tree(saved) for saved in model["trees"]]
         spread_to(trees, model["tree_info"], n_scores)
+        if trees:
+            Nodes(trees, self.n_features, estimator)  # they are walked through, for rows of leaves
         categorical = asked_by_sets(trees, self.n_features)
         # a column of categories that no tree asks for is told by its type, where that was kept
         kinds = (learner.get("feature_types") or [])[: self.n_features]
@@ -189,7 +191,7 @@ class XGBoost(OfSeveral, Boosted):
             trees.append(constant_tree(estimator, np.zeros(n_scores)))
         elif shares is not None:
             # dropout left each tree a share, by which XGBoost multiplies leaves as it predicts
-            init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, self.name)
+            init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, estimator)
         elif n_scores == 1:
             # what was saved of the base score can be off in its last bit
             n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
@@ -279,18 +281,14 @@ class XGBoost(OfSeveral, Boosted):
     def _link(self, learner, classes):
         """What makes probabilities of scores, how many these are, and whether the former decide."""
         objective, model = learner["objective"]["name"], learner["learner_model_param"]
-        link, by_probability = None, False
         if classes is None:
-            if objective in _LOGARITHMIC:
-                link, by_probability = "exp", True
-            elif objective in ("reg:logistic", "binary:logistic"):
-                link, by_probability = "sigmoid", True
-            elif objective not in _IDENTITY:
+            if objective not in _VALUES:
                 raise ValueError(
                     f"{self.name} has objective={objective!r}, which is not supported. Use "
                     "objective='reg:squarederror', 'count:poisson' or another whose predictions "
                     "are sums of leaves, or exponentials of such sums."
                 )
+            link, by_probability = _VALUES[objective]
             n_scores = int(model.get("num_target", 1))
         else:
             n_scores = max(1, int(model["num_class"]))
@@ -337,7 +335,6 @@ class XGBoost(OfSeveral, Boosted):
         same = len(left) == len(tree.right) == len(tree.feature) == len(number)
         if not same or ((left == -1) != (tree.right == -1)).any():
             raise self.damaged("its arrays do not go together")
-        check_children(tree)
         if not any(saved.get(name) for name in _SETS) and 1 not in saved.get("split_type", ()):
             return tree
         split = np.array(saved["split_type"]) == 1
@@ -391,7 +388,7 @@ def _margins(booster, rows, trees, start=None):
     )
 
 
-def _weigh(booster, trees, shares, init, name):
+def _weigh(booster, trees, shares, init, estimator):
     """Scale the leaves of a DART model by the shares of their trees, in place; return the start.
 
     XGBoost adds the start to a leaf and subtracts it again, in float32, before it scales the leaf;
@@ -401,7 +398,9 @@ def _weigh(booster, trees, shares, init, name):
     rows = _rows_of_leaves(trees[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
-    leaves = [_leaves_of(tree, rows) for tree in trees]
+    vote = boosted(len(trees), len(init), init=init, dtype="float32")
+    forest = assemble(Reading(trees, vote, None), trees[0].n_features, estimator)
+    leaves = forest.apply(rows).T - forest.offsets[:-1, None]
     starts = _with_neighbours(init) if len(init) == 1 else (init,)
     for start, back_and_forth in product(starts, (True, False)):
 
@@ -419,7 +418,7 @@ def _weigh(booster, trees, shares, init, name):
                 tree.value = scaled(tree, share).astype(np.float64)
             return start
     raise ValueError(
-        f"The margins of {name} with booster='dart' could not be reproduced from its "
+        f"The margins of {name_of(estimator)} with booster='dart' could not be reproduced from its "
         "trees. Fit it with booster='gbtree', or move it to the CPU (set_params(device='cpu'))."
     )
 
@@ -427,21 +426,6 @@ def _weigh(booster, trees, shares, init, name):
 def _with_neighbours(number):
     """A float32 number, the next one below it and the next one above."""
     return number, *(np.nextafter(number, np.float32(end)) for end in (-np.inf, np.inf))
-
-
-def _leaves_of(tree, rows):
-    """The leaf of each row in a tree."""
-    node = np.zeros(len(rows), dtype=np.intp)
-    at = np.arange(len(rows))
-    while (inner := tree.left[node] >= 0).any():
-        x = rows[at, np.maximum(tree.feature[node], 0)]
-        is_below = x <= tree.threshold[node]
-        for split in tree.sets.keys() & set(node[inner].tolist()):
-            here, sides = node == split, tree.sets[split]
-            is_below[here] = sides[np.minimum(x[here], len(sides) - 1).astype(np.intp)]
-        goes_left = np.where(np.isnan(x), tree.missing_left[node], is_below)
-        node = np.where(inner, np.where(goes_left, tree.left[node], tree.right[node]), node)
-    return node
 
 
 def _base_margin(booster, trees, guess, n_first, name):
