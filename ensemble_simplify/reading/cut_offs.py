@@ -313,6 +313,7 @@ def _changes(labels_of, dtype, ends, knots=()):
     places = np.linspace(low, high, _SPREAD).astype(np.int64)
     own = np.concatenate([np.linspace(-1.0, 2.0, _SPREAD), knots])
     own = place_of(own, dtype)
+    # floats are looked at by their places among all floats: gaps between places are whole numbers
     places = np.unique(np.clip(np.concatenate([places, own - 1, own, own + 1]), low, high))
     labels = labels_of(number_at(places, dtype))
     looked_beside = -1
@@ -326,6 +327,7 @@ def _changes(labels_of, dtype, ends, knots=()):
             )
         first, gap = places[changed], places[changed + 1] - places[changed]
         if (gap > 1).any():
+            # changes that are not found to the float yet: look between
             steps = np.minimum(_PARTS, gap)[:, None]
             part = np.minimum(np.arange(1, _PARTS), steps)
             more = first[:, None] + gap[:, None] // steps * part

@@ -141,6 +141,7 @@ def _(numbers: steps.MemberCount, sums):
 @_scores.register
 def _(numbers: steps.MemberMedian, sums):
     answers = np.hstack([_member_scores(member, 1, sums) for member in numbers.members])
+    # the first answer, in ascending order, up to which half the weight is
     order = np.argsort(answers, axis=1)
     below = np.cumsum(numbers.weights[order], axis=1)
     first = (below >= 0.5 * below[:, -1:]).argmax(axis=1)[:, None]
@@ -293,6 +294,7 @@ def probabilities_of(program, scores) -> np.ndarray:
     if program.is_mean and link is None:
         return scores
     number = decision_of(program, scores)
+    # AdaBoost's own probabilities; another slope or shift is that of a calibration over it
     if program.is_of_votes and link.slope == 1.0 and link.shift == 0.0:
         if program.n_scores == 2:
             return softmax(np.vstack([-number, number]).T / 2)
@@ -349,6 +351,7 @@ def _sigmoid(scores, slope):
 
 
 def _softmax(scores):
+    # the powers are added up one after the other in float64, as the packages do
     powers = _exp(scores - scores.max(axis=1, keepdims=True))
     total = np.zeros(scores.shape[0])
     for k in range(scores.shape[1]):

@@ -420,6 +420,7 @@ class Forest:
         nodes = np.concatenate([np.arange(*self.offsets[t : t + 2]) for t in kept])
         sizes = np.diff(self.offsets)[kept]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        # children move with their tree
         shift = np.repeat(offsets[:-1] - self.offsets[kept], sizes)
         inner, to_left = self.left[nodes] >= 0, self.missing_left
         # sums from nothing are those of a mean, which are known to be exact where they are

@@ -333,6 +333,7 @@ class Transformers:
         coded = np.flatnonzero(~numbers)
         sets, set_of = self._sets(coded, feature, threshold, single), np.full(n_tests, -1)
         set_of[coded] = np.arange(len(coded))
+        # which way each column goes is told by its ends
         ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
         if self.table is not None:
             ends[:, self.table.categorical] = 0.0
@@ -348,6 +349,7 @@ class Transformers:
         same = numbers & self._same[feature]
         folded[same] = float32_floor(threshold[same])
         numbers &= ~same
+        # one row holds a test of each column, so that the steps transform few rows
         order = np.flatnonzero(numbers)
         order = order[np.argsort(source[order], kind="stable")]
         first = np.searchsorted(source[order], np.arange(self.n_features))

@@ -122,6 +122,7 @@ def class_sums(forest, vote=None):
         for own, columns, factor in shares:
             # dividing the whole cannot change which column is largest
             share = factor / own.divisor if vote.members else 1.0
+            # of one score, the lower class has none: it wins where the sum is not above its end
             nodes, places = forest.nodes_of(own), columns[1:] if own.has_one_score else columns
             value[nodes, places] = forest.value[nodes, : own.n_scores] * share
             start[places] += own.moved_by - own.divisor * own.above
@@ -184,6 +185,7 @@ def _cut_sums(forest, vote):
     for own, columns, factor in shares:
         nodes = forest.nodes_of(own)
         if own.has_one_score:
+            # without members, all is left undivided, as the leaves are
             if not vote.members:
                 unit = factor = own.divisor
             share = factor / own.divisor

@@ -597,7 +597,7 @@ class Table:
                 # such frames make columns of text of lists, with gaps where there is None
                 values = [None if is_missing(entry) else entry for entry in values.tolist()]
             columns[self.names[j]] = values
-        return self.frame(columns).cast(kinds, strict=False)
+        return self._frame(columns).cast(kinds, strict=False)
 
     def shown(self, rows) -> Any:
         """Rows of numbers as a user knows them: an array, if one type of numbers will do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -93,24 +94,25 @@ class Reading:
 
     def _orders(self):
         """For each column the order of its levels that suits the tests; None: as it is."""
-        found = {column: {} for column in np.flatnonzero(self.table.coded).tolist()}
+        table: Any = self.table
+        found = {column: {} for column in np.flatnonzero(table.coded).tolist()}
         for sets, node, column, below in self._tests():
             if column not in found:
                 continue
             key = sets[node].tobytes()
             if key not in found[column]:
-                sides = side_of_codes(sets[node], self.table.highest[column])
+                sides = side_of_codes(sets[node], table.highest[column])
                 found[column][key] = [sides, 0, np.zeros(2, int)]
             # how many tests there are of the set, and how many nodes on either side of these
             found[column][key][1] += 1
             found[column][key][2] += below
         # behind encoders, trees are large, and ask about levels one by one
         encoded = all(tree.folded for tree in self.trees)
-        orders = [None] * len(self.table)
+        orders = [None] * len(table)
         for column, tests in found.items():
             if tests:
                 sides, count, below = map(np.array, zip(*tests.values(), strict=True))
-                n_levels, below = len(self.table.levels[column]), below if encoded else None
+                n_levels, below = len(table.levels[column]), below if encoded else None
                 orders[column] = order_of_sides(sides, n_levels, count, below)
         return orders
 

@@ -138,6 +138,7 @@ class _Splitting:
         if vote.is_mean and any(member.is_curved for member in vote.members):
             return None
         if vote.is_of_votes and vote.n_scores > 1:
+            # a label leads another by its weight and by what that one loses
             weights = weights * (1.0 + 1.0 / (vote.n_scores - 1))
         elif isinstance(vote.numbers, steps.MemberMean):
             weights = weights / vote.divisor

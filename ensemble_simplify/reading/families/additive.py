@@ -72,6 +72,7 @@ class _Writer:
         """Halve some runs; `gap` is the run that gaps go with."""
         if end - begin == 1:
             return self.grow(points[last[begin]], axis + 1)
+        # runs are halved, so that the tree is as shallow as it can be
         middle = (begin + end) // 2
         node = self._add(axis, self.edges[axis][last[middle - 1]], begin <= gap < middle, None)
         left = self._divide(points, last, begin, middle, gap, axis)

@@ -365,6 +365,7 @@ def _symmetric(splits, part, n_scores):
     n_nodes, node, leaf = 1, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     parents = []
     for depth, number in enumerate(numbers):
+        # what a split answers at each node where the splits above it tell; -1: it is asked
         known = np.full(len(node), -1)
         for before in range(depth):
             failed, passed = splits.told(number, numbers[before])

@@ -398,6 +398,7 @@ def _weigh(booster, trees, shares, init, estimator):
     rows = _rows_of_leaves(trees[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
+    # which leaves the rows come to does not depend on what these hold
     vote = boosted(len(trees), len(init), init=init, dtype="float32")
     forest = assemble(Reading(trees, vote, None), trees[0].n_features, estimator)
     leaves = forest.apply(rows).T - forest.offsets[:-1, None]
