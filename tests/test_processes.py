@@ -261,6 +261,20 @@ def test_nearest_flips_on_a_cluster_are_those_of_one_process(cluster, data):
     assert sum(n_tasks(cluster).values()) > sum(before.values())
 
 
+def test_dantzig_wolfe_on_a_cluster(cluster, data):
+    """The trees are priced by the workers."""
+    X, y = data
+    frozen = FrozenEstimator(RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y))
+    exact = FeatureBudgetPruner(frozen, lam=0.01).fit(X, y)
+    before = n_tasks(cluster)
+    with joblib.parallel_config("dask"):
+        remote = FeatureBudgetPruner(frozen, lam=0.01, solver="dantzig_wolfe").fit(X, y)
+    assert remote.error_ + 0.01 * remote.cost_ == pytest.approx(
+        exact.error_ + 0.01 * exact.cost_, abs=1e-9
+    )
+    assert sum(n_tasks(cluster).values()) > sum(before.values())
+
+
 # Threads
 
 

@@ -104,13 +104,14 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     refit : {"auto", False}, default="auto"
         "auto": if a `budget` is given and the ensemble is not frozen, 30 to 130 other ensembles on
         fewer and fewer features are fitted, and the best one is taken (see Notes). False: only the
-        ensemble as given is pruned. The same holds with another solver than "min_cut", and with
+        ensemble as given is pruned. The same holds with other solvers than "min_cut", and with
         ``sharing="tree"``.
     time_limit : float or None, default=None
         Seconds for the search. When they are over, the best pruning so far is returned, with its
         bound.
     n_jobs : int or None, default=None
-        Number of trees to grow in parallel for `refit`, as in joblib.
+        Number of trees to grow in parallel for `refit`, and to solve in parallel with
+        "dantzig_wolfe", as in joblib.
     random_state : int, RandomState instance or None, default=None
         For the ensemble of ``estimator=None``, and for `refit` (None: as the ensemble).
 
@@ -153,7 +154,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
-        Not with another solver than "min_cut", which follow the path only as far as needed.
+        Not with other solvers than "min_cut", which follow the path only as far as needed.
     candidates_ : Bunch or None
         With `refit`: ``names`` of the ensembles (the first is the given one) and the ``features``
         of each. For each ensemble there is an array over its prunings of ``costs`` of the rows,
@@ -173,10 +174,12 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
     sharing : {"ensemble", "tree"}, default="ensemble"
         "ensemble": what a row has bought is free for all trees. "tree": each tree is pruned as if
         it were alone, for comparison.
-    solver : {"min_cut", "highs"}, default="min_cut"
-        "min_cut" finds all prunings at once, by parametric minimum cut. "highs" solves a linear
-        program by HiGHS for each price level, with the constraints p_child <= p_parent, p <= w, and
-        gives the same answer; use it to check or to learn.
+    solver : {"min_cut", "highs", "highs_printed", "dantzig_wolfe"}, default="min_cut"
+        "min_cut" finds all prunings at once, by parametric minimum cut. The others solve linear
+        programs by HiGHS, one for each price level, and give the same answer; use them to check or
+        to learn. "highs": the difference constraints p_child <= p_parent, p <= w;
+        "highs_printed": (IP3) of the paper as printed; "dantzig_wolfe": its decomposition by
+        trees, in parallel through joblib.
     loss : {"auto", "error", "gini", "log_loss", "squared_error"}, default="auto"
         Error of a leaf. "error": wrong labels; "gini": Brier score of its probabilities;
         "log_loss"; "squared_error" for regression. "auto": "error" or "squared_error".
@@ -273,7 +276,7 @@ class FeatureBudgetPruner(PrunesItsEstimator, BaseEstimator):
         "lam": [Interval(Real, 0, None, closed="left"), None],
         "budget": [Interval(Real, 0, None, closed="left"), str, None],
         "sharing": [StrOptions({"ensemble", "tree"})],
-        "solver": [StrOptions({"min_cut", "highs"})],
+        "solver": [StrOptions({"min_cut", "highs", "highs_printed", "dantzig_wolfe"})],
         "loss": [StrOptions({"auto", "error", "gini", "log_loss", "squared_error"})],
         "labels": [StrOptions({"tree", "sample"})],
         "errors": [StrOptions({"given", "oob"})],

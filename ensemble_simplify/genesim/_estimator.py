@@ -169,9 +169,12 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         fitted by chance.
     validation_fraction : float, default=0.5
         Fraction of the rows of each class held out for ``fitness="holdout"``.
-    prune : {"ccp"} or None, default="ccp"
-        Whether with every merged or mutated tree the best tree of its cost-complexity path on the
-        validation rows joins the population.
+    merge_order : {"random", "gain"}, default="random"
+        Which of the parents' splits is taken first in a merge: a random one, as in the paper, or
+        the one with the largest decrease of Gini impurity.
+    prune : {"ccp", "reduced_error"} or None, default="ccp"
+        How the pruned twin that joins the population with every merged or mutated tree is made:
+        the best tree of the cost-complexity path on the validation rows, or reduced-error pruning.
     selection : {"auto", "forest", "best", "one_se"}, default="auto"
         Which tree of `pareto_front_` is the result.
 
@@ -263,9 +266,6 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     3
     """
 
-    # Parameters that have gone.
-    _renamed: ClassVar[dict] = {"merge_order": None}
-
     _parameter_constraints: ClassVar[dict] = {
         "estimators": [StrOptions({"auto", "paper"}), list, tuple, Fittable()],
         "n_bootstraps": [Interval(Integral, 0, None, closed="left")],
@@ -280,7 +280,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         "training_weight": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "scoring": [StrOptions(set(metrics.get_scorer_names())), callable],
-        "prune": [StrOptions({"ccp"}), None],
+        "merge_order": [StrOptions({"random", "gain"})],
+        "prune": [StrOptions({"ccp", "reduced_error"}), None],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "selection": [StrOptions({"auto", "forest", "best", "one_se"})],
@@ -308,6 +309,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         training_weight: float = 0.3,
         validation_fraction: float = 0.5,
         scoring: str | Callable = "accuracy",
+        merge_order: str = "random",
         prune: str | None = "ccp",
         min_samples_leaf: int = 3,
         max_leaf_nodes: int | None = None,
@@ -332,6 +334,7 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
         self.training_weight = training_weight
         self.validation_fraction = validation_fraction
         self.scoring = scoring
+        self.merge_order = merge_order
         self.prune = prune
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
@@ -545,14 +548,14 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
 
         breeding = population(
             len(rows.train),
-            self.prune is not None,
+            self.prune or "none",
             max_leaf_nodes=self.max_leaf_nodes or 0,
             metric=scorer.kernel_metric,
             training_weight=self.training_weight,
             n_threads=n_threads,
             keep_paths=not scorer.slow,
         )
-        return breeding, population(len(both), False) if rows.held_out else breeding
+        return breeding, population(len(both), "none") if rows.held_out else breeding
 
     def _set_history(self, evolution) -> None:
         history = evolution.history

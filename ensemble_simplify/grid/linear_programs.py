@@ -132,6 +132,14 @@ class LinearProgram:
             self._highs.setOptionValue("solver", "simplex")
         self._check(self._highs.passModel(model), "passModel")
 
+    def add_columns(self, cost, A, *, lower=0.0, upper=np.inf):
+        """Add columns with a cost each, not restricted to whole numbers; the basis stays."""
+        A = sparse.csc_array(A)
+        n_new = A.shape[1]
+        columns = (_spread(given, n_new) for given in (cost, lower, upper))
+        self._check(self._highs.addCols(n_new, *columns, A.nnz, *_parts(A)), "addCols")
+        self.n_columns += n_new
+
     def add_rows(self, A, *, lower=-np.inf, upper=np.inf):
         """Add rows, a matrix of shape (n_new, n_columns); the basis stays."""
         A = sparse.csr_array(A)

@@ -10,6 +10,7 @@ Newton's method, on patterns: rows in the same bins of all columns in use have t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,13 @@ _RIDGE = 1.0
 # A change must lower the loss of a row on average by this.
 _ENOUGH = 1e-6
 
-# The weakest cuts that are tried for exchange; and exchanges at a size, at most.
+# The weakest cuts that are tried for exchange, or pairs of columns that are tried; and exchanges at
+# a size, at most.
 _TRIED, _MOST_EXCHANGED = 3, 20
+
+# Bins of a column among which the cuts of pairs are looked for, and columns of which all pairs are
+# looked at; of more, those of the columns in use.
+_COARSE, _MOST_PAIRED = 8, 20
 
 # Newton steps while cuts are chosen, and for the points that are handed out.
 _FEW_STEPS, _MOST_STEPS = 5, 50
@@ -94,6 +100,7 @@ def card_path(
     real=None,
     max_bins=24,
     max_features=None,
+    interactions=0,
     shapes=None,
     specials=None,
     min_samples_bin=1,
@@ -116,6 +123,8 @@ def card_path(
         cuts, and one for its gaps if it has any.
     max_features : int or None
         Columns that a card may use.
+    interactions : int
+        Pairs of columns that a card may use, each in two by two bins.
     shapes : array of shape (n_columns,) or None
         1 where a score may only rise with the column, -1 where it may only fall, 2 where it may
         fall once it has risen, -2 the other way round, 0 where it is free. For one score only.
@@ -133,7 +142,7 @@ def card_path(
     shapes = np.zeros(X.shape[1], dtype=np.intp) if shapes is None else np.asarray(shapes)
     search = _Search(X, weight, target, link, real, shapes, specials or {}, min_samples_bin)
     max_features = X.shape[1] if max_features is None else max_features
-    return search.path(max_bins, max_features)
+    return search.path(max_bins, max_features, interactions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +153,13 @@ class _Fit:
     """
 
     cuts: tuple[int, ...]
-    points: np.ndarray  # (n_steps + 1, n_scores): the base, then the steps
+    points: np.ndarray  # (n_steps + 1, n_scores): the base, then the steps, those of grids last
     loss: float  # with the shrinkage
     curvature: list  # of each score, how strongly rows and the shrinkage hold the points
-    # None of values, which are fitted by sums over pairs of cuts alone
+    # None of values without grids, which are fitted by sums over pairs of cuts alone
     scores: Any = None  # (n_patterns, n_scores)
     pattern: Any = None  # (n_rows,)
+    grids: tuple[tuple[int, int], ...] = ()  # pairs of cuts that make two by two bins
 
 
 class _Search:
@@ -183,6 +193,7 @@ class _Search:
         is_missing = self.codes == (sizes - 1)[:, None]
         self.has_gap = is_missing.any(axis=1)
         real = np.ones(len(X)) if real is None else np.asarray(real, dtype=np.float64)
+        self.real_rows = real
         self.real = self._above(real[:, None])[:, 0]
         self.mass = self._sums(self.weight[:, None])[:, 0]
         self._paired = {}
@@ -221,10 +232,10 @@ class _Search:
             return own == code
         return (own >= code) & (own < self.gap[j] - self.start[j])
 
-    def _alike(self, cuts):
+    def _alike(self, cuts, grids):
         """The steps added for each pattern of bins, after a one, and the pattern of each row."""
         key, n_keys = np.zeros(self.codes.shape[1], dtype=np.int64), 1
-        steps = [self._is_above(cut) for cut in cuts]
+        steps = [self._is_above(cut) for cut in [*cuts, *(cut for pair in grids for cut in pair)]]
         for step in steps:
             key, n_keys = 2 * key + step, 2 * n_keys
             if n_keys > _KEYS:
@@ -233,7 +244,11 @@ class _Search:
         # any row of a pattern tells its steps
         some = np.empty(n_patterns, dtype=np.intp)
         some[pattern] = np.arange(len(pattern))
-        return np.column_stack([np.ones(n_patterns), *(step[some] for step in steps)]), pattern
+        steps = [step[some] for step in steps]
+        columns = [np.ones(n_patterns), *steps[: len(cuts)]]
+        for one, other in zip(steps[len(cuts) :: 2], steps[len(cuts) + 1 :: 2], strict=True):
+            columns += [one, other, one & other]
+        return np.column_stack(columns), pattern
 
     def _joints(self, cuts, held):
         """Sums of `held` over rows above each cut, and over those above both it and one of `cuts`.
@@ -313,20 +328,20 @@ class _Search:
 
     # -------------------------------------------------------------- points
 
-    def fit(self, cuts, points, most=_FEW_STEPS) -> _Fit:
+    def fit(self, cuts, points, most=_FEW_STEPS, grids=()) -> _Fit:
         """The best points of some cuts, from those given; steps of the wrong sign are left out."""
         cuts = tuple(cuts)
         while True:
-            if self.link == "identity":
+            if self.link == "identity" and not grids:
                 fitted = self._solved(cuts)
             else:
-                fitted = self._newton(cuts, points, most)
-            is_wrong = self._is_wrong(cuts, fitted.points[1:, 0])
+                fitted = self._newton(cuts, points, most, grids)
+            is_wrong = self._is_wrong(cuts, fitted.points[1 : len(cuts) + 1, 0])
             if not is_wrong.any():
                 return fitted
             # for good, so that this ends
             cuts = tuple(cut for cut, wrong in zip(cuts, is_wrong, strict=True) if not wrong)
-            points = fitted.points[np.r_[True, ~is_wrong]]
+            points = fitted.points[np.r_[True, ~is_wrong, np.full(3 * len(grids), True)]]
 
     def _is_wrong(self, cuts, steps):
         """Which steps go another way than the shapes of their columns."""
@@ -363,8 +378,8 @@ class _Search:
         loss = 0.5 * (self.total[2] - points @ pull)
         return _Fit(cuts, points[:, None], float(loss), [curvature])
 
-    def _newton(self, cuts, points, most):
-        design, pattern = self._alike(cuts)
+    def _newton(self, cuts, points, most, grids):
+        design, pattern = self._alike(cuts, grids)
         told = np.column_stack([np.bincount(pattern, own) for own in self.told.T])
         points = points.copy()
         scores = design @ points
@@ -392,7 +407,7 @@ class _Search:
                 break
         held = self._slopes(scores, told)[1]
         curvature = [self._curvature(design, own) for own in held.T]
-        return _Fit(cuts, points, float(loss), curvature, scores, pattern)
+        return _Fit(cuts, points, float(loss), curvature, scores, pattern, grids)
 
     def _curvature(self, design, held):
         """How strongly rows and the shrinkage hold the points."""
@@ -400,12 +415,13 @@ class _Search:
 
     # -------------------------------------------------------------- choosing cuts
 
-    def n_bins(self, cuts):
-        return len(cuts) + len(self._columns(cuts))
+    def n_bins(self, cuts, grids=()):
+        return len(cuts) + len({self.owner[cut] for cut in cuts}) + 4 * len(grids)
 
-    def _columns(self, cuts):
-        """The columns that cuts are of, ascending."""
-        return sorted({int(self.owner[cut]) for cut in cuts})
+    def _columns(self, fitted):
+        """The columns that a card uses."""
+        cuts = [*fitted.cuts, *(cut for pair in fitted.grids for cut in pair)]
+        return {int(self.owner[cut]) for cut in cuts}
 
     def _gains(self, fitted):
         """By how much each cut would lower the loss, estimated with all points refitted."""
@@ -510,7 +526,84 @@ class _Search:
                         return tried
         return None
 
-    def path(self, max_bins, max_features) -> list[Step]:
+    # -------------------------------------------------------------- pairs of columns
+
+    def _coarse(self, j):
+        """Few cuts of a column, and the number of those that each row is above."""
+        begin, gap = self.start[j], self.gap[j]
+        share = np.cumsum(self.mass[begin:gap])
+        wanted = np.arange(1, _COARSE) / _COARSE * share[-1]
+        cuts = np.unique(np.searchsorted(share[:-1], wanted) + 1)
+        cuts = cuts[cuts < gap - begin]
+        codes = np.searchsorted(cuts, self.codes[j], side="right")
+        codes[self.codes[j] == gap - begin] = 0
+        return begin + cuts, codes
+
+    def _with_grid(self, fitted, max_features):
+        """The card with one more pair of columns, in two by two bins; None where none helps."""
+        if fitted.pattern is None:
+            fitted = self._newton(fitted.cuts, fitted.points, 0, ())
+        pull, held = self._slopes(fitted.scores, self.told, fitted.pattern)
+        values = [self.real_rows, held.mean(axis=1), *pull.T]
+        used, known = (
+            self._columns(fitted),
+            {tuple(self.column[cut] for cut in pair) for pair in fitted.grids},
+        )
+        free = np.flatnonzero(self.shape[self.source] == 0).tolist()
+        free = [j for j in free if int(self.source[j]) not in self.specials]
+        if len(free) > _MOST_PAIRED:
+            free = [j for j in free if j in used]
+        coarse = {j: self._coarse(j) for j in free}
+        found = []
+        for i, j in combinations(free, 2):
+            if (i, j) in known or len(used | {i, j}) > max_features:
+                continue
+            (cuts, own), (others, other) = coarse[i], coarse[j]
+            if not len(cuts) or not len(others):
+                continue
+            shape = len(cuts) + 1, len(others) + 1
+            cell = own * shape[1] + other
+            sums = np.array(
+                [np.bincount(cell, value, shape[0] * shape[1]).reshape(shape) for value in values]
+            )
+            # sums over the four bins that each two cuts make
+            low = sums.cumsum(axis=1)[:, :-1]
+            parts = []
+            for half in (low, sums.sum(axis=1, keepdims=True) - low):
+                left = half.cumsum(axis=2)[:, :, :-1]
+                parts += [left, half.sum(axis=2, keepdims=True) - left]
+            parts = np.array(parts)
+            gain = 0.5 * (parts[:, 2:] ** 2).sum(axis=1) / (parts[:, 1] + _RIDGE)
+            gain = gain.sum(axis=0)
+            gain[(parts[:, 0] < self.min_samples).any(axis=0)] = -1.0
+            k = _first_best(gain.ravel())
+            a, b = divmod(k, gain.shape[1])
+            found.append((float(gain.flat[k]), (int(cuts[a]), int(others[b]))))
+        order = _ascending([-gain for gain, _ in found])
+        best = None
+        for gain, pair in (found[k] for k in order[:_TRIED]):
+            if gain <= 0.0:
+                break
+            points = np.vstack([fitted.points, np.zeros((3, fitted.points.shape[1]))])
+            # the estimate takes pairs by themselves, so the first few are fitted with all others
+            tried = self.fit(fitted.cuts, points, grids=(*fitted.grids, pair))
+            if best is None or _is_lower(tried.loss, best.loss):
+                best = tried
+        return best
+
+    def _add_grids(self, best, max_bins, max_features, n_pairs):
+        """Give cards of every size a pair where that is better than more cuts."""
+        for _ in range(n_pairs):
+            for n_bins, fitted in sorted(best.items()):
+                if n_bins + 4 > max_bins or is_late():
+                    break
+                other = self._with_grid(fitted, max_features)
+                if other is not None and (
+                    n_bins + 4 not in best or _is_lower(other.loss, best[n_bins + 4].loss)
+                ):
+                    best[n_bins + 4] = other
+
+    def path(self, max_bins, max_features, n_pairs) -> list[Step]:
         best = {}
 
         def note(fitted):
@@ -531,6 +624,7 @@ class _Search:
                 if other is None or is_late():
                     break
                 fitted = other
+        self._add_grids(best, max_bins, max_features, n_pairs)
         path, lowest = [], np.inf
         # a larger card that is no better is not on the path
         for n_bins in sorted(best):
@@ -542,21 +636,26 @@ class _Search:
     # -------------------------------------------------------------- cards
 
     def _step(self, fitted):
-        fitted = self.fit(fitted.cuts, fitted.points, _MOST_STEPS)
-        base, terms, features = fitted.points[0].copy(), [], self._columns(fitted.cuts)
-        for j in features:
+        fitted = self.fit(fitted.cuts, fitted.points, _MOST_STEPS, fitted.grids)
+        base, terms = fitted.points[0].copy(), []
+        for j in sorted({int(self.owner[cut]) for cut in fitted.cuts}):
             term, centre = self._term(j, fitted)
             terms.append(self._with_codes(term, fitted) if j in self.specials else term)
+            base += centre
+        for k, pair in enumerate(fitted.grids):
+            term, centre = self._grid_term(pair, fitted.points[len(fitted.cuts) + 3 * k + 1 :][:3])
+            terms.append(term)
             base += centre
         base = base * self.scale + self.centre
         # the same for all classes changes no probability; around zero, points can be read
         if self.link == "softmax":
             base -= base.mean()
         card = Card(terms, base, self.link)
+        features = sorted(self._columns(fitted))
         # without what the shrinkage adds
         loss = fitted.loss - 0.5 * _RIDGE * np.square(fitted.points[1:]).sum()
         loss *= self.scale**2 / len(self.weight)
-        return Step(card, self.n_bins(fitted.cuts), features, float(loss))
+        return Step(card, self.n_bins(fitted.cuts, fitted.grids), features, float(loss))
 
     def _with_codes(self, term, fitted):
         """The term of a column with bins for its codes."""
@@ -567,6 +666,27 @@ class _Search:
             if (cut := self.start[k] + 1) in fitted.cuts:
                 steps[code] = self.scale * fitted.points[fitted.cuts.index(cut) + 1]
         return with_codes(term, steps)
+
+    def _grid_term(self, pair, steps):
+        columns = [int(self.column[cut]) for cut in pair]
+        one, other = (self._is_above(cut) for cut in pair)
+        cell = 2 * one + other
+        mass = np.bincount(cell, self.weight, 4).reshape(2, 2)
+        points = np.zeros((2, 2, steps.shape[1]))
+        points[1] += steps[0]
+        points[:, 1] += steps[1]
+        points[1, 1] += steps[2]
+        # gaps are below a cut; those that no row had are where most rows are
+        most = [int(mass.sum(axis=1).argmax()), int(mass.sum(axis=0).argmax())]
+        places = [
+            [0, 1, 0 if self.has_gap[j] else place] for j, place in zip(columns, most, strict=True)
+        ]
+        points, centre = self._centred(points, mass)
+        points = points[np.ix_(*places)]
+        edges = [
+            self.edges[j][[cut - self.start[j] - 1]] for j, cut in zip(columns, pair, strict=True)
+        ]
+        return Term(tuple(columns), tuple(edges), points), centre
 
     def _term(self, j, fitted):
         """The steps of a column as points that are zero on average, and that average."""

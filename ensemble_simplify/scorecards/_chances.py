@@ -66,7 +66,7 @@ def refitted(card, X, weight, wanted, shapes, is_number) -> Card:
     for term in card.terms:
         block, along = _parameters(term, is_number)
         blocks.append(block)
-        steps.append((shapes[term.columns[0]], along))
+        steps.append((shapes[term.columns[0]] if along else 0, along))
     design = np.hstack(
         [block[own] for block, own in zip(blocks, patterns.T, strict=True)]
         + [np.ones((len(patterns), 1))]
@@ -98,7 +98,9 @@ def refitted(card, X, weight, wanted, shapes, is_number) -> Card:
 
 def _parameters(term, is_number):
     """Which parameters make the points of each bin of a term, and how many are levels and steps."""
-    n = len(term.points)
+    n, along = term.points[..., 0].size, 0
+    if len(term.columns) == 2:
+        return np.eye(n), along
     known = np.flatnonzero(~np.append(singles(term.edges[0]), True))
     points = term.points[known]
     if is_number[term.columns[0]]:

@@ -68,6 +68,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
 
     max_bins: int
     max_features: int | None
+    interactions: int
     monotone: Any
     special_codes: Any
     points: str
@@ -81,6 +82,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
         "estimator": [Fittable(), callable, None],
         "max_bins": [Interval(Integral, 2, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "interactions": [Interval(Integral, 0, None, closed="left")],
         "monotone": [dict, "array-like", None],
         "special_codes": [dict, "array-like", Real, None],
         "points": [StrOptions({"integer", "real"})],
@@ -242,6 +244,7 @@ class _Scorecard(ShowsCard, KeepsBoosters, LearnsFromPredictor):
             real=real,
             max_bins=self.max_bins,
             max_features=self.max_features,
+            interactions=self.interactions,
             shapes=self._directions,
             specials=self._codes,
             min_samples_bin=self.min_samples_bin if rows.n_real else 0,
@@ -550,6 +553,8 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
 
     Other Parameters
     ----------------
+    interactions : int, default=0
+        The most pairs of features that may have points together, each in two by two bins.
     points : {"integer", "real"}, default="integer"
         "integer": points are rounded to whole numbers, as small as `max_changed` allows. "real":
         they are not rounded.
@@ -637,6 +642,7 @@ class ScorecardClassifier(ClassifierMixin, _Scorecard, BaseEstimator):
         *,
         max_bins: int = 24,
         max_features: int | None = None,
+        interactions: int = 0,
         monotone: dict | ArrayLike | None = None,
         points: str = "integer",
         max_changed: float = 0.01,
@@ -914,6 +920,8 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
 
     Other Parameters
     ----------------
+    interactions : int, default=0
+        The most pairs of features that may have points together, each in two by two bins.
     points : {"integer", "real"}, default="integer"
         "integer": points are multiples of 1, 2 or 5 times a power of ten, as large as `max_changed`
         allows. "real": points are not rounded.
@@ -986,6 +994,7 @@ class ScorecardRegressor(RegressorMixin, _Scorecard, BaseEstimator):
         *,
         max_bins: int = 24,
         max_features: int | None = None,
+        interactions: int = 0,
         monotone: dict | ArrayLike | None = None,
         points: str = "integer",
         max_changed: float = 0.01,

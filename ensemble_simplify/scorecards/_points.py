@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from ensemble_simplify.grid import shortest_decimal
-from ensemble_simplify.scorecards._card import Card, singles
+from ensemble_simplify.scorecards._card import Card, Term, singles
 from ensemble_simplify.scorecards._chances import with_chances
 
 # Largest differences of the points within a term that are tried, one after the other.
@@ -40,8 +40,8 @@ class Everywhere:
     n_cells, n_changed : int
         Combinations of bins, and those whose class differs.
     share : float
-        Share of rows that differ if the columns were independent, each with its bins as frequent as
-        in the rows.
+        Share of rows that differ if columns that no term ties together were independent, each
+        with its bins as frequent as in the rows.
     """
 
     n_cells: int
@@ -322,12 +322,9 @@ def changed_everywhere(one, two, X, weight=None) -> Everywhere | None:
     Both have the same bins. None where there are too many combinations.
     """
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    # for each term both cards' points, and the share of the rows in its bins
-    parts = [
-        (*(own.points.reshape(-1, own.points.shape[-1]) for own in pair), pair[0].counts(X, weight))
-        for pair in zip(one.terms, two.terms, strict=True)
-    ]
-    parts = [(first, second, rows.ravel() / weight.sum()) for first, second, rows in parts]
+    parts = _independent_parts(one, two, np.asarray(X, dtype=np.float64), weight)
+    if parts is None:
+        return None
     sizes = [len(part[2]) for part in parts]
     # combinations are listed for two halves of about equal size and then joined: twice the root of
     # their number, where all at once would be too many
@@ -350,6 +347,40 @@ def changed_everywhere(one, two, X, weight=None) -> Everywhere | None:
         return Everywhere(n_cells, int(apart.sum()), float(share))
     n_changed, share = _crossed(one, two, first, second)
     return Everywhere(n_cells, n_changed, share)
+
+
+def _independent_parts(one, two, X, weight):
+    """For each set of columns that terms tie together: both cards' points, and share of rows."""
+    # columns of a pair are not independent: their bins are counted together
+    sets = []
+    for t, term in enumerate(one.terms):
+        joined, rest = ({t}, set(term.columns)), []
+        for terms, columns in sets:
+            if columns & joined[1]:
+                joined = joined[0] | terms, joined[1] | columns
+            else:
+                rest.append((terms, columns))
+        sets = [*rest, joined]
+    parts = []
+    for terms, columns in sets:
+        columns = sorted(columns)
+        edges = tuple(map(one.edges_of, columns))
+        shape = [len(own) + 2 for own in edges]
+        if np.prod(shape, dtype=float) > LISTED:
+            return None
+        # a row for each combination of bins, and one for gaps
+        values = [np.concatenate([own, [np.inf, np.nan]]) for own in edges]
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(columns))
+        rows = np.zeros((len(grid), X.shape[1]))
+        rows[:, columns] = grid
+        points = [
+            np.sum([card.terms[t].parts(rows) for t in sorted(terms)], axis=0)
+            for card in (one, two)
+        ]
+        cells = Term(tuple(columns), edges, np.zeros((*shape, 1)))
+        share = cells.counts(X, weight).ravel() / weight.sum()
+        parts.append((*points, share))
+    return parts
 
 
 def _all_sums(parts, n_scores):

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -32,8 +33,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner, TimeLimitError
 from ensemble_simplify.feature_budget.pruning import _problem
-from ensemble_simplify.feature_budget.pruning._programs import linear_program, solve_lp
-from ensemble_simplify.grid import Stopped
+from ensemble_simplify.feature_budget.pruning._programs import (
+    linear_form,
+    solve_dantzig_wolfe,
+    solve_lp,
+)
+from ensemble_simplify.grid import LinearProgram, Stopped
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 
 
@@ -105,8 +110,8 @@ def count_by_rows(pruner, X, y, weight):
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_tiny_forests_against_enumeration_and_linear_programs(block):
-    """100 forests: path, linear program and enumeration agree to rounding."""
+def test_tiny_forests_against_enumeration_and_both_programs(block):
+    """100 forests: path, both linear programs and enumeration agree to rounding."""
     for seed in range(20 * block, 20 * block + 20):
         frozen, options, X, y, weight = tiny_case(seed)
         lam = float(np.random.default_rng(seed).choice([0.003, 0.01, 0.03, 0.06, 0.1, 0.2]))
@@ -116,10 +121,10 @@ def test_tiny_forests_against_enumeration_and_linear_programs(block):
         best = (points @ [1.0, lam]).min()
         assert pruner.error_ + lam * pruner.cost_ == pytest.approx(best, abs=1e-9)
         assert pruner.is_budget_optimal_
-        keep, objective, bound = solve_lp(problem, lam)
-        assert objective == pytest.approx(best, abs=1e-9)
-        assert bound == pytest.approx(best, abs=1e-9)
-        assert problem.loss(keep) + lam * problem.cost(keep) == pytest.approx(best, abs=1e-9)
+        for form in ("printed", "difference"):
+            keep, solution = solve_lp(problem, lam, form)
+            assert solution.objective == pytest.approx(best, abs=1e-9)
+            assert problem.loss(keep) + lam * problem.cost(keep) == pytest.approx(best, abs=1e-9)
         # The whole path is the lower hull of all prunings.
         path = pruner.path_
         slopes = np.diff(path.lams)
@@ -175,7 +180,7 @@ def test_a_budget_holds_whatever_the_prices(block):
         for budget in (0.0, cheap[-1], rng.choice(cheap), 0.999 * rng.choice(cheap)):
             truth = errors[costs <= budget * (1 + 1e-9)].min()
             fills = ("vertex", "theta", "mip")[: 3 if sharing == "ensemble" else 2]
-            solvers = ("min_cut", "highs")[: 2 if seed % 4 == 0 else 1]
+            solvers = ("min_cut", "highs", "dantzig_wolfe")[: 3 if seed % 4 == 0 else 1]
             for fill, solver in product(fills, solvers):
                 other = clone(pruner).set_params(fill=fill, solver=solver, budget=budget)
                 with warnings.catch_warnings():
@@ -206,18 +211,18 @@ def test_error_and_cost_are_what_the_written_forest_does(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_vertices_are_integral(seed):
+@pytest.mark.parametrize("form", ["printed", "difference"])
+def test_vertices_are_integral(seed, form):
     """Total unimodularity: simplex ends in whole numbers, for random objectives too."""
     frozen, options, X, y, weight = tiny_case(seed)
     problem = FeatureBudgetPruner(frozen, **options).fit(X, y, weight)._problem
     rng = np.random.default_rng(seed)
     for lam in (0.01, 0.05, 0.2):
-        program, _, _ = linear_program(problem, lam)
-        x = program.solve().x
-        assert np.abs(x - np.rint(x)).max() < 1e-9
+        _, solution = solve_lp(problem, lam, form)
+        assert np.abs(solution.x - np.rint(solution.x)).max() < 1e-9
+    stated = linear_form(problem, 0.05, form)
     for _ in range(5):
-        program.set_cost(rng.normal(size=program.n_columns))
-        x = program.solve().x
+        x = replace(stated, cost=rng.normal(size=len(stated.cost))).program().solve().x
         assert np.abs(x - np.rint(x)).max() < 1e-9
 
 
@@ -250,7 +255,7 @@ def test_path_is_nested_sorted_and_equal_to_linear_programs(pruner):
         assert [problem.cost(k) for k in keeps] == pytest.approx(path.costs, abs=1e-9)
     rng = np.random.default_rng(0)
     for lam in np.exp(rng.uniform(np.log(path.lams[1]), np.log(path.lams[-1]), 4)):
-        keep, *_ = solve_lp(problem, lam)
+        keep, _ = solve_lp(problem, lam)
         best = np.min(path.losses + lam * path.costs)
         assert problem.loss(keep) + lam * problem.cost(keep) == pytest.approx(best, abs=1e-11)
 
@@ -333,14 +338,15 @@ def test_prune_ties_gives_smaller_trees_of_equal_worth(forest, cancer, pruner):
     assert np.all(small._pruning.keep <= large._pruning.keep)
 
 
-def test_solvers_agree(cancer):
+@pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
+def test_solvers_agree(cancer, solver):
     X, y = cancer[0][::3], cancer[1][::3]
     frozen = FrozenEstimator(RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y))
     exact = FeatureBudgetPruner(frozen).fit(X, y)
     lams = exact.path_.lams
     for lam in (0.0, 0.4 * lams[2] + 0.6 * lams[3], 1.3 * lams[len(lams) // 2]):
         a = exact.at(lam=lam)
-        b = FeatureBudgetPruner(frozen, solver="highs", lam=lam).fit(X, y)
+        b = FeatureBudgetPruner(frozen, solver=solver, lam=lam).fit(X, y)
         assert np.array_equal(b._pruning.keep, a._pruning.keep)
         assert b.error_ + lam * b.cost_ == pytest.approx(a.error_ + lam * a.cost_, abs=1e-9)
         assert b.error_ == pytest.approx(a.error_, abs=1e-7)
@@ -350,7 +356,7 @@ def test_solvers_agree(cancer):
     budget = 0.5 * exact.unpruned_cost_
     for options in ({"fill": "vertex"}, {"fill": "theta"}, {"ties": "prune"}):
         a = FeatureBudgetPruner(frozen, budget=budget, **options)
-        b = FeatureBudgetPruner(frozen, budget=budget, solver="highs", **options)
+        b = FeatureBudgetPruner(frozen, budget=budget, solver=solver, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             a.fit(X, y)
@@ -361,13 +367,14 @@ def test_solvers_agree(cancer):
         assert np.array_equal(b._pruning.keep, a._pruning.keep)
 
 
-def test_linear_programs_with_unshared_trees(cancer):
+def test_dantzig_wolfe_with_unshared_trees(cancer):
     X, y = cancer[0][::4], cancer[1][::4]
     frozen = FrozenEstimator(RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y))
     a = FeatureBudgetPruner(frozen, sharing="tree", lam=0.01).fit(X, y)
-    b = FeatureBudgetPruner(frozen, sharing="tree", lam=0.01, solver="highs").fit(X, y)
-    assert b.error_ == pytest.approx(a.error_, abs=1e-9)
-    assert b.cost_ == pytest.approx(a.cost_, abs=1e-9)
+    for solver in ("highs", "dantzig_wolfe"):
+        b = FeatureBudgetPruner(frozen, sharing="tree", lam=0.01, solver=solver).fit(X, y)
+        assert b.error_ == pytest.approx(a.error_, abs=1e-9)
+        assert b.cost_ == pytest.approx(a.cost_, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["gini", "log_loss"])
@@ -386,7 +393,7 @@ def test_probability_losses(cancer, loss, labels):
     assert pruner.error_ == pytest.approx(np.mean(losses), rel=1e-9)
     path = pruner._path
     assert np.all(np.diff(path.lams) > 0)
-    keep, *_ = solve_lp(pruner._problem, 0.002)
+    keep, _ = solve_lp(pruner._problem, 0.002)
     objective = pruner._problem.loss(keep) + 0.002 * pruner._problem.cost(keep)
     assert pruner.error_ + 0.002 * pruner.cost_ == pytest.approx(objective, abs=1e-11)
 
@@ -413,7 +420,7 @@ def test_regression(labels):
         assert at.score(X, y) == at.pruned_estimator_.score(X, y)
         assert not hasattr(at, "predict_proba")
         lam = at.lam_ * 1.0001
-        keep, *_ = solve_lp(pruner._problem, lam)
+        keep, _ = solve_lp(pruner._problem, lam)
         best = pruner.at(lam=lam)
         objective = pruner._problem.loss(keep) + lam * pruner._problem.cost(keep)
         assert best.error_ + lam * best.cost_ == pytest.approx(objective, rel=1e-12)
@@ -659,15 +666,35 @@ def test_no_time_to_send_rows_through_the_trees(cancer, forest, monkeypatch):
         FeatureBudgetPruner(FrozenEstimator(forest)).fit(*cancer)
 
 
-def test_linear_programs_out_of_time(cancer, forest):
+@pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
+def test_linear_programs_out_of_time(cancer, forest, solver):
     X, y = cancer
-    options = {"lam": 0.003, "solver": "highs", "time_limit": 1e-9}
+    options = {"lam": 0.003, "solver": solver, "time_limit": 1e-9}
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         pruner = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
     assert pruner.status_ == "feasible"
     exact = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
     assert pruner.cost_ <= exact.unpruned_cost_
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+def test_columns_of_an_interrupted_decomposition(cancer, forest, monkeypatch):
+    """The master program ends early: the answer is that of the round before, and allowed."""
+    X, y = cancer
+    best = FeatureBudgetPruner(FrozenEstimator(forest), lam=0.003).fit(X, y)
+    problem = best._problem
+    solve, rounds = LinearProgram.solve, []
+
+    def interrupted(program, time_limit=None):
+        rounds.append(solve(program, time_limit))
+        return replace(rounds[-1], status="time_limit" if len(rounds) == 3 else "optimal")
+
+    monkeypatch.setattr(LinearProgram, "solve", interrupted)
+    keep, objective, bound, n_rounds = solve_dantzig_wolfe(problem, 0.003)
+    assert n_rounds == 3
+    value = best.error_ + 0.003 * best.cost_
+    assert bound < value < objective
+    assert problem.loss(keep) + 0.003 * problem.cost(keep) >= value
 
 
 def test_budget_of_trees_alone_by_linear_programs(cancer, forest):

@@ -79,12 +79,13 @@ def test_unit_of_the_prices(cancer, forest, scale, whole):
             assert_same(a, b, cost=scale)
 
 
+@pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
-def test_unit_of_the_prices_in_linear_programs(cancer, scale):
+def test_unit_of_the_prices_in_linear_programs(cancer, solver, scale):
     X, y = cancer
     frozen = FrozenEstimator(RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y))
     prices = np.arange(1.0, 31.0)
-    options = {"estimator": frozen, "solver": "highs", "budget": "40%"}
+    options = {"estimator": frozen, "solver": solver, "budget": "40%"}
     a = fit(X, y, feature_costs=prices, **options)
     b = fit(X, y, feature_costs=prices * scale, **options)
     assert_same(a, b, cost=scale)
@@ -283,8 +284,8 @@ def test_verbose(cancer, forest, capsys):
         "optimal",
     ):
         assert any(word in line for line in lines), word
-    fit(*cancer, estimator=forest, lam=0.01, solver="highs", verbose=1)
-    assert "linear program at lam = 0.01" in capsys.readouterr().out
+    fit(*cancer, estimator=forest, lam=0.01, solver="dantzig_wolfe", verbose=1)
+    assert "round 1 of the decomposition" in capsys.readouterr().out
     BudgetForestClassifier(n_estimators=2, random_state=0, verbose=1).fit(*cancer)
     assert "[BudgetForestClassifier] 2 trees with" in capsys.readouterr().out
 

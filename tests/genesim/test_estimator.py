@@ -58,7 +58,7 @@ def same_trees(a, b):
     return all(np.array_equal(left[key], right[key]) for key in ("nodes", "values"))
 
 
-@pytest.mark.parametrize("prune", ["ccp", None])
+@pytest.mark.parametrize("prune", ["ccp", "reduced_error", None])
 @pytest.mark.parametrize("fitness", ["holdout", "oob"])
 def test_history_front_and_result_agree(prune, fitness):
     X, y = load_wine(return_X_y=True)

@@ -97,7 +97,7 @@ BREEDING = dict(
 @SETTINGS
 @given(st.integers(0, 2**31), st.integers(1, 4), st.booleans())
 def test_first_trees_are_clean_and_keep_their_training_answers(seed, min_leaf, weighted):
-    world = World(seed, prune=False, min_samples_leaf=min_leaf, weighted=weighted)
+    world = World(seed, prune="none", min_samples_leaf=min_leaf, weighted=weighted)
     trees = world.trees(seed, 4)
     candidates = world.population.clean(trees)
     assert len(candidates) == len(trees)
@@ -116,9 +116,9 @@ def test_first_trees_are_clean_and_keep_their_training_answers(seed, min_leaf, w
 
 
 @SETTINGS
-@given(st.integers(0, 2**31), st.sampled_from([2, 3, 4]))
-def test_children_answer_like_the_relabelled_overlay(seed, k):
-    world = World(seed, prune=False)
+@given(st.integers(0, 2**31), st.sampled_from([2, 3, 4]), st.sampled_from(["random", "gain"]))
+def test_children_answer_like_the_relabelled_overlay(seed, k, order):
+    world = World(seed, prune="none")
     world.population.select([world.population.clean(world.trees(seed, k))], size=50)
     if len(world.population) < k:
         return
@@ -126,7 +126,7 @@ def test_children_answer_like_the_relabelled_overlay(seed, k):
     options = {**BREEDING, "n_parents": k, "tournament_size": 1, "mutation_prob": 0.0}
     # As many parents as trees: every child is merged from all of them.
     world.population.select([], size=k)
-    candidates = world.population.breed(0, 3, **{**options, "seed": seed})
+    candidates = world.population.breed(0, 3, **{**options, "seed": seed}, order=order)
     groups = np.unique(
         [[leaf_of(tree, row) for tree in parents] for row in world.train.T],
         axis=0,
@@ -145,11 +145,12 @@ def test_children_answer_like_the_relabelled_overlay(seed, k):
 @settings(SETTINGS, max_examples=25)
 @given(
     st.integers(0, 2**31),
-    st.booleans(),
+    st.sampled_from(["ccp", "reduced_error", "none"]),
+    st.sampled_from(["random", "gain"]),
     st.sampled_from(["accuracy", "neg_log_loss"]),
     st.integers(1, 3),
 )
-def test_bred_trees_are_valid_and_parents_untouched(seed, prune, metric, min_leaf):
+def test_bred_trees_are_valid_and_parents_untouched(seed, prune, order, metric, min_leaf):
     world = World(seed, prune=prune, metric=metric, min_samples_leaf=min_leaf)
     population = world.population
     population.select([population.clean(world.trees(seed, 8))], size=20)
@@ -157,7 +158,7 @@ def test_bred_trees_are_valid_and_parents_untouched(seed, prune, metric, min_lea
     for generation in range(3):
         before = [population.nodes(i).copy() for i in range(len(population))]
         candidates = population.breed(
-            0, 12 + len(population), **{**BREEDING, "generation": generation}
+            0, 12 + len(population), **{**BREEDING, "generation": generation}, order=order
         )
         for i, tree in enumerate(before):
             np.testing.assert_array_equal(population.nodes(i), tree)
@@ -192,7 +193,7 @@ def test_scores_equal_scikit_learn(metric, weighted):
             per_class = np.bincount(world.labels[1], weight, world.n_classes)
             world.weights[1] = weight / per_class[world.labels[1]]
         kernel_metric = "accuracy" if metric == "balanced_accuracy" else metric
-        population = world.make(metric=kernel_metric, prune=True)
+        population = world.make(metric=kernel_metric, prune="ccp")
         population.select([population.clean(world.trees(seed, 20))], size=30)
         assert len(population) >= 3
         for i in range(len(population)):
@@ -225,7 +226,7 @@ def test_scores_on_training_rows_are_added_in_their_share(metric, weighted):
     }
     for seed in range(5):
         world = World(seed, weighted=weighted)
-        population = world.make(metric=metric, prune=True, training_weight=0.7)
+        population = world.make(metric=metric, prune="ccp", training_weight=0.7)
         population.select([population.clean(world.trees(seed, 20))], size=30)
         assert len(population) >= 3
         for i in range(len(population)):
@@ -289,7 +290,7 @@ def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric, training_we
     improved = 0
     options = {"metric": metric, "training_weight": training_weight}
     for seed in range(25):
-        world = World(seed, prune=False)
+        world = World(seed, prune="none")
         tree = world.population.clean(world.trees(seed, 1, depth=6)).nodes(0)
         nodes, _, weights = world.population.label_tree(tree)
         np.testing.assert_array_equal(nodes, tree)
@@ -306,18 +307,35 @@ def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric, training_we
                 ]
             )
         path = [fitness(world, *answer) for answer in answers]
-        candidates = world.make(prune=True, keep_paths=False, **options).clean([tree])
+        candidates = world.make(prune="ccp", keep_paths=False, **options).clean([tree])
         pruned = candidates.nodes(len(candidates) - 1)
         got = fitness(world, *(world.predict(pruned, code) for code in (world.train, world.val)))
         assert got == pytest.approx(max(path))
         improved += max(path) > path[0]
         # What else the path offers to the front is on the path, too.
-        offered = world.make(prune=True, **options).clean([tree])
+        offered = world.make(prune="ccp", **options).clean([tree])
         met = {answer.tobytes() for _, answer in answers}
         for i in range(len(offered)):
             answer = world.predict(offered.nodes(i), world.val)
             assert answer.astype(labels.dtype).tobytes() in met
     assert improved > 3
+
+
+def test_reduced_error_pruning_is_optimal_on_the_validation_rows():
+    for seed in range(15):
+        world = World(seed, prune="reduced_error")
+        candidates = world.population.clean(world.trees(seed, 1, depth=4))
+        tree, pruned = candidates.nodes(0), candidates.nodes(len(candidates) - 1)
+        _, _, weights = world.population.label_tree(tree)
+        hits = weights[np.arange(len(tree)), 3 + weights[:, :3].argmax(axis=1)]
+
+        def best(at, tree=tree, hits=hits):
+            if tree[at, 0] < 0:
+                return hits[at]
+            return max(hits[at], best(at + 1) + best(at + 1 + tree[at + 1, 2]))
+
+        got = np.sum(world.predict(pruned, world.val) == world.labels[1])
+        assert got == best(0)
 
 
 def test_max_leaf_nodes_holds_for_every_tree():
@@ -331,7 +349,7 @@ def test_max_leaf_nodes_holds_for_every_tree():
     assert population.describe("front")[1].max() <= 4
 
 
-def bred(world, trees, *, generations=3, sort_rows=False, **options):
+def bred(world, trees, *, generations=3, sort_rows=False, order="random", **options):
     """Population and front after some generations, with their scores."""
     population = world.make(**options)
     population.select([population.clean(trees)], size=25)
@@ -339,7 +357,9 @@ def bred(world, trees, *, generations=3, sort_rows=False, **options):
         if sort_rows:
             population.sort_rows()
         children = 12 + len(population)
-        candidates = population.breed(0, children, **{**BREEDING, "generation": generation})
+        candidates = population.breed(
+            0, children, **{**BREEDING, "generation": generation}, order=order
+        )
         population.select([candidates], size=25)
     return population
 
@@ -355,13 +375,14 @@ def everything_about(population):
 @SETTINGS
 @given(
     st.integers(0, 2**31),
+    st.sampled_from(["random", "gain"]),
     st.sampled_from(["accuracy", "balanced_accuracy"]),
     st.sampled_from([0, 2000, 1 << 20]),
 )
-def test_order_of_the_rows_does_not_matter(seed, metric, cache_bytes):
+def test_order_of_the_rows_does_not_matter(seed, order, metric, cache_bytes):
     world = World(seed, n_train=300, n_val=200, weighted=True, n_cuts=(6, 20, 9))
     trees = world.trees(seed, 6)
-    options = dict(metric=metric, cache_bytes=cache_bytes)
+    options = dict(order=order, metric=metric, cache_bytes=cache_bytes)
     plain = bred(world, trees, **options)
     with_sorted_rows = bred(world, trees, sort_rows=True, **options)
     assert everything_about(with_sorted_rows) == everything_about(plain)

@@ -73,6 +73,16 @@ def test_some_columns_are_whole():
     assert program.solve().x == pytest.approx([1.0, 0.5])
 
 
+def test_new_columns():
+    cost, A, upper = random_lp(3)
+    A = A.toarray()
+    program = LinearProgram(cost[:6], A[:, :6], row_upper=upper, upper=1.0)
+    program.solve()
+    program.add_columns(cost[6:], A[:, 6:], upper=1.0)
+    whole = LinearProgram(cost, A, row_upper=upper, upper=1.0)
+    assert program.solve().objective == pytest.approx(whole.solve().objective)
+
+
 def test_start_of_an_integer_program_is_kept_when_time_is_short():
     rng = np.random.default_rng(0)
     weight = rng.uniform(1, 2, 60)
@@ -104,6 +114,8 @@ def test_no_columns():
     assert (found.status, found.objective, found.x.size) == ("optimal", 0.0, 0)
     impossible = LinearProgram([], sparse.csr_array((1, 0)), row_lower=1.0)
     assert impossible.solve().status == "infeasible"
+    impossible.add_columns([3.0], np.ones((1, 1)))
+    assert impossible.solve().objective == 3.0
 
 
 def test_no_rows():

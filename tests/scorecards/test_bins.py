@@ -200,3 +200,47 @@ def test_one_class_has_a_card_without_bins():
     path = card_path(X, np.ones(10), np.ones((10, 1)), link="logistic")
     assert [step.n_bins for step in path] == [0]
     assert path[0].card.scores(X).min() > 0
+
+
+def exclusive_or(seed, n_rows=600):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 4))
+    y = ((X[:, 1] > 0) != (X[:, 3] > 0)).astype(np.float64)
+    return X, y
+
+
+def test_a_pair_of_columns_tells_what_no_single_one_does():
+    X, y = exclusive_or(0)
+    alone = card_path(X, np.ones(600), y[:, None], link="logistic", max_bins=8)
+    path = card_path(X, np.ones(600), y[:, None], link="logistic", max_bins=8, interactions=1)
+    assert path[0].loss < 0.5 * alone[0].loss
+    (step,) = [step for step in path if step.n_bins == 4]
+    assert [term.columns for term in step.card.terms] == [(1, 3)]
+    assert (np.abs([edges[0] for edges in step.card.terms[0].edges]) < 0.2).all()
+    for step in path:
+        assert step.features == step.card.features
+        assert sum(len(term.columns) == 2 for term in step.card.terms) <= 1
+        if step.card.terms:
+            scores = step.card.scores(X)[:, 0]
+            chance = np.where(y == 1, expit(scores), expit(-scores))
+            np.testing.assert_allclose(step.loss, np.mean(1 - np.sqrt(chance)) / 0.5, rtol=1e-9)
+
+
+def test_pairs_keep_to_what_is_asked():
+    X, y = exclusive_or(1)
+    X[:50, 1] = np.nan
+    options = {"link": "logistic", "max_bins": 10, "interactions": 2}
+    path = card_path(X, np.ones(600), y[:, None], max_features=2, min_samples_bin=60, **options)
+    pairs = {term.columns for step in path for term in step.card.terms if len(term.columns) == 2}
+    assert pairs == {(1, 3)}
+    for step in path:
+        assert len(step.features) <= 2
+        for term in step.card.terms:
+            if len(term.columns) == 2:
+                cell = [
+                    np.searchsorted(edges, np.nan_to_num(X[:, j], nan=-9.0))
+                    for j, edges in zip(term.columns, term.edges, strict=True)
+                ]
+                assert np.bincount(2 * cell[0] + cell[1]).min() >= 60
+    path = card_path(X, np.ones(600), y[:, None], shapes=[0, 1, 0, 0], **options)
+    assert all(1 not in term.columns for term in path[0].card.terms if len(term.columns) == 2)

@@ -116,10 +116,16 @@ def test_smaller_cards_of_the_path(cancer):
         ScorecardClassifier().at(3)
 
 
-def test_few_features(cancer):
+def test_few_features_and_pairs(cancer):
     X, y, _, forest = cancer
     two = ScorecardClassifier(FrozenEstimator(forest), max_features=2, **SMALL).fit(X, y)
     assert len(two.card_.features) == 2
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 3))
+    pair = ScorecardClassifier(_both_signs, interactions=1, **SMALL).fit(rows)
+    alone = ScorecardClassifier(_both_signs, **SMALL).fit(rows)
+    assert pair.fidelity(rows) > 0.9 > 0.8 > alone.fidelity(rows)
+    assert (0, 1) in [tuple(sorted(term.columns)) for term in pair.card_.terms]
 
 
 def _both_signs(X):

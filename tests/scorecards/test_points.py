@@ -26,7 +26,7 @@ def rows_of(seed, n=3000, n_columns=4):
 @pytest.mark.parametrize("max_changed", [0.0, 0.01])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_more_rows_change_than_promised(seed, max_changed, link):
-    card, X = a_card(seed, link, n_pairs=0), rows_of(seed)
+    card, X = a_card(seed, link, n_pairs=seed % 2), rows_of(seed)
     weight = np.random.default_rng(seed).random(len(X))
     found = rounded(card, X, weight, max_changed=max_changed)
     for term in found.card.terms:
@@ -40,7 +40,7 @@ def test_no_more_rows_change_than_promised(seed, max_changed, link):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_order_of_points_stays(seed):
-    card = a_card(seed, n_pairs=0)
+    card = a_card(seed)
     found = rounded(card, rows_of(seed), max_changed=0.02)
     for one, two in zip(card.terms, found.card.terms, strict=True):
         order = np.argsort(one.points.ravel(), kind="stable")
@@ -50,7 +50,7 @@ def test_order_of_points_stays(seed):
 
 
 def test_a_looser_promise_needs_no_larger_points():
-    card, X = a_card(3, n_pairs=0), rows_of(3)
+    card, X = a_card(3), rows_of(3)
 
     def largest(share):
         points = [term.points for term in rounded(card, X, max_changed=share).card.terms]
@@ -63,7 +63,7 @@ def test_a_looser_promise_needs_no_larger_points():
 @pytest.mark.parametrize("link", ["logistic", "softmax"])
 @pytest.mark.parametrize("seed", range(4))
 def test_changes_are_counted_over_all_combinations(seed, link):
-    card, X = a_card(seed, link, n_pairs=0), rows_of(seed)
+    card, X = a_card(seed, link, n_pairs=seed % 2), rows_of(seed)
     found = rounded(card, X, max_changed=0.02)
     cells = every_combination(card)
     apart = card.index_of(card.scores(cells)) != found.card.index_of(found.card.scores(cells))
@@ -78,7 +78,9 @@ def test_changes_are_counted_over_all_combinations(seed, link):
         slope, shift = found.card.slope, found.card.shift
         apart = expit(slope * totals + shift) - expit(slope * scores + shift)
         assert np.abs(apart).max() <= found.probability_change + 1e-9
-        assert found.score_change == pytest.approx(moved)
+        # the bound is met where no two terms share a column
+        if not seed % 2:
+            assert found.score_change == pytest.approx(moved)
     else:
         apart = found.card.scores(cells) - card.scores(cells) / found.unit
         moved = (apart[:, :, None] - apart[:, None]).max()

@@ -28,12 +28,18 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     best_subtrees,
     gains_of_one_more,
 )
-from ensemble_simplify.feature_budget.pruning._programs import solve_lp, solve_within_budget
+from ensemble_simplify.feature_budget.pruning._programs import (
+    solve_dantzig_wolfe,
+    solve_lp,
+    solve_within_budget,
+)
 from ensemble_simplify.grid import is_late
 
 # Parts of a feature's price that every tree pays by itself, while the trees share the rest. They
 # are tried in this order, each only if the one before helped.
 _SOLO_SHARES = (0.05, 0.2, 0.01)
+# Chosen once: a search asks for it in every trial.
+_best_of_integers = best_subtrees["int64_t"]
 
 # In problems with more arcs than this, wide steps are filled without shares, whose cuts would take
 # longer than all else together, and small ones by shares alone.
@@ -101,7 +107,7 @@ def usable_nodes(parent, gain, feature, allowed, within):
     # What is not allowed is worth less than anything below it could make up for.
     worth = np.where(within & allowed.take(feature), gain, _NEVER)
     chosen, value = np.empty(len(gain), dtype=np.uint8), np.empty_like(worth)
-    best_subtrees(parent, worth, chosen, value)
+    _best_of_integers(parent, worth, chosen, value)
     return chosen.view(bool), value
 
 
@@ -377,6 +383,7 @@ class _PruningSearch:
         self.problem, self.path = case.problem, case.path
         self.choose, self.rankings = choose, rankings
         self.shared, self.ties, self.fill = pruner.sharing == "ensemble", pruner.ties, pruner.fill
+        self.solver, self.n_jobs = pruner.solver, pruner.n_jobs
         self.progress = partial(report, pruner)
 
     def at_price(self, lam):
@@ -519,7 +526,13 @@ class ProgramSearch(_PruningSearch):
     def _solve(self, lam):
         """Contracted nodes of the optimal pruning; None if time ran out before there was one."""
         self.progress(f"linear program at lam = {lam:.6g}")
-        keep, objective, bound = solve_lp(self.problem, lam, shared=self.shared)
+        if self.solver == "dantzig_wolfe":
+            options = {"shared": self.shared, "n_jobs": self.n_jobs, "progress": self.progress}
+            keep, objective, bound, _ = solve_dantzig_wolfe(self.problem, lam, **options)
+        else:
+            form = "printed" if self.solver == "highs_printed" else "difference"
+            keep, solution = solve_lp(self.problem, lam, form, shared=self.shared)
+            objective, bound = solution.objective, solution.bound
         if keep is None:
             self.is_complete = False
             return None

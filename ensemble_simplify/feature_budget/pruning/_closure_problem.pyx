@@ -16,6 +16,10 @@ from ensemble_simplify._typedefs cimport (
 )
 from ensemble_simplify.grid._sweep cimport sort_keys
 
+ctypedef fused number:
+    int64_t
+    float64_t
+
 # Values of `representative` that are not ids of contracted nodes: nodes that every optimal
 # pruning keeps, and nodes that none keeps.
 cpdef enum:
@@ -374,13 +378,13 @@ def drop_idle(
 
 def best_subtrees(
     const int32_t[::1] parent,
-    const int64_t[::1] worth,
-    uint8_t[::1] keep,         # OUT
-    int64_t[::1] value=None,   # OUT: worth of each node with the best of what is below it
+    const number[::1] worth,
+    uint8_t[::1] keep,        # OUT
+    number[::1] value=None,   # OUT: worth of each node with the best of what is below it
 ):
     """Smallest closed set of largest worth when nothing is shared (parents first); its worth."""
     cdef intp_t n = parent.shape[0], v
-    cdef int64_t total = 0
+    cdef number total = 0
     if value is None:
         value = np.empty_like(worth)
     with nogil:

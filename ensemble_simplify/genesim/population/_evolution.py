@@ -221,6 +221,7 @@ class Evolution:
                 n_parents=model.n_parents,
                 tournament_size=model.tournament_size,
                 mutation_prob=model.mutation_prob,
+                order=model.merge_order,
             )
             self._select(self._run(breed, list(pairwise(ends))))
             self._record()

@@ -17,7 +17,8 @@ training rows, the node goes on as the other side. Leaves are labelled by their 
 a split with one answer on both sides becomes that answer. Merging one tree alone cleans it.
 
 Of a merged tree, these are offered to the population: itself, cut back to the largest size allowed;
-its best pruned copy on the cost-complexity path; and what else of the path the front could use.
+its best pruned copy, on the cost-complexity path or by reduced-error pruning; and what else of the
+path the front could use.
 """
 
 import numpy as np
@@ -37,7 +38,7 @@ from ensemble_simplify.grid._limits cimport should_stop
 from ensemble_simplify.grid._regions cimport (
     Node, array_to_nodes, nodes_to_array, restrict_root, right_child, set_sizes,
 )
-from ensemble_simplify.grid._sweep cimport heaviest
+from ensemble_simplify.grid._sweep cimport TIE, heaviest, is_better
 from ensemble_simplify.writing._cost_complexity cimport critical_prices
 
 cdef extern from *:
@@ -116,6 +117,12 @@ cdef struct Group:
     intp_t n_train_left
     intp_t n_train_right
     intp_t end              # of the stored words when the node was opened
+
+
+cdef enum:
+    ORDER_FIRST = 0    # root of the first tree that is not in a leaf
+    ORDER_RANDOM = 1   # any root
+    ORDER_GAIN = 2     # root with the largest decrease of Gini impurity
 
 
 cdef struct MergeFrame:
@@ -250,6 +257,7 @@ cdef class Splitter:
     cdef readonly intp_t min_leaf
     cdef vector[uint32_t] index          # stored words: which they are, and their bits
     cdef vector[uint64_t] word
+    cdef vector[double] tally
     cdef vector[int64_t] first_split     # running number of the first split of every axis
     cdef vector[vector[uint64_t]] cache  # words of the rows that go left, of some splits
     cdef vector[int64_t] cached          # of which
@@ -377,6 +385,42 @@ cdef class Splitter:
         group.n_right = n_right
         return True
 
+    cdef double gain(self, const Group *group, AxisCut split) noexcept nogil:
+        """Sum of squared class weights over weight on both sides: larger is purer."""
+        cdef intp_t j, c, row, k = self.n_classes
+        cdef uint64_t word, left
+        cdef double total_left = 0.0, total_right = 0.0, square_left = 0.0, square_right = 0.0
+        cdef uint32_t index
+        cdef const uint64_t* bits = self.left_words(split, group.n_words)
+        cdef const int32_t* codes = self.codes + split.axis * self.n_words * 64
+        self.tally.assign(2 * k, 0.0)
+        for j in range(group.n_words):
+            index = self.index[group.first + j]
+            # Words are in rising order: what follows are validation rows, which have no say.
+            if <intp_t> index >= self.n_train_words:
+                break
+            word = self.word[group.first + j]
+            left = word & bits[index] if bits != NULL else self.left_bits(
+                codes, index, word, split.cut
+            )
+            while word:
+                row = <intp_t> index * 64 + lowest_bit(word)
+                c = self.row[row].label
+                # The lowest bit of the word is this row: whether it is among those that go left.
+                if not left & (word & (~word + 1)):
+                    c += k
+                self.tally[c] += self.row[row].weight
+                word &= word - 1
+        self.work += 4 * group.n_words
+        for c in range(k):
+            total_left += self.tally[c]
+            square_left += self.tally[c] * self.tally[c]
+            total_right += self.tally[k + c]
+            square_right += self.tally[k + c] * self.tally[k + c]
+        if total_left <= 0.0 or total_right <= 0.0:
+            return -1.0
+        return square_left / total_left + square_right / total_right
+
     cdef bint is_pure(self, const Group *group) noexcept nogil:
         """Whether the training rows of a node are of one class."""
         cdef intp_t j, row
@@ -452,6 +496,7 @@ cdef class Merger:
         self,
         const Node **trees,
         intp_t k,
+        int order,
         uint64_t *state,
         bint may_stop,
     ) except -1 nogil:
@@ -471,7 +516,7 @@ cdef class Merger:
                         return 1
                 self.splitter.work += k
                 current.pos = <int32_t> self.out.nodes.size()
-                if not self.find_split(trees, k, state, current):
+                if not self.find_split(trees, k, order, state, current):
                     self.add_leaf(current)
                     self.leave(current)
                     continue
@@ -527,10 +572,10 @@ cdef class Merger:
     # ----------------------------------------------------------------- the split of a node
 
     cdef bint find_split(
-        self, const Node **trees, intp_t k, uint64_t *state, MergeFrame *current
+        self, const Node **trees, intp_t k, int order, uint64_t *state, MergeFrame *current
     ) noexcept nogil:
-        """Divide the rows of a node at the root of a tree, any of them; False if it is a leaf."""
-        cdef intp_t i, chosen
+        """Divide the rows of a node at the root of a tree; False if it is a leaf."""
+        cdef intp_t i
         cdef int32_t *at
         cdef bint to_left
         # No split can leave enough rows on both sides, or tell anything apart.
@@ -542,8 +587,7 @@ cdef class Merger:
             self.list_roots(trees, k, &self.at[current.at])
             if self.roots.size() == 0:
                 return False
-            chosen = random_below(self.roots.size(), state) if self.roots.size() > 1 else 0
-            current.split = self.roots[chosen]
+            current.split = self.roots[self.pick(order, state, current)]
             if self.splitter.divide(&current.group, current.split):
                 return True
             # One side is (nearly) empty: all rows of use are on the other one, to which trees move.
@@ -570,6 +614,22 @@ cdef class Merger:
                     break
             else:
                 self.roots.push_back(AxisCut(root.axis, root.cut))
+
+    cdef intp_t pick(self, int order, uint64_t *state, const MergeFrame *current) noexcept nogil:
+        """Which of the roots comes first."""
+        cdef intp_t j, chosen = 0
+        cdef double value, best = -1.0
+        if self.roots.size() == 1 or order == ORDER_FIRST:
+            return 0
+        if order == ORDER_RANDOM:
+            return random_below(self.roots.size(), state)
+        # Equal but for rounding is equal: the first one stays.
+        for j in range(<intp_t> self.roots.size()):
+            value = self.splitter.gain(&current.group, self.roots[j])
+            if is_better(value, best, 1.0):
+                best = value
+                chosen = j
+        return chosen
 
     # ----------------------------------------------------------------- nodes of the result
 
@@ -629,6 +689,11 @@ cdef enum:
     ACCURACY = 0
     BALANCED_ACCURACY = 1
     LOG_LOSS = 2
+
+cdef enum:
+    PRUNE_NONE = 0
+    PRUNE_CCP = 1
+    PRUNE_REDUCED_ERROR = 2
 
 # Trees on the way of a pruning path are offered to the front up to this size.
 cdef enum:
@@ -738,8 +803,9 @@ cdef class Pruner:
     """Scores and prunes trees; one a thread. Parameters are as of `Population`."""
 
     cdef TreeScorer scorer
+    cdef int how
     cdef intp_t n_classes, max_leaves
-    cdef bint prunes, keep_paths
+    cdef bint keep_paths
     # Of the nodes of the tree at hand:
     cdef vector[int32_t] label
     cdef vector[double] leaf_score   # what it adds to the score as a leaf
@@ -753,10 +819,11 @@ cdef class Pruner:
     cdef vector[double] path_score
 
     def __init__(
-        self, TreeScorer scorer, bint prune, intp_t max_leaf_nodes, bint keep_paths,
+        self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, bint keep_paths,
     ):
         self.scorer = scorer
-        self.prunes = prune
+        self.how = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
+                    "reduced_error": PRUNE_REDUCED_ERROR}[prune]
         self.n_classes = scorer.n_classes
         self.max_leaves = max_leaf_nodes
         self.keep_paths = keep_paths
@@ -772,15 +839,18 @@ cdef class Pruner:
             self.max_leaves > 0 and <intp_t> (tree.nodes.size() + 1) // 2 > self.max_leaves
         )
         self.look_at_nodes(tree)
-        if not self.prunes and not limited:
+        if self.how != PRUNE_CCP and not limited:
             self.add(tree, -1, out)
+            if self.how == PRUNE_REDUCED_ERROR:
+                self.reduced_error(tree)
+                self.add_another(tree, 0, out)
             return
         self.cost_complexity_path(tree)
         if limited:
             while self.path_leaves[first] > self.max_leaves:
                 first += 1
         self.add(tree, <int32_t> first, out)
-        if not self.prunes:
+        if self.how == PRUNE_NONE:
             return
         # the last of the steps with the best score
         best = first
@@ -788,10 +858,7 @@ cdef class Pruner:
             if self.path_score[step] >= self.path_score[best]:
                 best = step
         if best != first:
-            self.add(tree, <int32_t> best, out)
-            # A copy that answers like the tree itself is left out.
-            if out.back().behaviour == out[out.size() - 2].behaviour:
-                out.pop_back()
+            self.add_another(tree, <int32_t> best, out)
         if self.keep_paths:
             self.add_for_front(tree, first, best, front_score, out)
 
@@ -897,7 +964,38 @@ cdef class Pruner:
             if self.pruned_at[right] == 0:
                 self.pruned_at[right] = self.pruned_at[i]
 
+    # ----------------------------------------------------------------- reduced-error pruning
+
+    cdef void reduced_error(self, const CountedTree *tree) noexcept nogil:
+        """Mark every node whose validation rows a leaf would label as well (`pruned_at` = 0)."""
+        cdef intp_t i, k = self.n_classes
+        cdef int32_t right
+        cdef double as_leaf
+        cdef vector[double] below
+        below.resize(tree.nodes.size())
+        for i in range(<intp_t> tree.nodes.size() - 1, -1, -1):
+            # Children stand after their parents: backwards, they are known before.
+            as_leaf = self.scorer.hits(&tree.weights[i * 2 * k], k + self.label[i])
+            if tree.nodes[i].axis < 0:
+                below[i] = as_leaf
+                continue
+            right = right_child(tree.nodes.data(), <int32_t> i)
+            below[i] = below[i + 1] + below[right]
+            # Of equals the smaller tree, whatever the rounding of the two sums.
+            if as_leaf >= below[i] - TIE:
+                below[i] = as_leaf
+                self.pruned_at[i] = 0
+
     # ----------------------------------------------------------------- pruned copies
+
+    cdef void add_another(
+        self, const CountedTree *tree, int32_t step, vector[ScoredTree] &out
+    ) noexcept nogil:
+        """Add a pruned copy, if it does not answer like the tree before."""
+        cdef intp_t last = <intp_t> out.size() - 1
+        self.add(tree, step, out)
+        if out[last + 1].behaviour == out[last].behaviour:
+            out.pop_back()
 
     cdef void add(
         self, const CountedTree *tree, int32_t step, vector[ScoredTree] &out
@@ -1009,7 +1107,7 @@ cdef class Breeder:
     ) except -1 nogil:
         """Add the tree in ``draft``, cleaned."""
         cdef const Node *nodes = self.draft.data()
-        if self.merger.merge(&nodes, 1, NULL, may_stop):
+        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, may_stop):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -1020,6 +1118,7 @@ cdef class Breeder:
         const vector[double] &front_score,
         intp_t n_parents,
         intp_t tournament_size,
+        int order,
         uint64_t *state,
         vector[ScoredTree] &out,
     ) except -1 nogil:
@@ -1047,7 +1146,7 @@ cdef class Breeder:
                 if best < 0 or drawn < best:
                     best = drawn
             parents.push_back(trees[best].nodes.data())
-        if self.merger.merge(parents.data(), n_parents, state, True):
+        if self.merger.merge(parents.data(), n_parents, order, state, True):
             return 1
         self.pruner.add_trees(&self.merger.out, front_score, out)
         return 0
@@ -1161,8 +1260,8 @@ cdef class Population:
         By which trees are scored on the validation rows.
     training_weight : float
         So many times the score on the training rows is added.
-    prune : bool
-        Whether every tree gets a pruned copy.
+    prune : {"ccp", "reduced_error", "none"}
+        How the pruned copy of every tree is made.
     n_threads : int
         How many threads may breed at the same time.
     cache_bytes : int
@@ -1185,7 +1284,7 @@ cdef class Population:
         intp_t max_leaf_nodes=0,
         str metric="accuracy",
         double training_weight=0.0,
-        bint prune=True,
+        str prune="ccp",
         intp_t n_threads=1,
         intp_t cache_bytes=1 << 28,
         bint keep_paths=True,
@@ -1232,6 +1331,7 @@ cdef class Population:
         intp_t n_parents,
         intp_t tournament_size,
         double mutation_prob,
+        str order="random",
         intp_t thread=0,
     ):
         """Make the children `start` to `stop` of one generation; the population stays as it is.
@@ -1244,12 +1344,13 @@ cdef class Population:
         cdef Breeder breeder = self.breeders[thread]
         cdef intp_t child, i
         cdef uint64_t state
+        cdef int how = ORDER_GAIN if order == "gain" else ORDER_RANDOM
         with nogil:
             for child in range(start, stop):
                 state = state_of_child(seed, generation, child)
                 if child < n_crossovers:
                     if breeder.cross(
-                        self.trees, self.front_score, n_parents, tournament_size, &state,
+                        self.trees, self.front_score, n_parents, tournament_size, how, &state,
                         out.trees,
                     ):
                         out.stopped = True
@@ -1378,7 +1479,7 @@ cdef class Population:
         with nogil:
             array_to_nodes(tree, given)
             nodes = given.data()
-            merger.merge(&nodes, 1, NULL, False)
+            merger.merge(&nodes, 1, ORDER_FIRST, NULL, False)
         n = merger.out.nodes.size()
         n_rows = np.empty((n, 2), dtype=np.intp)
         weights = np.empty((n, n_columns), dtype=np.float64)
