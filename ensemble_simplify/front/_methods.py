@@ -82,6 +82,7 @@ class Task:
     min_samples_leaf: int | None = None  # rows in each leaf; None: as each method has it
     n_jobs: int | None = None
     law: dict = field(default_factory=dict)  # how representer trees draw rows; empty: they choose
+    is_rated: bool = True  # whether leaves get rates of y
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
@@ -122,7 +123,7 @@ class Task:
         """How often rows are left out."""
         return int(self.fold_of.max()) + 1
 
-    def without(self, fold) -> Task:
+    def without(self, fold, is_rated=True) -> Task:
         """The task without the rows of a fold."""
         rows = np.flatnonzero(self.fold_of != fold)
         y = None if self.y is None else self.y[rows[rows < len(self.y)]]
@@ -137,6 +138,7 @@ class Task:
             own=None,
             copies=None,
             n_jobs=None,  # folds are what threads share
+            is_rated=is_rated,
         )
         # the same trees, and reading them can take seconds
         if "_trees" in vars(self) and not self.copies:
@@ -289,7 +291,7 @@ def _plain(task, X, labels, name):
 
 def of_tree(task, name, fitted, *promised):
     """A tree as a result. Its leaves hold rates of `y`, where that is known."""
-    if task.is_classifier and task.y is not None and len(task.y):
+    if task.is_rated and task.is_classifier and task.y is not None and len(task.y):
         rated = getattr(fitted, "calibrated", fitted._with_rates)
         # these rows alone have labels
         fitted = rated(safe_indexing(task.X, np.arange(len(task.y))), task.y)

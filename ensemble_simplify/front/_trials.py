@@ -110,9 +110,9 @@ def _on_all_and_folds(method, task, seconds):
     (result,) = method.attempt(task, share)
     task = task.like(result.fitted)
     threads = Parallel(n_jobs=task.n_jobs, require="sharedmem")
-    found = threads(
-        delayed(method.attempt)(task.without(fold), share) for fold in range(task.n_folds)
-    )
+    # only labels are asked of what learns without a fold, and rates do not change these
+    parts = [task.without(fold, is_rated=False) for fold in range(task.n_folds)]
+    found = threads(delayed(method.attempt)(part, share) for part in parts)
     rows = [np.flatnonzero(task.fold_of == fold) for fold in range(task.n_folds)]
     return result, [(part, each) for part, (each,) in zip(rows, found, strict=True)]
 
@@ -127,7 +127,8 @@ def of_sizes(sizes) -> Callable:
         found = []
         for size in sizes:
             task = task.of_size(size)
-            own = [(rows, _smaller(task, each)) for rows, each in parts]
+            unrated = replace(task, is_rated=False)
+            own = [(rows, _smaller(unrated, each)) for rows, each in parts]
             result = _smaller(task, largest)
             found.append((result, _candidate(task, result, own)))
         return found
