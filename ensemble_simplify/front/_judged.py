@@ -20,10 +20,9 @@ from ensemble_simplify.front._statement import BY_COPIES, ON_ROWS, PROVEN, State
 # What a result is told to have: a part of `figures`.
 FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
 # What is measured is that of copies of the model, or of results that learned without a part of the
-# rows. These vary beyond what the rows let expect, and synthetic rows have single values of the
-# rows left out. So many times the variance of the rows alone is taken: with that alone, intervals
-# of shares held the truth of new rows on 80 % of 20 tables by copies, and those of values on 81 %
-# of 126 simulated tables. Both were then judged on others.
+# rows. These vary beyond what the rows let expect. So many times the variance of the rows alone is
+# taken: with that alone, intervals of shares held the truth of new rows on 80 % of 20 tables by
+# copies, and those of values on 81 % of 126 simulated tables. Both were then judged on others.
 _OF_COPIES, _OF_VALUES = 2.0, 3.0
 # Values of less skewness have none that rounding would not drown.
 _SYMMETRIC = 1e-6

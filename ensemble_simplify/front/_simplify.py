@@ -508,39 +508,28 @@ def _row(trial, judged):
     return row
 
 
-def _yardstick(name, predicted, n_leaves):
-    every = np.ones(len(predicted), dtype=bool)
-    return Candidate(
-        name=name,
-        n_leaves=n_leaves,
-        size=n_leaves,
-        is_tree=False,
-        may_win=False,
-        is_proven=False,
-        predicted=predicted,
-        measured=every,
-    )
-
-
-def _model_row(task, judged):
-    leaves, trees = (None, None) if task.forest is None else size_of(task.model, task.forest)
-    row = _row(Trial("model", note=task.unreadable), judged)
-    row.update(figures(_yardstick("model", judged.answers, leaves or 0), judged))
+def _yardstick(trial, predicted, leaves, trees, judged):
+    """A row of what is no result: to compare with."""
+    row = _row(trial, judged)
+    shown = Candidate(trial.name, leaves or 0, predicted, is_tree=False, may_win=False)
+    row.update(figures(shown, judged))
     row.leaves, row.trees, row.is_measured = leaves, trees, True
     return row
 
 
+def _model_row(task, judged):
+    leaves, trees = (None, None) if task.forest is None else size_of(task.model, task.forest)
+    trial = Trial("model", note=task.unreadable)
+    return _yardstick(trial, judged.answers, leaves, trees, judged)
+
+
 def _majority_row(judged):
-    row = _row(Trial("majority"), judged)
     if judged.is_classifier:
-        labels, counts = np.unique(judged.answers, return_counts=True)
-        answer = labels[counts.argmax()]
+        answer = judged.labels[judged.shares.argmax()]
     else:
         answer = judged.answers.mean()
     predicted = np.full(len(judged.answers), answer, dtype=judged.answers.dtype)
-    row.update(figures(_yardstick("majority", predicted, 1), judged))
-    row.leaves, row.trees, row.is_measured = 1, 1, True
-    return row
+    return _yardstick(Trial("majority"), predicted, 1, 1, judged)
 
 
 def _names(task):

@@ -83,9 +83,8 @@ def judged(name, task, seconds):
         rows = np.flatnonzero(task.fold_of >= 0)
         found = method.attempt(task, seconds)
         said = [_said(task, rows, result) for result in found]
-        every = np.ones(len(rows), bool)
         return [
-            (result, _made(task, result, task.max_leaf_nodes, task.carried(own), every))
+            (result, _made(task, result, task.max_leaf_nodes, task.carried(own)))
             for result, own in zip(found, said, strict=True)
         ]
     if method.judged == "once":
@@ -153,7 +152,7 @@ def _representers(sizes, task, seconds):
         result = _smaller(task.of_size(size), largest)
         (place,) = np.flatnonzero(folds.n_leaves == size)
         answers = folds.answers[place, rows]
-        found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
+        found.append((result, _made(task, result, size, answers)))
     return found
 
 
@@ -174,7 +173,7 @@ def _said(task, rows, result):
     return np.asarray(result.fitted.predict(safe_indexing(task.X, rows))).reshape(len(rows))
 
 
-def _made(task, result, size, predicted, measured):
+def _made(task, result, size, predicted, measured=None):
     n_leaves, n_trees = result.size
     is_tree = n_trees == 1 and hasattr(result.fitted, "decision_tree_")
     may_win = is_tree and result.name != "plain_tree_on_y"

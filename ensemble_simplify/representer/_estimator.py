@@ -174,7 +174,8 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         does not see them, nor does the estimator if it is fitted here. 0: none.
     n_folds : int, default=0
         Number of folds. For each fold, trees of several sizes are grown without its rows and asked
-        about them: see `folds_`. All grow on one sample, which is that of the tree itself. It
+        about them: see `folds_`. They grow on other synthetic rows than the tree itself, made of
+        the other folds alone, and fewer: those of all folds are half as many, or 2,000 a fold. It
         needs `max_leaf_nodes`. 0: no folds, but for the five by which ``sampler="auto"`` chooses.
     time_limit : float or None, default=None
         Seconds for growing. None: no limit. It is looked at between two batches of questions to the
@@ -237,8 +238,8 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         - ``n_leaves``: sizes of trees, which are 4, 8, 16, ... and the largest, and not below the
           number of classes that the model gives;
         - ``answers`` of shape (n_sizes, n_rows): the answer to each row of the tree of that size
-          that was grown without the row's fold and without the synthetic rows made from it, or of
-          the tree itself for a row of no fold;
+          that was grown without the row's fold, on synthetic rows that are made of other folds, or
+          of the tree itself for a row of no fold;
         - ``agreement`` of shape (n_sizes,): of these answers with the model's, as `fidelity_` is
           measured, on the training rows in folds (with those given as `answers`, or with out-of-bag
           answers where the model is a forest that was fitted on the training rows);
@@ -247,7 +248,8 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
           name; None where none was chosen.
 
         Without `n_folds` and `fold_of`, all of it is of the trial of the chosen one: of
-        trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
+        trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows. All folds
+        then share one law, and trees agree a little too well with rows that it was made of.
     synthetic_shares_ : ndarray of shape (n_nodes, n_classes)
         For a classifier, for the nodes of `decision_tree_`: the shares of the model's answers among
         all rows that the tree was grown on, which are synthetic ones for the most part. They say
@@ -566,7 +568,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         material = self._material(X, y, sample_weight, target, fold_of, answers)
         arguments = self._law_arguments
         self.smearing_, self.keep_rows_ = arguments["smearing"], arguments["keep_rows"]
-        trees, sample, most_new = self._grow_in_time(material)
+        trees, most_new = self._grow_in_time(material)
         aside = material.aside(self._predictor)
         which, is_split = self._choose_size(trees, material, aside, most_new)
         self._measured = self._gather(material, aside, most_new)
@@ -586,7 +588,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
                 "Allow more leaves (max_leaf_nodes, max_depth), or set select=None to keep the "
                 "tree as it is grown.",
             )
-        self.folds_ = self._ask_folds(sample, material)
+        self.folds_ = self._ask_folds(material)
         self.stability_ = self._ask_stability(material) if self.n_stability else None
         self.n_queries_ = self._predictor.n_queries
         return self
@@ -601,18 +603,18 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         least = least_rows(self, self._predictor.target)
         return {"max_depth": self.max_depth, "seed": seed, "least": least}
 
-    def _grow_in_time(self, material) -> tuple[list[GrownTree], Sample | None, Callable]:
+    def _grow_in_time(self, material) -> tuple[list[GrownTree], Callable]:
         """What `_grow` returns, and a function that says for how many new rows there is time."""
         begin, n_before = time.monotonic(), self._predictor.n_queries
         with limits(_GROWING_SHARE * time_left()):
-            trees, sample = self._grow(material, material.seeds)
+            trees = self._grow(material, material.seeds)
         if self._takes_missing:
             # Where nothing was missing, nothing was learned: gaps go to the side of more rows.
             for tree in trees:
                 tree.send_gaps(material.training.X, ~material.gaps.seen)
         # What a new row took in growing tells how many there is time for.
         a_row = (time.monotonic() - begin) / max(self._predictor.n_queries - n_before, 1)
-        return trees, sample, partial(share_of_time, share=_NEW_SHARE, each=a_row)
+        return trees, partial(share_of_time, share=_NEW_SHARE, each=a_row)
 
     def _choose_size(self, trees, material, aside, most_new) -> tuple[int, np.ndarray]:
         """Which of the trees answers, and its splits that stay; sets `path_`.
@@ -648,9 +650,9 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         )
         return which, is_split
 
-    def _grow(self, material, seeds) -> tuple[list[GrownTree], Sample | None]:
-        """Trees, a large one first, and the one sample that they are grown on, if it is one."""
-        law, training, sample = material.law, material.training, None
+    def _grow(self, material, seeds) -> list[GrownTree]:
+        """Trees, a large one first."""
+        law, training = material.law, material.training
         n_rows = law.X.shape[0]
         if self.sampling_ == "one_shot":
             is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
@@ -695,7 +697,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
                 f"{trees[0].n_leaves} leaves. Raise time_limit, or lower max_leaf_nodes or "
                 "n_samples."
             )
-        return trees, sample
+        return trees
 
     def _worth_its_leaves(self, tree, material, seed) -> GrownTree:
         """A tree that grew without limit, pruned by rows that it was not grown on."""
@@ -718,10 +720,10 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
 
-    def _ask_folds(self, sample, material) -> Bunch | None:
+    def _ask_folds(self, material) -> Bunch | None:
         """The answers of trees of some sizes to rows that they were not grown on.
 
-        They are grown on the sample where folds are asked for; else those of the trial tell.
+        Where folds are asked for, each has rows of its own; else those of the trial tell.
         """
         predictor, trial, fold_of = self._predictor, material.trial, material.fold_of
         X, kept, training = material.X, material.kept, material.training
@@ -731,7 +733,10 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
             n_leaves = self._fold_sizes(training)
             how = {**self._growing(material.seeds[3]), "sizes": n_leaves}
             learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
-            told = unseen_answers([sample], X, fold_of, len(n_leaves), learn, n_jobs=self.n_jobs)[0]
+            rows_without = partial(self._rows_without, material, material.seeds[0])
+            told = unseen_answers(
+                rows_without, X, fold_of, len(n_leaves), learn, n_jobs=self.n_jobs
+            )
             agreement = unseen_agreement(told[:, kept], training, predictor)
         else:
             n_leaves, agreement = trial.sizes, trial.agreement
@@ -760,7 +765,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         others = [[each.tree for each in self._grown.trees]]
         for k, other in enumerate(np.random.SeedSequence(material.seeds).spawn(self.n_stability)):
             with limits(time_left() / (self.n_stability - k)):
-                others.append(self._grow(material, other.generate_state(4).tolist())[0])
+                others.append(self._grow(material, other.generate_state(4).tolist()))
         sized = [(trees, *self._sized(trees)) for trees in others]
         return stability(
             [trees[which].collapsed(is_split)[0] for trees, which, is_split in sized],

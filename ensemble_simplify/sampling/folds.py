@@ -6,6 +6,8 @@ some sizes of what was learned: an array of shape (n_sizes, n_rows, n_outputs).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from joblib import Parallel, delayed
 
@@ -17,6 +19,10 @@ from ensemble_simplify.sampling.predictor import agreement
 _MOST_LEARNED, _MOST_TRIED = 24_000, 6_000
 # Entries of these rows, at most, of tables with many columns; so many rows are learned from anyway.
 _MOST_ENTRIES, _LEAST_LEARNED = 2_000_000, 500
+
+# Where folds are asked for: synthetic rows of the laws of all folds together, as a share of those
+# of the tree, and the fewest of one fold.
+_FOLDS_SHARE, _LEAST_UNSEEN = 0.5, 2_000
 
 # Synthetic rows of each law, where one is chosen: so many times the training rows, and at most.
 _TRIED, _MOST_TRIALS = 10, 4_000
@@ -66,23 +72,34 @@ def draw_folds(answers, n_folds, random):
     return fold_of
 
 
-def unseen_answers(samples, X, fold_of, n_sizes, learn, *, most=_MOST_LEARNED, n_jobs=None):
-    """Answers to rows X of what is learned from samples without the row's fold, in so many sizes.
+def unseen_answers(rows_without, X, fold_of, n_sizes, learn, n_jobs=None):
+    """Answers to rows X of what is learned from rows without their fold, in so many sizes.
 
-    Rows of no fold have zeros. The array has shape (n_samples, n_sizes, n_rows, n_outputs). Folds
-    are learned in threads: compiled work lets go of the interpreter's lock.
+    ``rows_without(fold)`` gives what is learned from. Rows of no fold have zeros. The array has
+    shape (n_sizes, n_rows, n_outputs). Folds are learned in threads: compiled work lets go of the
+    interpreter's lock. The rows of all are made before: a model is asked by one thread.
     """
-    unseen = np.zeros((len(samples), n_sizes, len(X), samples[0].n_outputs))
-    most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_LEARNED))
-
-    def learned(k, fold):
-        places = np.flatnonzero(fold_of == fold)
-        unseen[k][:, places] = learn(samples[k].rows(without=fold, most=most))(X[places])
-
     folds = np.unique(fold_of[fold_of >= 0])
+    learned_from = [rows_without(fold) for fold in folds]
+    unseen = np.zeros((n_sizes, len(X), learned_from[0].answers.shape[1]))
+
+    def learned(rows, fold):
+        places = np.flatnonzero(fold_of == fold)
+        unseen[:, places] = learn(rows)(X[places])
+
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-    parallel(delayed(carried(learned))(k, fold) for k in range(len(samples)) for fold in folds)
+    parallel(delayed(carried(learned))(*each) for each in zip(learned_from, folds, strict=True))
     return unseen
+
+
+def most_learned(n_columns, most=_MOST_LEARNED) -> int:
+    """Rows that are learned from without a fold, at most."""
+    return min(most, max(_MOST_ENTRIES // n_columns, _LEAST_LEARNED))
+
+
+def n_unseen(n_samples, n_folds) -> int:
+    """Synthetic rows of each fold beside one sample of so many: fewer, as the model is asked."""
+    return min(n_samples, max(int(_FOLDS_SHARE * n_samples / n_folds), _LEAST_UNSEEN))
 
 
 def unseen_agreement(answers_by_size, rows, predictor) -> np.ndarray:
@@ -116,9 +133,13 @@ def choose_law(
         # Each law has a share of what is left: a slow model must not spend all on the first.
         with limits(_TRIAL_SHARE * time_left()):
             samples.append(Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10))
-    told = unseen_answers(
-        samples, rows.X, rows.fold, n_sizes, learn, most=_MOST_TRIED, n_jobs=n_jobs
-    )
+    most = most_learned(rows.X.shape[1], _MOST_TRIED)
+    told = [
+        unseen_answers(
+            partial(sample.rows, most=most), rows.X, rows.fold, n_sizes, learn, n_jobs=n_jobs
+        )
+        for sample in samples
+    ]
     answers = dict(zip(laws, told, strict=True))
     agreements = {name: unseen_agreement(each, rows, predictor) for name, each in answers.items()}
     scores = {

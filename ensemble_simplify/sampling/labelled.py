@@ -28,7 +28,6 @@ class Sample:
     def __init__(self, law, predictor, training, base, n_samples, seed, per_batch=None):
         self.keep_rows, self.seed, self.gaps = law.keep_rows, seed, law.gaps
         self.training, self.made, self.is_complete = training, None, True
-        self.n_outputs = base.answers.shape[1]
         if law.keep_rows < 1.0:
             made = _manufactured(law, predictor, base, n_samples, seed)
             made.X = law.with_gaps(made.X)

@@ -43,6 +43,8 @@ from ensemble_simplify.sampling.folds import (
     choose_law,
     draw_folds,
     laws_to_try,
+    most_learned,
+    n_unseen,
 )
 from ensemble_simplify.sampling.labelled import LEAST_SHARE, Sample, some_rows
 from ensemble_simplify.sampling.law import Coordinates, KernelLaw, Law
@@ -60,6 +62,8 @@ _WIDE, _MOST_ENTRIES, _LEAST_SAMPLE = 200, 8_000_000, 2_000
 # Training rows that a law is fitted to and chosen by, at most: of more, trees of 4 to 32 leaves
 # agreed no better with the model on the average of four tables.
 _MOST_BASE_ROWS = 10_000
+# The same of laws without a fold, of which there are several.
+_MOST_WITHOUT = 4_000
 
 # With a time limit: rows that are asked about in any case, the share of the time for the law, and
 # the seconds that it takes for a number.
@@ -364,7 +368,7 @@ class LearnsFromPredictor:
             Model(model, table), target, name=self._name_of(model), batch_size=self.batch_size
         )
 
-    def _make_law(self, options, training, columns, gaps, seed):
+    def _make_law(self, options, training, columns, gaps, seed, most_fitted=_MOST_BASE_ROWS):
         """The law of some options, the rows that it is made of, and what makes it anew.
 
         What makes it is kept by a fitted estimator, which draws from the law without keeping it.
@@ -373,7 +377,7 @@ class LearnsFromPredictor:
         if options["sampler"] in ("copula", "leaves"):
             # These laws are fitted to their rows, which takes time before any row is drawn.
             a_row = _LAW_SECONDS * training.X.shape[1]
-            most = share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, a_row)
+            most = share_of_time(most_fitted, _LAW_SHARE, a_row)
         base = taken(training, some_rows(len(training.X), most, [seed, 5]))
         arguments = {
             **options,
@@ -474,20 +478,35 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ drawn rows
 
-    def _draw(self, material, seed, n_samples=None) -> Sample:
+    def _draw(self, material, seed) -> Sample:
         """One sample of training and synthetic rows, with the predictor's answers."""
-        law, training = material.law, material.training
-        return Sample(
-            law,
-            self._predictor,
-            taken(
-                training,
-                some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6]),
-            ),
-            material.base,
-            self._n_drawn(law) if n_samples is None else n_samples,
-            seed,
+        n_samples = self._n_drawn(material.law)
+        return self._sample_of(material.training, material.law, material.base, seed, n_samples)
+
+    def _sample_of(self, training, law, base, seed, n_samples) -> Sample:
+        places = some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6])
+        return Sample(law, self._predictor, taken(training, places), base, n_samples, seed)
+
+    def _rows_without(self, material, seed, fold) -> Bunch:
+        """Rows to learn from without a fold: the law, too, is made of the other rows alone.
+
+        Rows of the law of all rows have single values of the fold's, and lie where its rows do:
+        what was learned from them agreed too well with the fold.
+        """
+        others = taken(material.training, np.flatnonzero(material.training.fold != fold))
+        others.fold = np.full(len(others.X), -1)  # no folds are left to keep apart
+        law, base, _ = self._make_law(
+            material.trial.options,
+            others,
+            material.columns,
+            material.gaps,
+            self._law_arguments["seed"],
+            _MOST_WITHOUT,
         )
+        n_folds = np.unique(material.training.fold[material.training.fold >= 0]).size
+        n_samples = n_unseen(self._n_drawn(material.law), n_folds)
+        sample = self._sample_of(others, law, base, seed, n_samples)
+        return sample.rows(most=most_learned(others.X.shape[1]))
 
     def _n_drawn(self, law) -> int:
         """Synthetic rows of one sample."""

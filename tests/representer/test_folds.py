@@ -1,4 +1,4 @@
-"""Folds, sizes and laws of the representer tree: all from one sample that is labelled once."""
+"""Folds, sizes and laws of the representer tree."""
 
 import pickle
 
@@ -360,6 +360,25 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, sampler, labels, value
     assert (first[:, fold_of == 2] != second[:, fold_of == 2]).any()
 
 
+@pytest.mark.parametrize("sampler", ["leaves", "copula", "smear", "kernel", "neighbors"])
+def test_nothing_of_a_fold_is_learned(sampler, values):
+    """Wherever its other rows are, the answers to a row of it are the same."""
+    X, _, model = values
+    fold_of = np.arange(len(X)) % 3
+    moved = X.copy()
+    others = np.flatnonzero(fold_of == 1)[10:]
+    moved[others] = np.random.default_rng(0).random((len(others), X.shape[1])) ** 3
+
+    def answers(rows):
+        tree = representer(model.predict, "value", validation_fraction=0, sampler=sampler)
+        return tree.fit(rows, fold_of=fold_of).folds_.answers
+
+    first, second = answers(X), answers(moved)
+    kept = np.setdiff1d(np.flatnonzero(fold_of == 1), others)
+    np.testing.assert_array_equal(first[:, kept], second[:, kept])
+    assert (first[:, fold_of == 0] != second[:, fold_of == 0]).any()
+
+
 def test_fewer_rows_of_a_sample():
     """The larger part gives first; each part keeps its weight, and no row of the fold is left."""
     rng = np.random.default_rng(0)
@@ -414,7 +433,8 @@ def test_what_folds_tell(target, labels, values):
     assert tree.folds_ is None
     path = tree.path_
     tree.fit(X, fold_of=fold_of)
-    assert tree.n_queries_ == n_before
+    # each of the two folds has a law, and rows, of its own
+    assert tree.n_queries_ == n_before + 2 * 2000
     np.testing.assert_array_equal(tree.path_.n_leaves[0], path.n_leaves[0])
     folds = tree.folds_
     assert folds.n_leaves.tolist() == [4, 8, 12]
