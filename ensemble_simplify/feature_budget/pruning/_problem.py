@@ -173,9 +173,9 @@ def _nested_sums(amount, last, n_sets):
 class PruningProblem:
     """A forest, routed rows and prices.
 
-    Nodes are as in `Forest`, `nodes` as of `parents_and_order`, `leaf` (int32, rows by trees) has the leaf of each row in each tree,
-    `weight` the weights of the rows in the cost, and prices are as in `Prices`. ``unit *
-    loss_of_node`` is what each node adds to the loss when it is a leaf.
+    Nodes are as in `Forest`, `nodes` as of `parents_and_order`, `leaf` (int32, rows by trees) has
+    the leaf of each row in each tree, `weight` the weights of the rows in the cost, and prices are
+    as in `Prices`. ``unit * loss_of_node`` is what each node adds to the loss when it is a leaf.
 
     Kept are `split` (uint8: 1 at splits), `parent` (-1 at roots), `order` (the nodes tree by tree
     in pre-order), `needs` (two resources that a split is the first on its path to use; -1: none),
