@@ -199,9 +199,7 @@ class NumberSearch(TreeChoice):
         steps = best_of_each_number(numbers, promise.trees, promise.axes)
         if not steps:
             return
-        near = [step for step in steps if step[0] <= numbers.tolerance]
-        for _, weights in near[:1]:
-            self._better(weights)
+        self._take_near(steps)
         if promise.n_points == np.inf:
             self.steps = steps
             short = [
@@ -211,6 +209,11 @@ class NumberSearch(TreeChoice):
             ]
             fewest = 1 + max(short, default=0)
             self.bound = max(self.bound, float(np.sort(self.price[self.usable])[:fewest].sum()))
+
+    def _take_near(self, steps):
+        """Know the weights of the fewest stumps that are near enough, if there are any."""
+        for _, weights in [step for step in steps if step[0] <= self.numbers.tolerance][:1]:
+            self._better(weights)
 
     def _chosen(self, weights):
         chosen = self.kept(weights)
@@ -246,9 +249,7 @@ class NumberSearch(TreeChoice):
         if self.numbers.tolerance <= 0:
             return
         if few is not None:
-            near = [step for step in few if step[0] <= self.numbers.tolerance]
-            for _, weights in near[:1]:
-                self._better(weights)
+            self._take_near(few)
             return
         self._forget()
         cells, self.cells = self.cells, self.cells[:0]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit, logit
@@ -126,26 +125,21 @@ class Numbers:
     @cached_property
     def middle(self):
         """The middle of what each tree says: float64 of shape (n_trees,), of the first column."""
-        ends = [
-            np.array([end(self.value[nodes][leaf, 0]) for nodes, leaf in self._leaves_of_trees()])
-            for end in (np.min, np.max)
-        ]
-        return 0.5 * (ends[0] + ends[1])
+        least, most = self._ends
+        return 0.5 * (least[:, 0] + most[:, 0])
 
     @cached_property
     def is_constant(self):
         """Trees that say the same everywhere."""
-        return np.array(
-            [
-                (np.ptp(self.value[nodes][leaf], axis=0) == 0).all()
-                for nodes, leaf in self._leaves_of_trees()
-            ]
-        )
+        least, most = self._ends
+        return (least == most).all(axis=1)
 
-    def _leaves_of_trees(self):
-        offsets = self.forest.offsets
-        for begin, end in pairwise(offsets.tolist()):
-            yield slice(begin, end), self.is_leaf[begin:end]
+    @cached_property
+    def _ends(self):
+        """The least and the most that each tree says, of shape (n_trees, n_columns)."""
+        begin, leaf = self.forest.offsets[:-1], self.is_leaf[:, None]
+        least = np.minimum.reduceat(np.where(leaf, self.value, np.inf), begin)
+        return least, np.maximum.reduceat(np.where(leaf, self.value, -np.inf), begin)
 
     def weighted(self, weights):
         """`value` under some weights."""

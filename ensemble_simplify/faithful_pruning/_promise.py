@@ -60,6 +60,7 @@ HELD, SAID = 1 << 21, 1 << 20
 # rows that are all but tied say nothing.
 OWN_LEAD = 1e-6
 LABELS = 1 << 24  # Cells that one round looks at, at most.
+REFUTED = 64  # Points, at most, at which what was written is found wrong at once.
 PAIRS = 1 << 13  # Pairs of cells whose trees are compared in one round, at most.
 COMPARED = 1 << 21  # Leaves that are compared at once.
 ROUNDS = 3  # Rounds at most: each begins at the pairs of the one before.
@@ -91,6 +92,10 @@ class Demands:
     def distinct(self):
         """Where each demand stands first."""
         return np.unique(np.column_stack([self.leads, self.may_tie]), axis=0, return_index=True)[1]
+
+    def clearly(self):
+        """The same where ties are never enough."""
+        return Demands(self.leads, np.zeros(len(self), dtype=bool))
 
     def joined_with(self, others):
         """The demands of both."""
@@ -169,10 +174,13 @@ class Votes:
                         weights[t] = total / factor
         return weights, usable
 
+    def most(self, weights):
+        """What no sum of weighted votes exceeds."""
+        return product(weights, self.largest) + np.abs(self.start).max()
+
     def can_be_written(self, weights):
         """Whether votes under some weights, and their sums, are within the range of doubles."""
-        limit = np.finfo(np.float64).max * self.scale
-        return product(weights, self.largest) + np.abs(self.start).max() < limit / len(weights)
+        return self.most(weights) < np.finfo(np.float64).max * self.scale / len(weights)
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""
@@ -234,6 +242,21 @@ class Near:
         self.n_points: Any = int(n_points) if n_points < 2**53 else n_points
 
 
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Nodes of rows in trees, one tree at a time: all at once are too many for a cache."""
+
+    leaves: np.ndarray  # numbers of leaves in their trees, of shape (n_trees, n_rows)
+    begins: np.ndarray  # the node at which each tree begins
+
+    @property
+    def shape(self):
+        return self.leaves.shape
+
+    def __getitem__(self, t):
+        return self.leaves[t] + self.begins[t]
+
+
 class NearRows(Near):
     """The same, where classes are promised. Where time is over, `Stopped` is raised."""
 
@@ -276,7 +299,7 @@ class NearRows(Near):
     def _nodes_of(self, forest, kept=slice(None)):
         """Nodes of the rows, slice by slice, in a forest of some of the trees."""
         for part in self._parts():
-            yield part, self.leaves[kept, part] + forest.offsets[:-1, None]
+            yield part, _Nodes(self.leaves[kept, part], forest.offsets[:-1])
 
     @property
     def _in_time(self):
@@ -387,11 +410,11 @@ class NearRows(Near):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
         return not self.count(weights)
 
-    def refuted(self, forest, n=64):
-        """Demands, some at most, at points at which a forest answers otherwise."""
+    def refuted(self, forest):
+        """Demands, at some points at most, at which a forest answers otherwise."""
         for _, cells in self.differences(forest):
             if len(cells):
-                return self.demands(cells[:n])[0]
+                return self.demands(cells[:REFUTED])[0]
         return Demands.none(len(self.whole.trees))
 
     def count(self, weights):
@@ -575,15 +598,12 @@ AROUND = 400
 POINTS = 64  # Points that one search over boxes lists at most.
 
 
-class Everywhere:
+class Everywhere(NearRows):
     """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
     def __init__(self, votes, axes, outside, cells):
-        self.votes = votes
-        self.axes = axes
-        self.outside = outside
-        self.rows = NearRows(votes, axes, outside, cells, 0)
-        self.known, self.guides = self.rows.cells, self.rows.guides
+        super().__init__(votes, axes, outside, cells, 0)
+        self.known = self.cells
         # the rounding unit of sums of float32; others have leads that are clear of theirs
         unit = votes.forest.vote.coarsest
         self.coarsest = unit if unit > np.finfo(np.float64).eps else 0.0
@@ -591,27 +611,18 @@ class Everywhere:
         if self.coarsest:
             # leads below what its sums of float32 can lose are not what the ensemble answers by
             vote, n_trees = votes.forest.vote, votes.forest.n_trees
-            lost = self._coarse_share(n_trees) * _total(votes, np.ones(n_trees))
+            lost = self._coarse_share(n_trees) * votes.most(np.ones(n_trees))
             lost += link_margin(vote) * votes.scale if vote.by_probability else 0.0
             self.slack = min(self.slack, lost)
 
-    @cached_property
-    def at_rows(self):
-        """Demands at the rows themselves."""
-        return self._clearly(self.rows.at_rows)
-
     def telling_trees(self):
         """Sets of trees of which one must be kept each; see `telling_trees`."""
-        return telling_trees(self.votes, self.rows.whole, self.known, ROUNDS)
+        return telling_trees(self.votes, self.whole, self.known, ROUNDS)
 
     def demands(self, cells):
         """See `NearRows.demands`; ties are never enough, for the search wants clear leads."""
-        demands, at = self.rows.demands(cells)
-        return self._clearly(demands), at
-
-    @staticmethod
-    def _clearly(demands):
-        return Demands(demands.leads, np.zeros(len(demands), dtype=bool))
+        demands, at = super().demands(cells)
+        return demands.clearly(), at
 
     def worst(self, weights, n, rng):
         """Demands that weights do not meet; see `NearRows.worst`.
@@ -638,7 +649,7 @@ class Everywhere:
 
     def _clear(self, weights):
         """Leads of less may have fallen, or be made by rounding."""
-        total = _total(self.votes, weights)
+        total = self.votes.most(weights)
         return max(CLEAR, 4.0 * _share_of_rounding(len(weights)) * total)
 
     def least_share(self, n_trees):
@@ -710,7 +721,7 @@ class Everywhere:
     @cached_property
     def joined(self):
         """The trees, joined where that makes bounds sharper."""
-        return JoinedTrees(self.axes, [self.rows.whole.trees])
+        return JoinedTrees(self.axes, [self.whole.trees])
 
     def is_same(self, weights):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it.
@@ -742,9 +753,9 @@ class Everywhere:
         arithmetic. `Stopped` is raised if that takes too long.
         """
         near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
-        broken = self._clearly(near.refuted(forest))
+        broken = near.refuted(forest).clearly()
         written, n_trees = Votes(forest), self.votes.forest.n_trees
-        rounding = written.rounding / _total(written, np.ones(forest.n_trees))
+        rounding = written.rounding / written.most(np.ones(forest.n_trees))
         if len(broken) or rounding <= 4.0 * _share_of_rounding(n_trees):
             return broken
         space = Space([self.votes.forest, forest], axes=self.axes)
@@ -753,11 +764,6 @@ class Everywhere:
         if equal is None:
             raise Stopped
         return broken if equal else self.demands(cells)[0]
-
-
-def _total(votes, weights):
-    """What no sum of weighted votes exceeds."""
-    return weights @ votes.largest + np.abs(votes.start).max()
 
 
 def _share_of_rounding(n_trees):
