@@ -49,7 +49,6 @@ from ensemble_simplify.grid import (
     at_least,
     distinct_rows,
     leaf_boxes,
-    leaves_of_cells,
     limits,
 )
 from ensemble_simplify.proof import within
@@ -60,6 +59,9 @@ from ensemble_simplify.reading import Forest, Model
 POINTS_PER_LEAF = 16
 POINTS = 1 << 15  # and about so many in all leaves, at least one in each;
 POINTS_AT_ONCE = 1 << 16  # the ensemble is asked about so many at a time.
+
+# So many votes of trees are added up in less time than an ensemble takes to check its rows.
+FEW_VOTES = 1 << 16
 
 # Cells that are looked at one by one; where there are more, points are drawn.
 EXACT_CELLS = 1 << 24
@@ -147,9 +149,13 @@ def leaf_probabilities(estimator, problem, fitted, rng, table) -> np.ndarray | N
     if not hasattr(estimator, "predict_proba") or problem.forest.n_classes == 1:
         # boosting of one class answers probabilities of two
         return None
-    asked = Model(estimator, table)
+    asked, forest = Model(estimator, table), problem.forest
+    # inside a domain, a forest was read as it answers there
+    is_known = forest.tells_probabilities and problem.trees.outside is None
 
     def proba_of(X):
+        if is_known and len(X) * forest.n_trees <= FEW_VOTES:
+            return forest.probabilities(table.rounded(X))
         return asked.answers(table.rounded(X), "predict_proba")
 
     tree, axes, weight = fitted.tree, fitted.axes, fitted.weight
@@ -227,17 +233,14 @@ def _weight(cells, weights):
 
 
 def _sampled(trees, tree, weights, rng, size):
-    offsets = np.array([0, len(tree.nodes)], dtype=np.intp)
     agree = n = 0
     for _ in range(0, size, BATCH):
         cells = np.column_stack([rng.choice(len(w), size=BATCH, p=w) for w in weights])
         cells = cells.astype(np.int32)
         labels = trees.labels_of(cells)
         inside = labels != FREE
-        leaves = np.empty((1, BATCH), dtype=np.intp)
-        leaves_of_cells(tree.nodes, offsets, cells, leaves)
         n += int(inside.sum())
-        agree += int((leaves[0] == labels)[inside].sum())
+        agree += int((tree.numbers_of(cells) == labels)[inside].sum())
     if n == 0:
         return np.nan, np.nan
     share = agree / n
@@ -276,6 +279,7 @@ class Training:
 class Finer:
     """Training rows that an ensemble answers otherwise than what float32 makes of them."""
 
+    at: np.ndarray  # which of the rows of positive weight they are
     rows: np.ndarray  # as they were given, as numbers
     cells: np.ndarray  # int32, a column for each axis
     answers: np.ndarray  # what the ensemble itself answers: class indices, or rows of numbers
@@ -289,7 +293,8 @@ class Finer:
         apart = given != rounded
         at = np.flatnonzero(apart if apart.ndim == 1 else apart.any(axis=1))
         at = at[read.weight[at] > 0]
-        return cls(read.rows[at], read.cells[at], given[at], rounded[at], read.weight[at])
+        place = np.searchsorted(np.flatnonzero(read.counted), at)
+        return cls(place, read.rows[at], read.cells[at], given[at], rounded[at], read.weight[at])
 
     def wrong(self, told, closeness) -> np.ndarray:
         """How many a tree that was asked answers otherwise, as given, and by their cells."""

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_grid
-from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,9 +118,7 @@ def test_trees_bounds_and_proofs(seed, max_changes):
     first = np.cumsum([0, *grid.shape[:-1]])
     np.testing.assert_array_equal(np.flatnonzero(forced), forced_places(near, known, first))
     assert forced.sum() + 1 <= best
-    points = fooling_points(
-        near.cells, near.labels, near.own_first, near.own_last, near.runs, seed, 1e5
-    )
+    points = trees.fooling_points(seed, 1e5)
     assert len(points) <= best
     for some in (points, points[::2], points[:1]):  # a part of a fooling set is one
         beside = leaves_beside_cuts(some, np.cumsum(forced), first)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from cell_grids import random_shape, tree_grid
 from efforts import set_effort
-from ensemble_simplify.born_again.near._line_bounds import fooling_points
-from ensemble_simplify.born_again.near._line_trees import NumberTrees
+from ensemble_simplify.born_again.near._line_trees import LineTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box
@@ -83,7 +82,7 @@ def problem(seed, max_changes, atol, max_regions=400):
 
 def kernel(grid, near, atol, share=0.5, seed=0):
     numbers = in_windows(near.kinds[:, 0], atol)
-    return NumberTrees(
+    return LineTrees(
         np.array(grid.shape, dtype=np.intp), len(numbers), near.cells, near.labels,
         row_weights(near, share), near.own_first, near.own_last, near.own_joined, near.runs, seed,
         near.alike, numbers,
@@ -167,10 +166,7 @@ def test_trees_bounds_and_proofs(seed, max_changes, atol):
     np.testing.assert_array_equal(np.flatnonzero(forced), sorted(places))
     assert forced.sum() + 1 <= best
     assert n_windows(near.alike) <= best
-    points = fooling_points(
-        near.cells, near.labels, near.own_first, near.own_last, near.runs, seed, 1e5,
-        near.alike,
-    )  # fmt: skip
+    points = trees.fooling_points(seed, 1e5)
     assert len(points) <= leaves_beside_cuts(points, np.cumsum(forced), first) <= best
     for one, two in combinations(points, 2):
         ends = zip(one[:-1], two[:-1], strict=True)

@@ -221,7 +221,7 @@ def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
     sizes = [size(steps.tree)]
     while not steps.is_over:
         steps.step()
-        tree = steps.finished()
+        tree = steps.tree.merged()
         assert tree.n_leaves <= steps.tree.n_leaves
         assert tree.depth <= steps.tree.depth
         np.testing.assert_array_equal(tree.nodes[tree.apply(cells), 1], table.ravel())
@@ -273,7 +273,7 @@ def test_parts_outside_the_domain(seed, monkeypatch):
     steps.sweep()
     assert not steps.is_optimal
     assert (steps.tree.nodes[steps.tree.is_leaf, 1] == FREE).any()
-    tree = steps.finished()
+    tree = steps.tree.merged()
     assert (tree.nodes[tree.is_leaf, 1] != FREE).all()
     answers = tree.nodes[tree.apply(cells), 1]
     np.testing.assert_array_equal(answers[inside], table.ravel()[inside])

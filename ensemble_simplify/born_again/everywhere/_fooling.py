@@ -150,7 +150,7 @@ def _collected(grid, starts, work, rng, enough):
         batch = min(2 * batch, largest)
     if not found:
         none = np.empty((0, n_axes), dtype=np.int32)
-        return none, _labels_of(grid, none)[0], none, none, 0.0
+        return none, known_labels(grid, none)[0], none, none, 0.0
     cells, labels, first, last = (np.concatenate(parts) for parts in zip(*found, strict=True))
     _, once = np.unique(cells, axis=0, return_index=True)
     done = n_found * (1 + moves) * a_cell
@@ -189,7 +189,7 @@ def _moved(grid, cells, moves, rng):
     `first` and `last` are the ends of the runs, int32 arrays of shape (n, n_axes). Raises `Stopped`
     where time is over before these are known.
     """
-    labels, known = _labels_of(grid, cells)
+    labels, known = known_labels(grid, cells)
     cells, labels = np.ascontiguousarray(cells[known], dtype=np.int32), labels[known]
     n, n_axes = cells.shape
     first, last = np.zeros((2, n, n_axes), dtype=np.int32)
@@ -210,7 +210,7 @@ def _moved(grid, cells, moves, rng):
         new[:, axis] = to[which]
         moved = labels[which]
         if (grid.has_free or grid.tolerance is not None) and len(which):
-            moved, known = _labels_of(grid, new)
+            moved, known = known_labels(grid, new)
             which, new, moved = which[known], new[known], moved[known]
         if not len(which):
             continue
@@ -229,13 +229,10 @@ def _moved(grid, cells, moves, rng):
     return cells, labels, first, last
 
 
-def _labels_of(grid, cells):
+def known_labels(grid, cells):
     """The class, or the answer, of some cells; and which are inside the domain."""
-    if grid.tolerance is None:
-        labels = np.asarray(grid.labels_of(cells))
-        return labels, labels != FREE
-    answers = grid.answers_of(cells)
-    return answers, ~np.isnan(answers[:, 0])
+    labels = np.asarray(grid.labels_of(cells))
+    return labels, labels != FREE if grid.tolerance is None else ~np.isnan(labels[:, 0])
 
 
 def _runs(grid, cells, labels, axis):
@@ -243,14 +240,12 @@ def _runs(grid, cells, labels, axis):
     length = grid.shape[axis]
     if length == 1:
         return 0, 0
+    along = grid.labels_along(cells, axis)
     if grid.tolerance is None:
-        along = grid.labels_along(cells, axis)
-        other = along != labels[:, None]
-        if grid.has_free:
-            other &= along != FREE
+        other = (along != labels[:, None]) & (along != FREE)
     else:
         # nothing is apart from NaN
-        other = grid.tolerance.apart(grid.answers_along(cells, axis), labels[:, None])
+        other = grid.tolerance.apart(along, labels[:, None])
     position = np.arange(length)
     here = cells[:, axis, None]
     first = np.where(other & (position < here), position + 1, 0).max(axis=1)

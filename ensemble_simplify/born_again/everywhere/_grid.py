@@ -18,10 +18,11 @@ import numpy as np
 
 from ensemble_simplify.grid import (
     FREE,
+    CodedTrees,
     changes_across,
     check_time,
+    in_boxes,
     last_within,
-    leaves_of_cells,
     paint,
     paint_lines,
     restrict,
@@ -238,14 +239,9 @@ class Kinds:
             for k, (lower, upper) in enumerate(self._ends)
         ]
         lower, upper = (np.column_stack(part) for part in zip(*ends, strict=True))
-        free = codes[0] == 0
-        return free | self._meet_known(lower, upper, free)
-
-    def _meet_known(self, lower, upper, free):
-        if not free.any():
-            return self.tolerance.meet(lower, upper)
-        found = np.zeros(len(free), dtype=bool)
-        found[~free] = self.tolerance.meet(lower[~free], upper[~free])
+        found = codes[0] == 0
+        known = np.flatnonzero(~found)
+        found[known] = self.tolerance.meet(lower[known], upper[known])
         return found
 
     def share_a_leaf(self, labels):
@@ -323,22 +319,18 @@ class Grid:
         return self.kinds.share_a_leaf(self.labels[self.labels != FREE])
 
     def labels_of(self, cells):
-        """Class of some cells, int indices of shape (n, n_axes)."""
-        return self.labels[tuple(cells.T)]
+        """Classes, or answers, of some cells, int indices of shape (n, n_axes)."""
+        return self._told(self.labels[tuple(cells.T)])
 
     def labels_along(self, cells, axis):
-        """Classes on the lines along an axis through some cells, (n, shape[axis])."""
+        """The same on the lines along an axis through some cells, (n, shape[axis], ...)."""
         place = [position[:, None] for position in cells.T]
         place[axis] = np.arange(self.shape[axis])
-        return self.labels[tuple(place)]
+        return self._told(self.labels[tuple(place)])
 
-    def answers_of(self, cells):
-        """Answers of some cells, of shape (n, n_outputs); NaN outside the domain."""
-        return self.kinds.of_labels(self.labels_of(cells))
-
-    def answers_along(self, cells, axis):
-        """Answers on lines through some cells, (n, shape[axis], n_outputs); see `answers_of`."""
-        return self.kinds.of_labels(self.labels_along(cells, axis))
+    def _told(self, labels):
+        """What some labels stand for; answers outside the domain are NaN."""
+        return labels if self.kinds is None else self.kinds.of_labels(labels)
 
     def cells_here(self, cells):
         """The cells that stand for cells of the grid of all cuts, in which ours are numbered."""
@@ -413,6 +405,13 @@ def n_cells(shape):
     return prod(map(float, shape))
 
 
+def halves(lo, hi, axis, cut):
+    """The two sides of a cut through a region."""
+    below, above = hi.copy(), lo.copy()
+    below[axis], above[axis] = cut, cut + 1
+    return (lo, below), (above, hi)
+
+
 def grid_bytes(shape, n_numbers=0):
     """Bytes that labelling and simplifying a grid of this shape takes at most.
 
@@ -432,6 +431,7 @@ class CellTrees:
     # what the forest the trees come from makes of sums: ``Forest.decide``, or with a tolerance its
     # answers, an array of shape (n, n_outputs)
     decide: Callable
+    sums_at: Callable  # its ``Forest.sums_at``
     # first and last cells, int32 arrays of shape (n_regions, n_axes), of regions outside the
     # domain: the class is `FREE` there
     outside: tuple | None = None
@@ -445,12 +445,12 @@ class CellTrees:
         trees = axes.encode_forest(forest)
         arrays = trees.nodes, trees.offsets, forest.value, axes.shape
         if tolerance is None:
-            return cls(*arrays, forest.decide, outside)
-        decide = forest.decide_numbers
+            return cls(*arrays, forest.decide, forest.sums_at, outside)
+        decide, n_numbers = forest.decide_numbers, 1
         if tolerance.labelled:
-            decide = forest.decide_probabilities
-        n_numbers = 1 + forest.n_classes if tolerance.labelled else 1
-        return cls(*arrays, decide, outside, tolerance, n_numbers, forest.is_rising)
+            decide, n_numbers = forest.decide_probabilities, 1 + forest.n_classes
+        further = outside, tolerance, n_numbers, forest.is_rising
+        return cls(*arrays, decide, forest.sums_at, *further)
 
     @property
     def has_free(self):
@@ -485,10 +485,7 @@ class CellTrees:
 
     def halves(self, axis, cut):
         """The trees on the two sides of a cut."""
-        lo, hi = self.whole
-        middle, below = lo.copy(), hi.copy()
-        middle[axis], below[axis] = cut + 1, cut
-        return [self.restricted(*box)[0] for box in ((lo, below), (middle, hi))]
+        return [self.restricted(*half)[0] for half in halves(*self.whole, axis, cut)]
 
     def restricted(self, lo, hi):
         """The trees on the region lo..hi (inclusive), the axes left, and the cuts kept on each."""
@@ -588,8 +585,8 @@ class CellTrees:
                 if n_cells(trees.shape) > MOST_CELLS:
                     stack += trees.halves(*trees.commonest_split)
                     continue
-                answers = trees.answers()
-                here = answers[~np.isnan(answers[:, 0])]
+                here = trees.labels()
+                here = here[~np.isnan(here[..., 0])]
             here = np.reshape(here, (-1, self.n_numbers))
             low = np.minimum(low, here.min(axis=0, initial=np.inf))
             high = np.maximum(high, here.max(axis=0, initial=-np.inf))
@@ -597,9 +594,10 @@ class CellTrees:
 
     def table(self, features, cuts):
         """The grid of all cells, its axes and cuts under other names."""
+        answers = self.labels()
         if self.tolerance is None:
-            return Grid(features, cuts, self.labels())
-        answers = self.answers()
+            return Grid(features, cuts, answers)
+        answers = answers.reshape(-1, self.n_numbers)
         known = ~np.isnan(answers[:, 0])
         place = np.zeros(int(known.sum()), dtype=np.intp)
         for column in answers[known].T:
@@ -617,30 +615,23 @@ class CellTrees:
         kinds = Kinds(self.tolerance, kinds)
         return Grid(features, cuts, labels.reshape(self.shape), kinds)
 
+    @property
+    def free(self):
+        """What is said of cells outside the domain."""
+        return FREE if self.tolerance is None else np.nan
+
     def labels(self):
-        """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
+        """Class of every cell, or its answer, as an array of `shape`, by the forest's arithmetic.
 
         Raises `Stopped` where time is over.
 
         Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the
-        labels (2 bytes a cell) and one slab of scores.
+        labels (2 bytes a cell, 8 for each number) and one slab of scores.
         """
-        labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
-        self._decide_all(labels)
-        labels = labels.reshape(self.shape)
-        self._free(labels, FREE)
-        return labels
-
-    def answers(self):
-        """The same for numbers: an array of shape (n_cells, n_numbers), NaN outside the domain."""
-        answers = np.empty((int(np.prod(self.shape, dtype=np.int64)), self.n_numbers))
-        self._decide_all(answers)
-        self._free(answers.reshape(*self.shape, self.n_numbers), np.nan)
-        return answers
-
-    def _decide_all(self, found):  # found: OUT
-        """What the forest says in every cell."""
-        position = 0
+        n, position = int(np.prod(self.shape, dtype=np.int64)), 0
+        labels = np.empty(n, dtype=np.uint16)
+        if self.tolerance is not None:
+            labels = np.empty((n, self.n_numbers))
         for first, last in _slabs(self.shape):
             check_time()
             first, last = np.array(first, dtype=np.int32), np.array(last, dtype=np.int32)
@@ -651,50 +642,30 @@ class CellTrees:
                 paint(self.nodes, self.offsets[start:stop], self.value, first, last, scores)
                 return scores
 
-            found[position : position + n] = self.decide(sums)
+            labels[position : position + n] = self.decide(sums)
             position += n
+        labels = labels.reshape(self.shape + labels.shape[1:])
+        for first, last in self._boxes_outside:
+            labels[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = self.free
+        return labels
 
-    def _free(self, found, free):  # found: IN / OUT
-        """Mark the cells outside the domain, in an array whose first axes are those of the grid."""
-        if self.outside is not None:
-            for first, last in zip(*self.outside, strict=True):
-                found[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = free
+    @property
+    def _boxes_outside(self):
+        """First and last cells of each region outside the domain."""
+        return zip(*self.outside or ((), ()), strict=True)
 
     def labels_of(self, cells):
-        """Class of some cells, int32 indices of shape (n, n_axes); `FREE` outside the domain."""
-        return self._decide_of(cells, FREE)
+        """Class, or answer, of some cells, int32 indices of shape (n, n_axes).
 
-    def answers_of(self, cells):
-        """The same for numbers, of shape (n, n_numbers); NaN outside the domain."""
-        return self._decide_of(cells, np.nan)
-
-    def _decide_of(self, cells, free):
-        leaves = np.empty((self.n_trees, len(cells)), dtype=np.intp)
-        leaves_of_cells(self.nodes, self.offsets, cells, leaves)
-
-        def sums(start, stop, init):
-            scores = self._start(len(cells), init)
-            for tree in range(start, stop):
-                scores += self.value[leaves[tree]]
-            return scores
-
-        labels = np.asarray(self.decide(sums))
-        if self.outside is not None:
-            for first, last in zip(*self.outside, strict=True):
-                axes = np.flatnonzero((first > 0) | (last < np.array(self.shape) - 1))
-                inside = (cells[:, axes] >= first[axes]) & (cells[:, axes] <= last[axes])
-                labels[inside.all(axis=1)] = free
+        It is `free` outside the domain.
+        """
+        leaves = CodedTrees(self.nodes, self.offsets).leaves(cells)
+        labels = np.asarray(self.decide(self.sums_at(leaves)))
+        labels[in_boxes(cells, self.outside)] = self.free
         return labels
 
     def labels_along(self, cells, axis):
-        """Classes on lines along an axis through some cells, (n, shape[axis]); see `labels_of`."""
-        return self._decide_along(cells, axis, FREE)
-
-    def answers_along(self, cells, axis):
-        """The same for numbers, of shape (n, shape[axis], n_numbers); see `answers_of`."""
-        return self._decide_along(cells, axis, np.nan)
-
-    def _decide_along(self, cells, axis, free):
+        """The same on lines along an axis through some cells, of shape (n, shape[axis], ...)."""
         length = self.shape[axis]
 
         def sums(start, stop, init):
@@ -705,11 +676,10 @@ class CellTrees:
 
         labels = np.asarray(self.decide(sums))
         labels = labels.reshape(len(cells), length, *labels.shape[1:])
-        if self.outside is not None:
-            others = np.arange(len(self.shape)) != axis
-            for first, last in zip(*self.outside, strict=True):
-                meets = (cells >= first) & (cells <= last)
-                labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = free
+        others = np.arange(len(self.shape)) != axis
+        for first, last in self._boxes_outside:
+            meets = (cells >= first) & (cells <= last)
+            labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = self.free
         return labels
 
     def _start(self, n, init):
@@ -721,19 +691,16 @@ class CellTrees:
 
 def _slabs(shape):
     """Boxes of about SLAB cells that cover the grid in C order."""
-    if not shape:
-        yield [], []
-        return
     # leading axes are walked cell by cell, one axis in runs, the rest stays whole
     inner, a = 1, len(shape)
     while a > 0 and inner * shape[a - 1] <= SLAB:
         a -= 1
         inner *= shape[a]
+    tail_first, tail_last = [0] * (len(shape) - a), [n - 1 for n in shape[a:]]
     if a == 0:
-        yield [0] * len(shape), [n - 1 for n in shape]
+        yield tail_first, tail_last
         return
     run = max(1, SLAB // inner)
-    tail_first, tail_last = [0] * (len(shape) - a), [n - 1 for n in shape[a:]]
     for lead in np.ndindex(*shape[: a - 1]):
         for k in range(0, shape[a - 1], run):
             end = min(k + run, shape[a - 1]) - 1

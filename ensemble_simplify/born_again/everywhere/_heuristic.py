@@ -18,6 +18,7 @@ from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.born_again.everywhere._fooling import known_labels
 from ensemble_simplify.born_again.everywhere._grid import (
     UNNAMED,
     CellTrees,
@@ -25,6 +26,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     TooLarge,
     TooManyAnswers,
     grid_bytes,
+    halves,
     n_cells,
 )
 from ensemble_simplify.born_again.everywhere._search import PASSES, CellTree, n_regions, solve
@@ -79,16 +81,14 @@ class Box:
     def divide(self, axis, cut):
         """Split the box on a local axis and cut."""
         self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
-        self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
+        last = np.array(self.shape, dtype=np.int32) - 1
+        sides = halves(self.lo, self.hi, self.axis, self.cut)
+        here = halves(np.zeros_like(last), last, axis, cut)
+        self.parts = tuple(self._part(*ends) for ends in zip(sides, here, strict=True))
         self.trees = self.grid = None
 
-    def _part(self, axis, cut, upper):
-        lo, hi = self.lo.copy(), self.hi.copy()
-        first, last = [0] * len(self.shape), [n - 1 for n in self.shape]
-        if upper:
-            lo[self.axis], first[axis] = self.cut + 1, cut + 1
-        else:
-            hi[self.axis], last[axis] = self.cut, cut
+    def _part(self, side, here):
+        (lo, hi), (first, last) = side, here
         if self.grid is not None:
             grid = self.grid.sub_grid(first, last).simplified()
             return Box(lo, hi, grid.features, grid.cuts, None, grid)
@@ -190,10 +190,7 @@ class Draft:
             else:
                 nodes.append(box.tree.nodes)
         tree = CellTree(with_sizes(np.concatenate(nodes)))
-        if self.is_optimal:
-            return tree.without_free()
-        # two leaves of one class become one
-        return tree.without(tree.is_leaf & (tree.nodes[:, 1] == FREE))
+        return tree if self.is_optimal else tree.merged()
 
 
 def forecast_leaves(trees, rng, max_bytes):
@@ -234,11 +231,9 @@ def _table_counts(grid):
     if grid.kinds is not None:
         levels = _levels(grid.kinds.answers, grid.tolerance)
         labels = np.append(levels, np.full(FREE + 1 - len(levels), FREE)).astype(np.uint16)[labels]
-    n_classes = int(labels.max()) + 1
-    if n_classes > FREE:
-        # free cells are counted last, and left out
-        n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
-        labels = np.minimum(labels, np.uint16(n_classes))
+    n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
+    # free cells are counted last, and left out
+    labels = np.minimum(labels, np.uint16(n_classes))
     counts = np.zeros((sum(labels.shape), n_classes + 1), dtype=np.intp)
     class_counts(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), counts)
     return counts[:, :n_classes], labels.shape
@@ -266,15 +261,10 @@ def sampled_cuts(trees, rng, n):
     """
     shape = np.array(trees.shape)
     cells = rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
-    if trees.tolerance is None:
-        labels = trees.labels_of(cells)
-        inside = labels != FREE
-        labels = labels[inside]
-    else:
-        answers = trees.answers_of(cells)
-        inside = ~np.isnan(answers[:, 0])
-        labels = _levels(answers[inside], trees.tolerance) if inside.any() else np.empty(0)
-    cells = cells[inside]
+    labels, inside = known_labels(trees, cells)
+    cells, labels = cells[inside], labels[inside]
+    if trees.tolerance is not None and len(labels):
+        labels = _levels(labels, trees.tolerance)
     first = np.concatenate([[0], np.cumsum(shape)])
     if len(np.unique(labels)) <= 1:
         # nothing to tell apart: halve the votes that most trees still need
@@ -363,7 +353,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown):
             if (axis, cut) == present:
                 continue
             sides = []
-            for first, last in _halves(lo, hi, axis, cut):
+            for first, last in halves(lo, hi, axis, cut):
                 if not is_late():
                     sides.append(certifier.grow(first, last, -4 * n_leaves))
                 if not sides or sides[-1] is None:
@@ -375,7 +365,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown):
                     best, chosen = here, (axis, cut, *sides)
         axis, cut, *sides = chosen
         part[3] = axis, cut
-        for place, half, side in zip((4, 5), _halves(lo, hi, axis, cut), sides, strict=True):
+        for place, half, side in zip((4, 5), halves(lo, hi, axis, cut), sides, strict=True):
             part[place] = [*half, side, None, None, None]
             count += 1
             heappush(heap, (-((len(side) + 1) // 2), count, part[place]))
@@ -394,13 +384,6 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown):
     # where depth comes first, a tree with a few leaves more but more even paths is kept
     worse = {"depth": chosen.depth > tree.depth, "leaves": chosen.n_leaves > tree.n_leaves}
     return tree if worse.get(objective, False) else chosen
-
-
-def _halves(lo, hi, axis, cut):
-    """The two sides of a cut through a region."""
-    middle_hi, middle_lo = hi.copy(), lo.copy()
-    middle_hi[axis], middle_lo[axis] = cut, cut + 1
-    return (lo, middle_hi), (middle_lo, hi)
 
 
 class _TooDeep(Exception):
@@ -539,7 +522,7 @@ class Refinement:
             if tree is not None:
                 found.append((at, tree))
                 continue
-            lower, upper = _halves(lo, hi, axis, cut)
+            lower, upper = halves(lo, hi, axis, cut)
             stack.append((at + 1 + int(nodes[at + 1, 2]), *upper, above + 1))
             stack.append((at + 1, *lower, above + 1))
         return found
@@ -612,15 +595,3 @@ class Refinement:
         flags.append(solved[end:])
         self.tree = CellTree(with_sizes(np.concatenate(pieces)))
         self.solved = np.concatenate(flags)
-
-    def finished(self):
-        """The tree, without leaves of free class and without splits between leaves of one class."""
-        tree = self.tree.without_free()
-        nodes = tree.nodes
-        splits = np.flatnonzero(nodes[:, 0] >= 0)
-        right = splits + 1 + nodes[splits + 1, 2]
-        pairs = (nodes[splits + 1, 0] < 0) & (nodes[right, 0] < 0)
-        pairs &= nodes[right, 1] != UNNAMED
-        if (pairs & (nodes[splits + 1, 1] == nodes[right, 1])).any():
-            return tree.without(np.zeros(len(nodes), dtype=bool))
-        return tree

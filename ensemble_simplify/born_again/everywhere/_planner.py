@@ -423,7 +423,7 @@ class _TreeSearch:
                 self.solve_whole(refinement)
             while not refinement.is_over:
                 refinement.step()
-        self.tree = refinement.finished()
+        self.tree = refinement.tree.merged()
         return refinement
 
     def solve_whole(self, refinement):
@@ -554,12 +554,7 @@ def with_ends(tree, trees):
             both = np.minimum(low[one], low[two]), np.maximum(high[one], high[two])
             if tolerance.spans(*(e[None] for e in both))[0]:
                 is_leaf[node], low[node], high[node] = True, *both
-    kept, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        kept.append(node)
-        if not is_leaf[node]:
-            stack += [right[node], left[node]]
+    kept = tree.cut_back(is_leaf)
     new = nodes[kept].copy()
     new[is_leaf[kept], :2] = -1, UNNAMED
     leaves = np.array(kept)[is_leaf[kept]]

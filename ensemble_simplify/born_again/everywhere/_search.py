@@ -12,11 +12,11 @@ from ensemble_simplify._dp_layout import Layout
 from ensemble_simplify.born_again.everywhere._grid import UNNAMED, Grid, TooLarge
 from ensemble_simplify.grid import (
     FREE,
+    CodedTrees,
     change_masks,
     check_time,
     children,
     depths,
-    leaves_of_cells,
     with_sizes,
 )
 
@@ -87,14 +87,23 @@ class CellTree:
         nodes = self.nodes.copy()
         leaves = np.flatnonzero(self.is_leaf)
         nodes[leaves, 1] = leaves
-        found = np.empty((1, len(cells)), dtype=np.intp)
-        leaves_of_cells(nodes, np.array([0, len(nodes)], dtype=np.intp), cells, found)
-        return found[0]
+        return CellTree(nodes).numbers_of(cells)
 
-    def without_free(self):
-        """The tree without the leaves of class `FREE`."""
-        free = self.is_leaf & (self.nodes[:, 1] == FREE)
-        return self.without(free) if free.any() else self
+    def numbers_of(self, cells):
+        """The number of the leaf in which each cell lies."""
+        return CodedTrees(self.nodes, np.array([0, len(self.nodes)])).leaves(cells)[0]
+
+    def cut_back(self, is_leaf):
+        """The nodes that are left where some of them, a bool for each, become leaves."""
+        kept, at = [], 0
+        while at < len(self.nodes):
+            kept.append(at)
+            at += self.nodes[at, 2] if is_leaf[at] else 1
+        return kept
+
+    def merged(self):
+        """The tree without the leaves of class `FREE`; see `without`."""
+        return self.without(self.is_leaf & (self.nodes[:, 1] == FREE))
 
     def without(self, gone):
         """The tree without the leaves `gone`, and without splits between leaves of one class.
@@ -269,7 +278,7 @@ def solve(
             # None: too many splits for the number type
             tree = _read_out(grid, [values], 1) if values.solved() else None
         if tree is not None:
-            return SmallestTree(tree.without_free(), n_states, layout.cost)
+            return SmallestTree(tree.merged() if grid.has_free else tree, n_states, layout.cost)
     raise TooLarge(8 * n_states)
 
 
@@ -284,9 +293,7 @@ def _largest_class(grid):
     """The largest number that tells a class while those of regions are found; 0: none does."""
     if grid.kinds is not None:
         return 0
-    labels = grid.labels
-    largest = labels.max()
-    return largest if largest != FREE else labels.max(where=labels != FREE, initial=0)
+    return grid.labels.max(where=grid.labels != FREE, initial=0)
 
 
 def _depth_type(grid):

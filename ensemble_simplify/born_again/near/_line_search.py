@@ -24,8 +24,7 @@ from ensemble_simplify.born_again.everywhere._grid import (
     n_cells,
 )
 from ensemble_simplify.born_again.everywhere._search import solve
-from ensemble_simplify.born_again.near._line_bounds import fooling_points
-from ensemble_simplify.born_again.near._line_trees import LineTrees, NumberTrees
+from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.born_again.near._path_trees import (
     Front,
     PathTree,
@@ -157,12 +156,14 @@ class LineSearch:
         self.rng, self.report = rng, report
         self.nodes: Any = None
         self.leaves_bound = 1
-        self.fronts, self.finer = None, finer
+        self.fronts = None
         if self.seconds <= 0:
             # what was found would have to be written, too
             raise NoTreeInTime
         first, place = distinct_rows(cells)
         self.counts = np.bincount(place)
+        # rows that are finer, and the distinct rows in whose cells they are
+        self.finer, self.finer_at = finer, [] if finer is None else place[finer.at]
         self.n_points = n_near(len(first), shape, max_changes)
         self.check_memory(cells[first])
         if self.n_points > EFFORT.max_points and not self.limited:
@@ -205,10 +206,10 @@ class LineSearch:
         points = near.cells, near.labels, weight, near.own_first, near.own_last
         points += near.own_joined, near.runs, int(self.rng.integers(1 << 63))
         shape = np.array(self.shape, dtype=np.intp)
-        if near.kinds is None:
-            return LineTrees(shape, self.n_classes, *points)
-        numbers = in_windows(near.kinds[:, -1], self.closeness.atol)
-        return NumberTrees(shape, len(numbers), *points, near.alike, numbers)
+        numbers = None
+        if near.kinds is not None:
+            numbers = in_windows(near.kinds[:, -1], self.closeness.atol)
+        return LineTrees(shape, self.n_classes, *points, near.alike, numbers)
 
     def find(self):
         """Find a small tree that keeps the promise."""
@@ -247,14 +248,9 @@ class LineSearch:
             return
         self.nodes = solution.tree.on_grid(grid).nodes
         if kinds is not None:
-            self.nodes = self.named(self.nodes)
+            leaf, labels = self.nodes[:, 0] < 0, self.trees().leaf_errors(self.nodes)[1]
+            self.nodes[leaf, 1] = labels[leaf]
         self.leaves_bound = n_leaves(self.nodes)
-
-    def named(self, nodes):
-        """The tree with the best label in each leaf."""
-        leaf, labels = nodes[:, 0] < 0, self.trees().leaf_errors(nodes)[1]
-        nodes[leaf, 1] = labels[leaf]
-        return nodes
 
     def labelled_grid(self):
         """A table of all cells: classes, or kinds of answers, of promised points, others free."""
@@ -396,7 +392,7 @@ class LineSearch:
 
         Unless `prove`, only by sets of points that need a leaf each.
         """
-        if self.is_optimal:
+        if n_leaves(self.nodes) <= self.leaves_bound:
             return
         with self.until(1.0 if self.fronts is None else 1.0 - EFFORT.count_share):
             self._bound(prove)
@@ -413,16 +409,8 @@ class LineSearch:
         self.leaves_bound = max(classes, int(before[-1]) + 1)
         if self.leaves_bound < found:
             with limits(0.5 * time_left()):
-                points = fooling_points(
-                    near.cells,
-                    near.labels,
-                    near.own_first,
-                    near.own_last,
-                    near.runs,
-                    int(self.rng.integers(1 << 63)),
-                    np.inf if self.limited and not prove else EFFORT.bound_looks,
-                    near.alike,
-                )
+                looks = np.inf if self.limited and not prove else EFFORT.bound_looks
+                points = trees.fooling_points(int(self.rng.integers(1 << 63)), looks)
             self.leaves_bound = max(self.leaves_bound, len(points))
             if 0 < len(points) <= EFFORT.few_points:
                 beside = leaves_beside_cuts(points, before, np.cumsum([0, *self.shape[:-1]]))
@@ -439,11 +427,6 @@ class LineSearch:
                     self.nodes = nodes
                 break
             self.leaves_bound += 1
-
-    @property
-    def is_optimal(self):
-        """Whether no smaller tree keeps the promise."""
-        return n_leaves(self.nodes) <= self.leaves_bound
 
     # ------------------------------------------------------------- exceptions
 
@@ -473,8 +456,8 @@ class LineSearch:
         # what a proof may have found meanwhile
         front.add(Prunings(self.nodes, *self.trees().leaf_errors(self.nodes)))
         total = total_weight(self.near, self.row_share)
-        before, held = self.held()
         trees, trees_kept, steps = self.trees(), self.trees(self.near_kept), []
+        before, held = self.held(trees)
         for m in spread(front.sizes()):
             nodes = front.tree(m)
             n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
@@ -571,10 +554,9 @@ class LineSearch:
             )
             r2 = 1.0 - off / spread if spread > 0 else np.nan
         right = weights * are_alike(told, truth, self.closeness)
-        if self.finer is not None:
-            place = {cell.tobytes(): i for i, cell in enumerate(cells)}
-            at = np.array([place.get(cell.tobytes(), -1) for cell in self.finer.cells], dtype=int)
-            held, told = at >= 0, told[at]
+        if len(self.finer_at):
+            at = np.searchsorted(self.aside, self.finer_at).clip(max=len(self.aside) - 1)
+            held, told = self.aside[at] == self.finer_at, told[at]
             more = are_alike(told, self.finer.answers, self.closeness).astype(float)
             more -= are_alike(told, self.finer.rounded, self.closeness)
             np.add.at(right, at[held], (more * self.finer.weights)[held])
@@ -588,20 +570,14 @@ class LineSearch:
             return 1
         return 2 if two <= tolerance * total else 3
 
-    def held(self):
+    def held(self, trees):
         """For each axis the rows in its cells, added up from 0, and such weights of all points."""
         near = self.near
-        before = []
-        for a, n in enumerate(self.shape):
-            rows = np.bincount(near.cells[:, a], self.counts, n)
-            before.append(np.concatenate([[0.0], np.cumsum(rows)]))
-        total = 0.0
-        for a, sums in enumerate(before):
-            total += (sums[near.own_last[:, a] + 1] - sums[near.own_first[:, a]]).sum()
-            total -= (sums[near.cells[:, a] + 1] - sums[near.cells[:, a]]).sum()
-            runs = near.runs[near.runs[:, 1] == a]
-            total += (sums[runs[:, 3] + 1] - sums[runs[:, 2]]).sum()
-        return np.concatenate(before), float(total)
+        rows = [np.bincount(near.cells[:, a], self.counts, n) for a, n in enumerate(self.shape)]
+        before = np.concatenate([np.append(0.0, np.cumsum(row)) for row in rows])
+        # a leaf of a number beyond all labels is wrong everywhere
+        nothing = np.array([[-1, np.iinfo(np.int32).max, 1]], dtype=np.int32)
+        return before, trees.wrong(nothing, self.counts, before)[2]
 
 
 def lines_of(problem):
@@ -642,8 +618,8 @@ def leaves_beside_cuts(points, before, first):
     lie on one side, that split parts none of them, so it comes beside the splits that do. Points at
     an end of an axis are left out while more forced cuts than points then lie beside the others.
 
-    The points are those of `fooling_points`; `before` counts the forced cuts up to each place of
-    the axes, which begin at `first`.
+    The points are those of ``LineTrees.fooling_points``; `before` counts the forced cuts up to each
+    place of the axes, which begin at `first`.
     """
     counted = before[points[:, :-1] + first]
     least, shrinks = len(counted) - int(np.ptp(counted, axis=0).sum()), True

@@ -10,10 +10,10 @@ A tree is grown greedily, cut back where a leaf costs no more, and improved by l
 of some splits is followed by greedy trees on both sides, and the one that costs least is taken.
 The cost of a tree is the weight of the points it gets wrong, plus a price for every leaf.
 
-The labels of `LineTrees` are classes. Those of `NumberTrees` are places in the rising list of all
-numbers, and a leaf is right for those from its own label to the last one that is alike: to which
-one number is close enough. So a leaf is a window that is moved along the numbers, and its error is
-the weight outside of the heaviest window.
+Labels are classes, or places in the rising list of all numbers. Of numbers, a leaf is right for
+those from its own label to the last one that is alike: to which one number is close enough. So a
+leaf is a window that is moved along the numbers, and its error is the weight outside of the
+heaviest window.
 """
 
 import numpy as np
@@ -72,8 +72,9 @@ cdef struct Weighed:
 cdef enum:
     # Up to so many cells on all axes, weights are kept, and forgotten, for every cell.
     DENSE = 16384
-    # Units of work between two looks at the clock.
+    # Units of work between two looks at the clock, and points that are tried for bounds.
     POLL = 1 << 20
+    POINTS = 64
     # Leaves of subtrees that are searched in full now and then.
     SMALL = 7
     # Before and after all labels.
@@ -90,6 +91,10 @@ cdef double MAX_KNOWN = 3e7
 
 cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
     return one.score < two.score
+
+
+cdef bint is_before(const Weighed &one, const Weighed &two) noexcept nogil:
+    return one.label < two.label
 
 
 cdef void replace_subtree(
@@ -111,8 +116,9 @@ cdef class LineTrees:
     Stars of class -1 count with their runs only. `star_weight` is the weight of each row, a whole
     number; every other point weighs 1. Work is in units of about a nanosecond.
 
-    `alike` and `numbers` are for `NumberTrees`: a leaf is right for all labels from its own to the
-    last one that is alike, and the numbers are what labels stand for.
+    `alike` and `numbers` are for labels that stand for numbers (else None): a leaf is right for all
+    labels from its own to the last one that is alike. The numbers are in units of the tolerance,
+    which is half of a window, and best near zero.
     """
 
     cdef:
@@ -148,7 +154,8 @@ cdef class LineTrees:
         uint64_t random
         double noise
         int criterion
-        double work, work_limit, next_poll
+        # `looks`: rows and runs held against a box so far
+        double work, work_limit, next_poll, looks
         bint stopped
         # whether no point may be wrong, so that errors need not be told
         bint quick
@@ -163,6 +170,8 @@ cdef class LineTrees:
         double n_known
         # by cell of an axis: least and largest label of what begins there, and of what ends there
         vector[int32_t] begin_lo, begin_hi, end_lo, end_hi
+        # labels of a subset of numbers, in their order
+        vector[Weighed] found
 
     def __cinit__(
         self,
@@ -474,22 +483,40 @@ cdef class LineTrees:
     cdef void weigh(self, const Subset *part) noexcept nogil:
         """The weight of each label in a subset, which is all that a leaf needs of `count`."""
         cdef intp_t i
-        cdef Run run
+        cdef Weighed one
         self.total.assign(self.n_columns, 0.0)
-        for i in range(<intp_t> part.stars.size()):
-            self.add(
-                self.total.data(), self.labels[part.stars[i]],
-                self.weight_of(part, part.stars[i]),
-            )
-        for i in range(<intp_t> part.runs.size()):
-            run = self.run_of(part.runs[i])
-            self.add(self.total.data(), run.label, self.length_in(part, run))
+        for i in range(<intp_t> (part.stars.size() + part.runs.size())):
+            one = self.weighed(part, i)
+            self.add(self.total.data(), one.label, one.weight)
         self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
 
     @cython.final
-    cdef inline double length_in(self, const Subset *part, const Run &run) noexcept nogil:
-        """Points of a run in a subset."""
-        return min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+    cdef inline int32_t label_at(self, const Subset *part, intp_t i) noexcept nogil:
+        """Label of a star of a subset, or of a run; these come after the stars."""
+        cdef intp_t n_stars = part.stars.size()
+        if i < n_stars:
+            return self.labels[part.stars[i]]
+        return self.run_of(part.runs[i - n_stars]).label
+
+    @cython.final
+    cdef inline Weighed weighed(self, const Subset *part, intp_t i) noexcept nogil:
+        """The same with the weight of its points inside the region of the subset."""
+        cdef:
+            intp_t a, n_stars = part.stars.size()
+            int32_t star
+            Run run
+            Weighed one
+        if i < n_stars:
+            star = part.stars[i]
+            one.label, one.weight = self.labels[star], self.star_weight[star]
+            for a in range(self.n_axes):
+                one.weight += min(self.own_last[star, a], part.hi[a])
+                one.weight -= max(self.own_first[star, a], part.lo[a])
+            return one
+        run = self.run_of(part.runs[i - n_stars])
+        one.label = run.label
+        one.weight = min(run.last, part.hi[run.axis]) - max(run.first, part.lo[run.axis]) + 1
+        return one
 
     @cython.final
     cdef inline bint serves(self, int32_t leaf, int32_t label) noexcept nogil:
@@ -500,6 +527,8 @@ cdef class LineTrees:
         """Weight of the points for which the best leaf is not right; after `count`."""
         cdef intp_t c, best = 0
         cdef double others = 0.0
+        if self.has_moments:
+            return self.window_error(part, label)
         for c in range(1, self.n_columns):
             if self.total[c] > self.total[best]:
                 best = c
@@ -777,28 +806,12 @@ cdef class LineTrees:
 
     cdef double wrong_in(self, const Subset *part, int32_t leaf) noexcept nogil:
         """Weight of the points of a subset for which a leaf is not right."""
-        cdef:
-            intp_t i
-            double weight = 0.0
-            Run run
-        for i in range(<intp_t> part.stars.size()):
-            if not self.serves(leaf, self.labels[part.stars[i]]):
-                weight += self.weight_of(part, part.stars[i])
-        for i in range(<intp_t> part.runs.size()):
-            run = self.run_of(part.runs[i])
-            if not self.serves(leaf, run.label):
-                weight += self.length_in(part, run)
+        cdef intp_t i
+        cdef double weight = 0.0
+        for i in range(<intp_t> (part.stars.size() + part.runs.size())):
+            if not self.serves(leaf, self.label_at(part, i)):
+                weight += self.weighed(part, i).weight
         self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
-        return weight
-
-    @cython.final
-    cdef inline double weight_of(self, const Subset *part, int32_t star) noexcept nogil:
-        """Weight of a row and of its own runs, as far as they reach into a subset's region."""
-        cdef intp_t a
-        cdef double weight = self.star_weight[star]
-        for a in range(self.n_axes):
-            weight += min(self.own_last[star, a], part.hi[a])
-            weight -= max(self.own_first[star, a], part.lo[a])
         return weight
 
     cdef double cost_of(
@@ -1126,6 +1139,8 @@ cdef class LineTrees:
         Where there are more than `most`, some number above it.
         """
         cdef intp_t c, n = 0
+        if self.has_moments:
+            return self.n_windows(part, most, label)
         for c in range(self.n_columns):
             if self.total[c] > TINY:
                 n += 1
@@ -1307,6 +1322,148 @@ cdef class LineTrees:
         self.n_forced(self.everything())
         return np.array(self.stamp)[: self.first[self.n_axes]] == self.stamps
 
+    # ------------------------------------------------------------- points that need a leaf each
+
+    # Two points need two leaves where the box that they span holds labels for which no leaf is
+    # right. Points of which every two do are a *fooling set*; no tree has fewer leaves.
+
+    @cython.final
+    cdef bint in_box(
+        self, intp_t star, const int32_t *lo, const int32_t *hi, intp_t but
+    ) noexcept nogil:
+        """Whether a row lies in a box on every axis but one."""
+        cdef const int32_t *cell = &self.cells[star, 0]
+        cdef intp_t a
+        for a in range(self.n_axes):
+            if (cell[a] < lo[a] or cell[a] > hi[a]) and a != but:
+                return False
+        return True
+
+    @cython.final
+    cdef inline bint widens(self, int32_t label, int32_t *least, int32_t *most) noexcept nogil:
+        """Whether no leaf is right from the least to the most of some labels and one more."""
+        least[0] = min(least[0], label)
+        most[0] = max(most[0], label)
+        return most[0] > self.alike[least[0]]
+
+    @cython.final
+    cdef bint holds_apart(
+        self, const int32_t *lo, const int32_t *hi, int32_t least, int32_t most
+    ) noexcept nogil:
+        """Whether no leaf is right for some labels and all points of a box."""
+        cdef:
+            intp_t i, a, wrong, n_axes = self.n_axes
+            const int32_t *cell
+            const int32_t *label = &self.labels[0]
+            const Run *run
+        for i in range(self.n_stars):
+            if least <= label[i] <= most or label[i] < 0:
+                continue
+            cell = &self.cells[i, 0]
+            wrong = -1
+            for a in range(n_axes):
+                if cell[a] < lo[a] or cell[a] > hi[a]:
+                    if wrong >= 0:
+                        break
+                    wrong = a
+            else:
+                if wrong < 0 or (
+                    self.own_first[i, wrong] <= hi[wrong] and self.own_last[i, wrong] >= lo[wrong]
+                ):
+                    if self.widens(label[i], &least, &most):
+                        self.looks += i
+                        return True
+        for i in range(self.n_others):
+            run = self.run + i
+            if least <= run.label <= most or run.first > hi[run.axis] or run.last < lo[run.axis]:
+                continue
+            if self.in_box(run.star, lo, hi, run.axis) and self.widens(run.label, &least, &most):
+                self.looks += self.n_stars + i
+                return True
+        self.looks += self.n_stars + self.n_others
+        return False
+
+    @cython.final
+    cdef bint need_two(
+        self, const int32_t *one, const int32_t *two, int32_t *lo, int32_t *hi
+    ) noexcept nogil:
+        """Whether two points, each followed by its label, cannot share a leaf."""
+        cdef intp_t a, n = self.n_axes
+        cdef int32_t least = min(one[n], two[n]), most = max(one[n], two[n])
+        if most > self.alike[least]:
+            return True
+        for a in range(n):
+            lo[a] = min(one[a], two[a])
+            hi[a] = max(one[a], two[a])
+        return self.holds_apart(lo, hi, least, most)
+
+    @cython.final
+    cdef void draw_point(self, int32_t *point, uint64_t *random) noexcept nogil:
+        """A row, or a point at an end of a run; its label goes last."""
+        cdef:
+            intp_t a, star, axis, n_axes = self.n_axes
+            const Run *run = NULL
+            double chance = random_unit(random)
+        if chance < 0.3 and self.n_others:
+            run = self.run + random_below(self.n_others, random)
+            star = run.star
+        else:
+            star = random_below(self.n_stars, random)
+        for a in range(n_axes):
+            point[a] = self.cells[star, a]
+        point[n_axes] = self.labels[star] if run == NULL else run.label
+        if run != NULL:
+            point[run.axis] = run.first if random_unit(random) < 0.5 else run.last
+        elif chance < 0.8:
+            axis = random_below(n_axes, random)
+            if random_unit(random) < 0.5:
+                point[axis] = self.own_first[star, axis]
+            else:
+                point[axis] = self.own_last[star, axis]
+
+    def fooling_points(self, uint64_t seed, double looks):
+        """A fooling set, found by trying random points: cells, and their labels in a last column.
+
+        A point that needs a leaf of its own beside all of the set joins it; one that could share a
+        leaf with a single member may take its place. `looks` limits the rows and runs to hold
+        against the boxes of two points, each some nanoseconds.
+        """
+        cdef:
+            intp_t n_axes = self.n_axes, width = n_axes + 1, done = 0
+            intp_t i, k, n_shared, shared = 0, n = 0
+            vector[int32_t] members, point, lo, hi
+            uint64_t random = seed
+        point.resize(width)
+        lo.resize(n_axes)
+        hi.resize(n_axes)
+        with nogil:
+            self.looks = 0.0
+            while self.looks < looks:
+                if done % POINTS == 0 and should_stop():
+                    break
+                done += 1
+                # so that it ends where no point needs a look
+                self.looks += 1.0
+                self.draw_point(point.data(), &random)
+                if point[n_axes] < 0:
+                    continue
+                n_shared = 0
+                for i in range(n):
+                    if not self.need_two(
+                        point.data(), &members[i * width], lo.data(), hi.data()
+                    ):
+                        shared = i
+                        n_shared += 1
+                        if n_shared == 2:
+                            break
+                if n_shared == 0:
+                    members.insert(members.end(), point.begin(), point.end())
+                    n += 1
+                elif n_shared == 1:
+                    for k in range(width):
+                        members[shared * width + k] = point[k]
+        return np.array(members, dtype=np.int32).reshape(n, width)
+
     def find(
         self,
         double price,
@@ -1342,26 +1499,7 @@ cdef class LineTrees:
         """Units of work so far."""
         return self.work
 
-
-cdef bint is_before(const Weighed &one, const Weighed &two) noexcept nogil:
-    return one.label < two.label
-
-
-cdef class NumberTrees(LineTrees):
-    """`LineTrees` for numbers: `alike` and `numbers` must be given.
-
-    The numbers are in units of the tolerance, which is half of a window, and best near zero.
-    """
-
-    cdef:
-        vector[Weighed] found
-
-    cdef inline int32_t label_at(self, const Subset *part, intp_t i) noexcept nogil:
-        """Label of a star of a subset, or of a run; these come after the stars."""
-        cdef intp_t n_stars = part.stars.size()
-        if i < n_stars:
-            return self.labels[part.stars[i]]
-        return self.run_of(part.runs[i - n_stars]).label
+    # ------------------------------------------------------------- windows of numbers
 
     cdef bint is_pure(self, const Subset *part, int32_t *lowest) noexcept nogil:
         """Whether one leaf is right for a subset, and the least label."""
@@ -1376,24 +1514,14 @@ cdef class NumberTrees(LineTrees):
 
     cdef void gather(self, const Subset *part) noexcept nogil:
         """Labels of a subset in their order, with weights, into `found`."""
-        cdef:
-            intp_t i
-            Weighed one
-            Run run
+        cdef intp_t i
         self.found.clear()
-        for i in range(<intp_t> part.stars.size()):
-            one.label = self.labels[part.stars[i]]
-            one.weight = self.weight_of(part, part.stars[i])
-            self.found.push_back(one)
-        for i in range(<intp_t> part.runs.size()):
-            run = self.run_of(part.runs[i])
-            one.label = run.label
-            one.weight = self.length_in(part, run)
-            self.found.push_back(one)
+        for i in range(<intp_t> (part.stars.size() + part.runs.size())):
+            self.found.push_back(self.weighed(part, i))
         sort(self.found.begin(), self.found.end(), is_before)
         self.work += 20.0 * self.found.size()
 
-    cdef double leaf_error(self, const Subset *part, int32_t *label) noexcept nogil:
+    cdef double window_error(self, const Subset *part, int32_t *label) noexcept nogil:
         """Weight outside of the heaviest window; if `quick`, only whether there is any."""
         cdef:
             intp_t i, end = 0, n
@@ -1415,7 +1543,7 @@ cdef class NumberTrees(LineTrees):
             weight += self.found[i].weight
         return weight - most
 
-    cdef intp_t n_apart(
+    cdef intp_t n_windows(
         self, const Subset *part, intp_t most, int32_t *label
     ) noexcept nogil:
         """Windows that hold all labels, of which no fewer do."""
@@ -1453,24 +1581,17 @@ cdef class NumberTrees(LineTrees):
     ) noexcept nogil:
         cdef:
             intp_t i, right
-            int32_t label, leaf = -1
-        if nodes[at].axis >= 0:
-            for right in range(2):
-                self.span(
-                    self.side(part, nodes[at].axis, nodes[at].cut, right, place), place + 1, nodes,
-                    right_child(nodes, at) if right else at + 1, found,
-                )
-            right = right_child(nodes, at)
-            found[at, 0] = found[at + 1, 0]
-            if found[at, 0] < 0 or 0 <= found[right, 0] < found[at, 0]:
-                found[at, 0] = found[right, 0]
-            found[at, 1] = max(found[at + 1, 1], found[right, 1])
-            return
-        leaf = nodes[at].cut
+            int32_t label
+            bint is_leaf = nodes[at].axis < 0
         for i in range(<intp_t> (part.stars.size() + part.runs.size())):
             label = self.label_at(part, i)
             found[at, 0] = label if found[at, 0] < 0 else min(found[at, 0], label)
             found[at, 1] = max(found[at, 1], label)
-            if self.serves(leaf, label):
+            if is_leaf and self.serves(nodes[at].cut, label):
                 found[at, 2] = label if found[at, 2] < 0 else min(found[at, 2], label)
                 found[at, 3] = max(found[at, 3], label)
+        for right in range(0 if is_leaf else 2):
+            self.span(
+                self.side(part, nodes[at].axis, nodes[at].cut, right, place), place + 1, nodes,
+                right_child(nodes, at) if right else at + 1, found,
+            )

@@ -116,10 +116,7 @@ class Windows:
         whole = closeness.meet(*ends)
         if not whole[nodes[:, 0] < 0].all():
             return None
-        kept, at = [], 0
-        while at < len(nodes):
-            kept.append(at)
-            at += nodes[at, 2] if whole[at] else 1
+        kept = CellTree(nodes).cut_back(whole)
         pruned = nodes[kept].copy()
         pruned[whole[kept], 0] = -1
         lower, upper = np.where(whole[:, None], ends, np.nan)[:, kept]
@@ -194,8 +191,8 @@ class PathTree:
 
 def answers_at(nodes, answers, cells):
     """What a tree answers in some cells, given the answers of its nodes; None: its numbers."""
-    place = CellTree(nodes).apply(cells)
-    return nodes[place, 1] if answers is None else answers[place]
+    tree = CellTree(nodes)
+    return tree.numbers_of(cells) if answers is None else answers[tree.apply(cells)]
 
 
 def n_leaves(nodes):
@@ -261,20 +258,18 @@ class Front:
 
     def __init__(self):
         self.prunings = []
-        self.errors = np.empty(0)
-        self.which = np.empty(0, dtype=np.intp)
+        self.errors, self.which = np.array([np.inf]), np.zeros(1, dtype=np.intp)
 
     def add(self, prunings):
         """Consider the prunings of one more tree."""
         number, new = len(self.prunings), prunings.errors
         self.prunings.append(prunings)
         size = max(len(new), len(self.errors))
-        old = np.full(size, np.inf)
-        old[: len(self.errors)] = self.errors
-        old[len(self.errors) :] = self.errors[-1] if len(self.errors) else np.inf
-        which = np.full(size, self.which[-1] if len(self.which) else number)
-        which[: len(self.which)] = self.which
-        new = np.append(new, np.full(size - len(new), new[-1]))
+        # more leaves than either has gain nothing
+        old, which, new = (
+            np.pad(array, (0, size - len(array)), mode="edge")
+            for array in (self.errors, self.which, new)
+        )
         self.which = np.where(new < old, number, which)
         self.errors = np.minimum(new, old)
 
