@@ -1,19 +1,24 @@
-"""What a cluster saves: proofs near rows and nearest flips on a local Dask cluster.
+"""What a cluster saves: proofs, nearest flips and agreement on a local Dask cluster.
 
-    python -m benchmarks.distributed [--trees 100] [--rows 4000] [--flips 400] [--repeats 3]
+    python -m benchmarks.distributed [--trees 100] [--rows 4000] [--flips 400] [--stream 4000000]
+        [--repeats 3]
 
 The rows of a two-class problem with twenty features lie in blocks on the workers, which have one
 thread each. `verify` proves for each block that the probabilities of a forest rounded to three
-digits stay within 0.001, near its rows; `nearest_flip` is cut into blocks by joblib. Medians of
-the repeats, of the seconds of all processors and of the clock.
+digits stay within 0.001, near its rows; `nearest_flip` is cut into blocks by joblib. `agreement`
+compares the models of ``in_database.py`` on the partitions of a Dask frame, which are groups of
+rows of a Parquet file; without a cluster, it takes the path. Medians of the repeats, of the seconds
+of all processors and of the clock.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import tempfile
 import time
 from copy import deepcopy
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -22,7 +27,8 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks._record import environment
-from ensemble_simplify import nearest_flip, verify
+from benchmarks.in_database import models, write_rows
+from ensemble_simplify import agreement, nearest_flip, verify
 
 BLOCKS = 4
 
@@ -69,8 +75,19 @@ def main():
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--flips", type=int, default=400)
+    parser.add_argument("--stream", type=int, default=4_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        write_rows(path, options.stream, "float64")
+        compare(options, path)
+
+
+def compare(options, path):
+    """Print the table."""
+    from dask import dataframe
+
     X, y = make_classification(options.rows, 20, n_informative=10, random_state=0)
     forest = RandomForestClassifier(options.trees, max_leaf_nodes=30, random_state=0).fit(X, y)
     rounded = deepcopy(forest)
@@ -89,13 +106,22 @@ def main():
     def changes(found):
         return [flip.changes for flip in found]
 
+    def agreed(rows):
+        found = agreement(*models(), rows)
+        return found.n_rows, found.n_different
+
     tasks = [
         (lambda: [within(part, forest, rounded) for part in blocks], proofs),
         (lambda: changes(nearest_flip(forest, some, max_changes=1)), flips),
+        (
+            lambda: agreed(path),
+            lambda _: agreed(dataframe.read_parquet(path, split_row_groups=True)),
+        ),
     ]
     names = [
         f"`verify`, {options.rows:,} rows, max_changes=1, atol=0.001",
         f"`nearest_flip`, {options.flips:,} rows, max_changes=1",
+        f"`agreement`, {options.stream:,} rows of Parquet",
     ]
     found = [measure(tasks, n_workers, options.repeats) for n_workers in (0, 1, 2)]
     if any(answers != found[0][1] for _, answers in found):

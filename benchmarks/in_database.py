@@ -32,6 +32,20 @@ def rows_of(n, rng):
     )
 
 
+def write_rows(path, n, dtype):
+    """A Parquet file of rows in groups of a chunk."""
+    import pyarrow
+    from pyarrow import parquet
+
+    rng, writer = np.random.default_rng(1), None
+    for begin in range(0, n, CHUNK):
+        rows = rows_of(min(CHUNK, n - begin), rng).astype(dtype)
+        table = pyarrow.Table.from_pandas(rows)
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
 def models():
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.tree import DecisionTreeClassifier
@@ -109,18 +123,9 @@ def main():
     print(f"{options.rows:,} rows of {N_COLUMNS} columns of {options.dtype} in one file.\n")
     print("| way | CPU s | memory, MB | rows that differ |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        import pyarrow
-        from pyarrow import parquet
-
         paths = [Path(folder, f"{size}.parquet") for size in ("small", "large")]
         for path, n in zip(paths, (CHUNK, options.rows), strict=True):
-            rng, writer = np.random.default_rng(1), None
-            for begin in range(0, n, CHUNK):
-                rows = rows_of(min(CHUNK, n - begin), rng).astype(options.dtype)
-                table = pyarrow.Table.from_pandas(rows)
-                writer = writer or parquet.ParquetWriter(path, table.schema)
-                writer.write_table(table)
-            writer.close()
+            write_rows(path, n, options.dtype)
         for name in options.ways:
             found = measured(__file__, f"{name} {paths[0]} {paths[1]}", ROOT, 1800)
             seconds, megabytes, n = found
