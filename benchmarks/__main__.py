@@ -254,9 +254,17 @@ TABLES = {
         "gcc; pip: lightgbm, xgboost, duckdb, m2cgen, treelite, skl2onnx, onnxmltools, "
         "onnxruntime, orbital; --postgres URL",
     ),
+    "languages.large": Table(
+        "languages large", "A forest of 100 deep trees in C, row by row and in blocks.", 1,
+        "gcc; pip: treelite",
+    ),
     "distributed": Table(
-        "distributed", "Proofs near rows and nearest flips on a local cluster.", 2,
-        "pip: dask, distributed",
+        "distributed --tasks verify nearest_flip",
+        "Proofs near rows and nearest flips on a local cluster.", 2, "pip: dask, distributed",
+    ),
+    "distributed.agreement": Table(
+        "distributed --tasks agreement", "Partitions of a Dask frame on a local cluster.", 2,
+        "pip: dask, distributed, pyarrow",
     ),
     "in_database": Table(
         "in_database", "Ten million rows: inside DuckDB, in streams, and by hand.", 3,

@@ -1,7 +1,7 @@
 """What a cluster saves: proofs, nearest flips and agreement on a local Dask cluster.
 
     python -m benchmarks.distributed [--trees 100] [--rows 4000] [--flips 400] [--stream 4000000]
-        [--repeats 3]
+        [--repeats 3] [--tasks verify nearest_flip agreement]
 
 The rows of a two-class problem with twenty features lie in blocks on the workers, which have one
 thread each. `verify` proves for each block that the probabilities of a forest rounded to three
@@ -27,7 +27,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks._record import environment
-from benchmarks.in_database import models, write_rows
+from benchmarks.in_database import CHUNK, models, write_rows
 from ensemble_simplify import agreement, nearest_flip, verify
 
 BLOCKS = 4
@@ -77,6 +77,8 @@ def main():
     parser.add_argument("--flips", type=int, default=400)
     parser.add_argument("--stream", type=int, default=4_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    known = ["verify", "nearest_flip", "agreement"]
+    parser.add_argument("--tasks", nargs="+", choices=known, default=known)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
@@ -110,24 +112,31 @@ def compare(options, path):
         found = agreement(*models(), rows)
         return found.n_rows, found.n_different
 
-    tasks = [
-        (lambda: [within(part, forest, rounded) for part in blocks], proofs),
-        (lambda: changes(nearest_flip(forest, some, max_changes=1)), flips),
-        (
+    tasks = {
+        "verify": (
+            f"`verify`, {options.rows:,} rows, max_changes=1, atol=0.001",
+            lambda: [within(part, forest, rounded) for part in blocks],
+            proofs,
+        ),
+        "nearest_flip": (
+            f"`nearest_flip`, {options.flips:,} rows, max_changes=1",
+            lambda: changes(nearest_flip(forest, some, max_changes=1)),
+            flips,
+        ),
+        "agreement": (
+            f"`agreement`, {options.stream:,} rows of Parquet",
             lambda: agreed(path),
             lambda _: agreed(dataframe.read_parquet(path, split_row_groups=True)),
         ),
-    ]
-    names = [
-        f"`verify`, {options.rows:,} rows, max_changes=1, atol=0.001",
-        f"`nearest_flip`, {options.flips:,} rows, max_changes=1",
-        f"`agreement`, {options.stream:,} rows of Parquet",
-    ]
+    }
+    names, *tasks = zip(*(tasks[name] for name in options.tasks), strict=True)
+    tasks = list(zip(*tasks, strict=True))
     found = [measure(tasks, n_workers, options.repeats) for n_workers in (0, 1, 2)]
     if any(answers != found[0][1] for _, answers in found):
         raise RuntimeError("A cluster answers otherwise than one process.")
     print(f"{environment('dask', 'distributed')}\n")
-    print(f"A forest of {options.trees} trees; {BLOCKS} blocks of rows.\n")
+    print(f"A forest of {options.trees} trees; {BLOCKS} blocks of rows.")
+    print(f"For `agreement`, the models of in_database; its groups have {CHUNK:,} rows.\n")
     columns = [
         f"{where}, {what} s"
         for where in ("no cluster", "1 worker", "2 workers")

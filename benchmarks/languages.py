@@ -4,6 +4,7 @@
              thresholds and one float32 beside them, with gaps and levels that nobody knows
     peers    four ensembles of numbers, beside m2cgen, treelite, ONNX and orbital: rows at
              thresholds and one double beside them
+    large    a forest of 100 deep trees in C, row by row and in blocks, beside itself and treelite
     dialects the models of ``tests/written_models.py`` in each database that is here (``--engines``)
 
 ``--postgres URL`` runs the queries on a PostgreSQL server, too. Peers that are not installed are
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from benchmarks._record import ROOT, environment
@@ -37,6 +38,13 @@ MANY = """
 void many(const double *rows, long n, long width, int *out)
 {{
     for (long i = 0; i < n; i++) out[i] = {name}(rows + i * width);
+}}
+"""
+IN_BLOCKS = """
+void many(const double *rows, long n, long width, int *out)
+{{
+    (void)width;
+    {name}_rows(rows, n, out);
 }}
 """
 M2CGEN = """
@@ -61,7 +69,7 @@ class Loads:
         self.seconds = clock() - begin
 
 
-def compiled(text, folder, name="predict", strict=True):
+def compiled(text, folder, name="predict", strict=True, many=MANY):
     """The library of a C file with a loop over rows, and the bytes of its code and tables."""
     source, code, library = (folder / f"model{end}" for end in (".c", ".o", ".so"))
     source.write_text(text, encoding="utf-8")
@@ -69,15 +77,15 @@ def compiled(text, folder, name="predict", strict=True):
     subprocess.run(["gcc", *options, "-c", "-o", code, source], check=True)
     told = subprocess.run(["size", code], check=True, capture_output=True, text=True).stdout
     n_bytes = sum(map(int, told.splitlines()[1].split()[:3]))
-    source.write_text(text + MANY.format(name=name), encoding="utf-8")
+    source.write_text(text + many.format(name=name), encoding="utf-8")
     subprocess.run(["gcc", *options, "-shared", "-o", library, source, "-lm"], check=True)
     return ctypes.CDLL(str(library)), n_bytes
 
 
-def by_c(text, rows, name="predict", strict=True):
+def by_c(text, rows, name="predict", strict=True, many=MANY):
     """Places of classes, seconds and bytes."""
     with tempfile.TemporaryDirectory() as folder:
-        library, n_bytes = compiled(text, Path(folder), name, strict)
+        library, n_bytes = compiled(text, Path(folder), name, strict, many)
         rows = np.ascontiguousarray(rows, dtype=np.float64)
         out = np.empty(len(rows), dtype=np.int32)
         address = rows.ctypes.data_as(ctypes.c_void_p), out.ctypes.data_as(ctypes.c_void_p)
@@ -395,6 +403,34 @@ def peers(options):
             line(name, peer, wrong, f"{seconds:.3f}", f"{n_bytes:,}")
 
 
+def large(options):
+    """A forest that the processor's cache does not hold."""
+    X, y = make_classification(20_000, 20, n_informative=10, flip_y=0.2, random_state=0)
+    model = RandomForestClassifier(100, random_state=0).fit(X, y)
+    n_leaves = sum(tree.get_n_leaves() for tree in model.estimators_)
+    rows = X + np.random.default_rng(0).normal(scale=0.05, size=X.shape)
+    text = export_model(model, "c")
+    ways = {
+        "C, row by row": lambda: by_c(text, rows),
+        "C, in blocks": lambda: by_c(text, rows, many=IN_BLOCKS),
+        "treelite": lambda: as_treelite(model, rows),
+    }
+    expected, seconds = model.predict(rows), {"the model itself": []}
+    for _ in range(3):
+        seconds["the model itself"].append(Loads(lambda: model.predict(rows)).seconds)
+        for name, run in ways.items():
+            labels, own, _ = run()
+            if differ(labels, expected):
+                raise AssertionError(f"{name} answers otherwise")
+            seconds.setdefault(name, []).append(own)
+    print(environment("treelite"))
+    print(f"\n{n_leaves:,} leaves; medians of 3 runs of {len(rows):,} rows, labels all alike.\n")
+    line("written by", "µs a row")
+    line("---", "---")
+    for name, own in seconds.items():
+        line(name, f"{1e6 * np.median(own) / len(rows):.1f}")
+
+
 def dialects(options):
     """Rows that differ, by dialect and kind of model, as a table of reStructuredText."""
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "writing")]
@@ -428,7 +464,7 @@ def dialects(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["kinds", "peers", "dialects"])
+    parser.add_argument("part", choices=["kinds", "peers", "large", "dialects"])
     parser.add_argument("--engines", nargs="+", default=None)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--few", type=int, default=10_000)
@@ -447,7 +483,8 @@ def main():
         ],
     )
     options = parser.parse_args()
-    {"kinds": kinds, "peers": peers, "dialects": dialects}[options.part](options)
+    parts = {"kinds": kinds, "peers": peers, "large": large, "dialects": dialects}
+    parts[options.part](options)
 
 
 if __name__ == "__main__":

@@ -291,17 +291,10 @@ class Agreement:
         """
         import pandas as pd
 
-        names = feature_names
-        if self.table is not None:
-            rows = self.table.decode(self.counterexamples)
-            names = list(getattr(rows, "columns", names or range(rows.shape[1])))
-            frame = pd.DataFrame(rows, columns=names)
-            return self._with_answers(frame)
-        if names is None:
-            names = [f"x{j}" for j in range(self.counterexamples.shape[1])]
-        return self._with_answers(pd.DataFrame(self.counterexamples, columns=list(names)))
-
-    def _with_answers(self, frame):
+        rows = self.table.decode(self.counterexamples)
+        names = getattr(rows, "columns", feature_names)
+        names = [f"x{j}" for j in range(rows.shape[1])] if names is None else list(names)
+        frame = pd.DataFrame(rows, columns=names)
         frame["model_a"] = [first for first, _ in self.predictions]
         frame["model_b"] = [second for _, second in self.predictions]
         return frame

@@ -286,7 +286,7 @@ class _CFile(BracesFile):
         roots = [f"{{{i}, {k}}}" for i, k in zip(begin.tolist(), first.tolist(), strict=True)]
         widest = right.max(initial=0)
         exact, below = self.int16 is None, "own <= node->end"
-        number = "node->end" if self.is_number else f"{self.own}roots[t].leaf + (int)node->right"
+        number = "at[k]->end" if self.is_number else f"{self.own}roots[t].leaf + (int)at[k]->right"
         return template_of("nodes.c99").substitute(
             small,
             found="`end` is what it says" if self.is_number else "`right` its number in the tree",

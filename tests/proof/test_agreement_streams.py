@@ -175,3 +175,15 @@ def test_rows_before_drawn_points_stay_in_a_merge():
     a, b = (model.predict(X[:60]) for model in models)
     assert merged.n_different == np.sum(a != b)
     np.testing.assert_array_equal(merged.counterexamples, X[:60][a != b][:10])
+
+
+def test_columns_without_names_are_numbered_in_frames():
+    deep, flat = (
+        DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X.to_numpy(), Y > 140)
+        for depth in (6, 2)
+    )
+    found = agreement(deep, flat, X.to_numpy(), volume=False)
+    numbered = [f"x{j}" for j in range(X.shape[1])]
+    assert list(found.to_frame().columns) == [*numbered, "model_a", "model_b"]
+    letters = list("abcdefghij")
+    assert list(found.to_frame(letters).columns) == [*letters, "model_a", "model_b"]
