@@ -157,9 +157,9 @@ def test_missing_cells_are_the_least_that_is_needed(seed):
 def test_born_again_near_rows(seed, max_changes):
     X, y = table(seed)
     model = RandomForestClassifier(7, random_state=seed).fit(X, y)
-    tree = BornAgainClassifier(
-        FrozenEstimator(model), max_changes=max_changes, random_state=0, time_limit=1
-    ).fit(X, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=max_changes, random_state=0).fit(
+        X, y
+    )
     points = every_point([model], 3, [True, True, False])
     alike = [(points == row) | (np.isnan(points) & np.isnan(row)) for row in X]
     near = np.array([(~same).sum(axis=1) <= max_changes for same in alike]).any(axis=0)

@@ -116,7 +116,7 @@ def test_born_again_in_the_users_columns(name):
 def test_near_the_rows(kind):
     table, y = passengers(2, n=40)
     model = pipeline_of("filled", RandomForestClassifier(5, random_state=0)).fit(table, y)
-    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=1)
+    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0)
     simple.fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 1000)
