@@ -20,6 +20,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+# The benchmarks, at the end: where the package is installed, its sources must not stand in for it.
+sys.path.append(str(HERE.parent))
 
 # Started in the background (nohup, `&`), Python ignores Ctrl-C, which some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)

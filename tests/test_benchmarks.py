@@ -15,15 +15,12 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks import __main__ as benchmarks
+from benchmarks import _league_contestants as contestants
+from benchmarks import league
+from benchmarks._record import block, list_table, markers, write_block
+
 ROOT = Path(__file__).resolve().parent.parent
-# At the end: where the package is installed, its sources here must not stand in for it.
-sys.path.append(str(ROOT))
-
-from benchmarks import __main__ as benchmarks  # noqa: E402
-from benchmarks import _league_contestants as contestants  # noqa: E402
-from benchmarks import league  # noqa: E402
-from benchmarks._record import block, list_table, markers, write_block  # noqa: E402
-
 PROGRAMS = sorted({table.program for table in benchmarks.TABLES.values()})
 
 
