@@ -205,6 +205,11 @@ TABLES = {
         "proportion", "What calls take over rows, columns, trees and leaves, as multiples.", 60,
         "--against DIR: another checkout, built",
     ),
+    "proportion.models": Table(
+        "proportion --axes trees leaves columns --patience 15 --only agreement is_monotone "
+        "nearest_flip sufficient export Scorecard Cultivated simplify Genesim Selective",
+        "The same over columns and the size of the model, of most calls.", 8
+    ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",
