@@ -1567,7 +1567,8 @@ def _moved(what, proof, columns, names):
 
     row = told(proof["row"], range(len(names)), "=")
     sets = "; or once ".join(told(proof["reference"], own, "becomes") for own in proof["sets"])
-    less = "with only a part of such changes, or none, it is not so"
+    of = " of one of these sets" if len(proof["sets"]) > 1 else ""
+    less = f"with only a part of the changes{of}, or none, it is not so"
     return f"For the row ({row}): {what} once {sets}; {less}."
 
 

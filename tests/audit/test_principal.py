@@ -180,6 +180,8 @@ def test_evidence_is_about_the_reasons(kind, tmp_path):
                 shown = f'"{after}"' if isinstance(after, str) else repr(float(after))
                 name = name if isinstance(name, str) else f"x{name}"
                 assert f"{name} becomes {shown}" in outcome.claim
+        # of several sets, a part is one of one set
+        assert ("of one of these sets" in outcome.claim) == (len(own.reasons) > 1)
 
 
 def test_there_is_no_evidence_without_reasons_or_trees(tmp_path):
