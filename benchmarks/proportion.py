@@ -70,7 +70,6 @@ CALLS = {
     "ScorecardClassifier": fitted("ScorecardClassifier"),
     "GenesimClassifier": fitted("GenesimClassifier"),
     "CultivatedForestClassifier": fitted("CultivatedForestClassifier", frozen=False),
-    "FeatureBudgetPruner": fitted("FeatureBudgetPruner"),
     "FaithfulPruner, k = 0": fitted("FaithfulPruner", max_changes=0),
     "BornAgainClassifier, k = 0": fitted("BornAgainClassifier", max_changes=0),
     "SelectiveTreeClassifier": fitted("SelectiveTreeClassifier"),
