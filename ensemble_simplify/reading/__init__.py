@@ -23,8 +23,6 @@ from ensemble_simplify.reading.decision import (
 )
 from ensemble_simplify.reading.families.additive import tree_of_steps
 from ensemble_simplify.reading.families.forests import (
-    LEAF,
-    OF_THRESHOLD,
     TREE_FIELDS,
     not_known,
     unknown_fields,

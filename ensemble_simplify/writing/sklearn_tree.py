@@ -27,12 +27,9 @@ from ensemble_simplify.grid import (
     refuse_any,
     walk,
 )
-from ensemble_simplify.reading import LEAF, OF_THRESHOLD, TREE_FIELDS, not_known, unknown_fields
+from ensemble_simplify.reading import TREE_FIELDS, not_known, unknown_fields
 
 _NO_SPLIT = -2
-
-# Trees of scikit-learn 1.10 and later know the categories of their features.
-_HAS_CATEGORIES = "left_cat_bitset" in NODE_DTYPE.names
 
 # All nodes without training rows together weigh at most this fraction of the training rows.
 _PSEUDO_WEIGHT = 1e-3
@@ -300,8 +297,6 @@ def write_tree(
     if classes is not None:
         tree.classes_ = classes
         tree.n_classes_ = n_classes[0]
-    if _HAS_CATEGORIES:
-        tree.is_categorical_ = tree._categorical_encoder = None
     tree.max_features_ = int(n_features)
     tree.tree_ = _make_tree(
         records,
@@ -540,14 +535,11 @@ def _mark_leaves(records, leaf):
     """Write into records which nodes are leaves; the others compare with a threshold."""
     records["feature"][leaf] = _NO_SPLIT
     records["threshold"][leaf] = _NO_SPLIT
-    if "split_kind" in records.dtype.names:
-        records["split_kind"] = np.where(leaf, LEAF, OF_THRESHOLD)
 
 
 def _make_tree(records, values, *, max_depth, n_features, n_classes):
-    """Make scikit-learn's compiled tree, without categories, from checked arrays."""
-    numbers = (np.full(n_features, -1, dtype=np.intp),) if _HAS_CATEGORIES else ()
-    tree = Tree(n_features, n_classes, values.shape[1], *numbers)
+    """Make scikit-learn's compiled tree from checked arrays."""
+    tree = Tree(n_features, n_classes, values.shape[1])
     tree.__setstate__(
         {
             "max_depth": max_depth,
@@ -697,12 +689,6 @@ def _check_tree_estimator(tree_estimator):
             "DecisionTreeClassifier or DecisionTreeRegressor (or a subclass)."
         )
     check_is_fitted(tree_estimator)
-    if np.any(getattr(tree_estimator, "is_categorical_", None)):
-        raise ValueError(
-            f"{type(tree_estimator).__name__} has categorical splits, which cannot be copied or "
-            "exported. Make a tree of thresholds of it first: BornAgainClassifier and "
-            "RepresenterTree do, around FrozenEstimator(model)."
-        )
 
 
 def _of_leaves(name, array, nodes):

@@ -1,7 +1,6 @@
 """Nodes of other versions of scikit-learn: fields are carried or refused, never misread."""
 
 import importlib
-import json
 import tomllib
 from pathlib import Path
 
@@ -10,32 +9,14 @@ import pytest
 import sklearn
 from sklearn.datasets import load_iris
 from sklearn.ensemble import (
-    BaggingClassifier,
     HistGradientBoostingRegressor,
-    RandomForestClassifier,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify.reading import Model, family_of
+from ensemble_simplify.reading import Model
 from ensemble_simplify.reading.families import forests as node_fields
-from ensemble_simplify.reading.forest import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.sample import is_known_by_its_trees
-
-# A tree with native categories that scikit-learn 1.10 (development) was fitted to, and its answers.
-RECORDED = Path(__file__).parent.parent / "data" / "categorical_tree.json"
-FIELDS = {
-    "left_child": np.int64,
-    "right_child": np.int64,
-    "feature": np.int64,
-    "threshold": np.float64,
-    "left_cat_bitset": (np.uint32, 8),
-    "impurity": np.float64,
-    "n_node_samples": np.int64,
-    "weighted_n_node_samples": np.float64,
-    "missing_go_to_left": np.uint8,
-}
 
 
 class KeptTree:
@@ -81,147 +62,6 @@ def with_nodes(model, change):
 def plain_tree():
     X, y = load_iris(return_X_y=True)
     return DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), X
-
-
-@pytest.fixture
-def recorded():
-    """The recorded tree, rows, and the leaf and label that its own version says of each."""
-    kept = json.loads(RECORDED.read_text(encoding="utf-8"))
-    nodes = np.zeros(
-        len(kept["value"]), dtype=np.dtype([(name, *_pair(kind)) for name, kind in FIELDS.items()])
-    )
-    for name, column in kept["nodes"].items():
-        if name == "threshold":  # of splits of categories: not finite
-            column = [-np.inf if number is None else number for number in column]
-        nodes[name] = column
-    categories = [np.array(_with_nan(own), dtype=object) for own in kept["categories"]]
-    encoder = OrdinalEncoder()
-    encoder.categories_ = [
-        own if isinstance(own[0], str) else own.astype(np.float64) for own in categories
-    ]
-    rows = np.array([_with_nan(row) for row in kept["rows"]], dtype=object)
-    model, _ = plain_tree()
-    model.classes_, model.n_classes_ = np.array([0, 1]), np.intp(2)
-    model.n_features_in_, model.is_categorical_ = 3, np.array(kept["is_categorical"])
-    model._categorical_encoder = encoder
-    model.tree_ = KeptTree(nodes, np.array(kept["value"])[:, None, :])
-    return model, rows, np.array(kept["leaves"]), np.array(kept["labels"])
-
-
-def _pair(kind):
-    return kind if isinstance(kind, tuple) else (kind,)
-
-
-def _with_nan(values):
-    return [np.nan if value is None else value for value in values]
-
-
-def kinds_of(model):
-    """What `split_kind` holds for the recorded tree: -1 in leaves, 1 for sets, else 0."""
-    nodes = model.tree_.nodes
-    leaf, of_set = nodes["left_child"] < 0, np.isinf(nodes["threshold"])
-    return np.where(leaf, -1, of_set.astype(int)).astype(np.int8)
-
-
-def assert_answers(model, rows, leaves, labels):
-    forest = read_forest(model)
-    coded = forest.table.encode(rows)
-    np.testing.assert_array_equal(forest.classes[forest.predict_index(coded)], labels)
-    found = forest.value[forest.apply(coded)[:, 0]]
-    np.testing.assert_array_equal(found, model.tree_.value[leaves, 0])
-    return forest
-
-
-@pytest.mark.parametrize("has_kind", [False, True])
-def test_recorded_categories(recorded, has_kind):
-    """Text with 40 levels, numbers, and few codes; unknown levels and gaps among the rows."""
-    model, rows, leaves, labels = recorded
-    if has_kind:
-        kinds = kinds_of(model)
-        assert np.unique(kinds).tolist() == [-1, 0, 1]
-        model.tree_.nodes = widened(model.tree_.nodes, split_kind=kinds)
-    forest = assert_answers(model, rows, leaves, labels)
-    assert len(np.unique(leaves)) > 8
-    assert [None if own is None else len(own) for own in forest.table.levels] == [40, None, 6]
-    table = family_of(model).table()
-    np.testing.assert_array_equal(table.levels[0], forest.table.levels[0])
-
-
-def mixed(x):
-    """The published function "lowbias32", in plain Python."""
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
-        x = ((x ^ (x >> shift)) * factor) % 2**32
-    return x ^ (x >> 16)
-
-
-def test_recorded_hash(recorded):
-    """A hash of its place sends each category left or right; missing ones have their side."""
-    model, rows, _, _ = recorded
-    kinds = kinds_of(model)
-    hashed = np.flatnonzero((kinds == 1) & (model.tree_.nodes["feature"] == 0))[::2]
-    assert hashed.size > 1
-    kinds[hashed] = 2
-    nodes = model.tree_.nodes = widened(model.tree_.nodes, split_kind=kinds)
-    nodes["left_cat_bitset"][hashed] = 0
-    nodes["left_cat_bitset"][hashed, 0] = 0xDEADBEEF + hashed
-    places = [
-        {level: i for i, level in enumerate(own.tolist()) if level == level}
-        for own in model._categorical_encoder.categories_
-    ]
-    leaves = []
-    for row in rows:
-        place = [places[0].get(row[0], np.nan), row[1], places[1].get(row[2], np.nan)]
-        node = 0
-        while nodes["left_child"][node] >= 0:
-            value, bits = place[nodes["feature"][node]], nodes["left_cat_bitset"][node]
-            if value != value:
-                left = nodes["missing_go_to_left"][node]
-            elif kinds[node] == 0:
-                left = np.float32(value) <= nodes["threshold"][node]
-            elif kinds[node] == 1:
-                left = int(bits[value // 32]) >> value % 32 & 1
-            else:
-                left = mixed(int(bits[0]) ^ value) & 1
-            node = nodes["left_child" if left else "right_child"][node]
-        leaves.append(node)
-    labels = model.tree_.value[leaves, 0].argmax(axis=1)
-    assert_answers(model, rows, leaves, labels)
-
-
-def test_recorded_checks(recorded):
-    model, *_ = recorded
-    nodes, kinds = model.tree_.nodes, kinds_of(model)
-    split = np.flatnonzero(kinds == 1)[0]
-    for wrong in (0, 3):
-        changed = kinds.copy()
-        changed[split] = wrong
-        model.tree_.nodes = widened(nodes, split_kind=changed)
-        with pytest.raises(ValueError, match=r"kinds of splits .*\(scikit-learn .*<1\.10"):
-            read_forest(model)
-    model.tree_.nodes = nodes
-    with pytest.raises(TypeError, match="does not hold scikit-learn trees"):
-        tree_estimators(model)
-    model._categorical_encoder.categories_[0][3] = None
-    with pytest.raises(ValueError, match="knows None as a category"):
-        read_forest(model)
-
-
-def test_categories_of_members(recorded):
-    """Ensembles give all members the same codes; a member with its own is refused."""
-    member = recorded[0]
-    X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(2, random_state=0).fit(X[:, :3], np.minimum(y, 1))
-    forest.estimators_[1] = member
-    with pytest.raises(ValueError, match="DecisionTreeClassifier has categorical splits"):
-        read_forest(forest)
-    bagging = BaggingClassifier(n_estimators=2, random_state=0).fit(X[:, :3], np.minimum(y, 1))
-    bagging.estimators_[1] = member
-    with pytest.raises(TypeError, match="members with categories of their own"):
-        read_forest(bagging)
-    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X[:, :3], y)
-    pipeline.steps[-1] = ("tree", member)
-    with pytest.raises(TypeError, match="categorical splits of transformed columns"):
-        read_forest(pipeline)
 
 
 @pytest.mark.parametrize("content", [0, 1])

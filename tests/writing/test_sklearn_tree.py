@@ -907,36 +907,3 @@ class LaterTree:
 
     def __setstate__(self, state):
         self.state = state
-
-
-def test_layout_with_categories(monkeypatch):
-    """Trees of scikit-learn 1.10 are written without categories, and say so."""
-    layout = _sklearn_tree.NODE_DTYPE
-    further = {"left_cat_bitset": (np.uint32, 8), "split_kind": np.int8}
-    fields = [(name, layout[name]) for name in layout.names if name not in further]
-    fields += further.items()
-    X, y = load_iris(return_X_y=True)
-    tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
-    contents = read_nodes(tree)
-    monkeypatch.setattr(_sklearn_tree, "NODE_DTYPE", np.dtype(fields, align=True))
-    monkeypatch.setattr(_sklearn_tree, "_HAS_CATEGORIES", True)
-    monkeypatch.setattr(_sklearn_tree, "Tree", LaterTree)
-    written = write_classifier(
-        contents.nodes, [0] * contents.nodes.n_leaves, None, [], [], [0], n_features=4
-    )
-    assert written.is_categorical_ is None
-    n_features, _, n_outputs, n_categories = written.tree_.arguments
-    assert (n_features, n_outputs, n_categories.tolist()) == (4, 1, [-1] * 4)
-    records, leaf = written.tree_.state["nodes"], contents.nodes.left < 0
-    np.testing.assert_array_equal(records["split_kind"], np.where(leaf, -1, 0))
-    assert not records["left_cat_bitset"].any()
-    later = deepcopy(tree)
-    later.tree_ = LaterTree(tree.tree_, dtype=_sklearn_tree.NODE_DTYPE)
-    keep = np.arange(tree.tree_.node_count) == 0
-    stump = pruned_copy(later, keep).tree_.state["nodes"]
-    assert stump["split_kind"].tolist() == [0, -1, -1]
-    later.is_categorical_ = np.array([True, False, False, False])
-    with pytest.raises(ValueError, match="has categorical splits, which cannot be copied"):
-        pruned_copy(later, keep)
-    with pytest.raises(ValueError, match="has categorical splits, which cannot be copied"):
-        read_nodes(later)

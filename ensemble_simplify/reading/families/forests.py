@@ -1,4 +1,4 @@
-"""Single trees of scikit-learn, of 1.10 with categories, too, and forests of them.
+"""Single trees of scikit-learn, and forests of them.
 
 scikit-learn's versions add fields to the records in which it keeps nodes. They are read, copied and
 written by their names: a field that is not known is carried where it holds nothing, and refused
@@ -22,19 +22,15 @@ from ensemble_simplify.reading.family import Family, family_of, unwrap
 from ensemble_simplify.reading.program import mean_of_trees
 from ensemble_simplify.reading.sums import tree_shares
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, name_of, sides_of
+from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, name_of
 
 OLDEST, NEWEST, FIRST_UNTESTED = "1.6", "1.9", "1.10"
 
-# Of trees and forests. From 1.10 on, `split_kind` says what a node tests: 0 a threshold, 1 a set of
-# categories, 2 a hash of the category, and -1 is a leaf; 1.10 began without it. `left_cat_bitset`
-# has a bit for each category, counted from 0, that goes left, or begins with the seed of the hash.
+# Of trees and forests.
 TREE_FIELDS = frozenset(
     "left_child right_child feature threshold impurity n_node_samples weighted_n_node_samples "
-    "missing_go_to_left left_cat_bitset split_kind".split()
+    "missing_go_to_left".split()
 )
-
-LEAF, OF_THRESHOLD, OF_SET, OF_HASH = -1, 0, 1, 2
 
 
 def is_untested():
@@ -95,20 +91,14 @@ class SingleTree(WithOutputs):
 
     def trees(self, rows: Any = None) -> Reading:
         check_one_output(self)
-        if is_categorical(self.estimator).any():
-            tree, table = tree_of_categories(self.estimator)
-        else:
-            tree, table = sklearn_tree(self.estimator), None
+        tree = sklearn_tree(self.estimator)
         classes, n_values = getattr(self.estimator, "classes_", None), tree.value.shape[1]
         if classes is not None and n_values != len(classes):
             raise ValueError(
                 f"{self.name} has {len(classes)} classes_, but its tree_ holds {n_values} values a "
                 "node. Fit it again."
             )
-        return Reading([tree], mean_of_trees(1, n_values), classes, table)
-
-    def own_levels(self) -> Table | None:
-        return self.read().table if is_categorical(self.estimator).any() else None
+        return Reading([tree], mean_of_trees(1, n_values), classes)
 
     def grown_on(self, n_rows: int) -> list:
         return [(self.estimator.tree_.n_node_samples, None)]
@@ -236,57 +226,6 @@ def _values_of(estimator, output):
     return values[:, : len(estimator.classes_[output])] if several else values
 
 
-def is_categorical(estimator):
-    """Which features a tree of scikit-learn 1.10 or later takes as categories."""
-    found = getattr(estimator, "is_categorical_", None)
-    return np.zeros(0, dtype=bool) if found is None else np.asarray(found, dtype=bool)
-
-
-def tree_of_categories(estimator):
-    """One scikit-learn tree with splits of categories, and its table.
-
-    Its encoder counts the categories of each column; one that it does not know is missing.
-    """
-    nodes = estimator.tree_.__getstate__()["nodes"]
-    tree = tree_of(estimator, nodes)
-    tree.estimator = None  # whose nodes are others
-    categorical = is_categorical(estimator)
-    columns = np.flatnonzero(categorical)
-    categories = estimator._categorical_encoder.categories_
-    if (most := max(map(len, categories))) >= MAX_CODE:
-        raise ValueError(
-            f"{name_of(estimator)} has a column of {most:,} categories; fewer than {MAX_CODE:,} "
-            "are supported. Put rare ones together."
-        )
-    seen = np.concatenate([columns, np.flatnonzero(~categorical)])
-    codes, table = codes_and_table(estimator, seen, categories)
-    splits = np.flatnonzero(tree.left != -1)
-    of_category = splits[np.isin(tree.feature[splits], columns)]
-    kinds = np.full(len(nodes), OF_THRESHOLD)
-    if "split_kind" in nodes.dtype.names:
-        kinds = nodes["split_kind"].astype(np.int64)
-    else:
-        kinds[of_category] = OF_SET
-    tests_set = np.isin(kinds[splits], (OF_SET, OF_HASH))
-    if not np.array_equal(splits[tests_set], of_category) or (kinds[splits] > OF_HASH).any():
-        found = f"{name_of(estimator)} has kinds of splits that are not known"
-        raise ValueError(not_known(f"{found}: {np.unique(kinds[splits]).tolist()}"))
-    place = {column: i for i, column in enumerate(columns.tolist())}
-    for node in of_category.tolist():
-        known, words = codes[place[int(tree.feature[node])]], nodes["left_cat_bitset"][node]
-        inside = _hash(words[0], len(known)) if kinds[node] == OF_HASH else bits_of(words)
-        tree.sets[node] = sides_of(known, inside, bool(tree.missing_left[node]))
-    return tree, table
-
-
-def _hash(seed, n_categories):
-    """Whether a hash sends each category left: "lowbias32" of Chris Wellons, its lowest bit."""
-    x = np.arange(n_categories, dtype=np.uint32) ^ np.uint32(seed)
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
-        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
-    return (x & np.uint32(1)).astype(bool)
-
-
 def codes_and_table(estimator, seen, categories):
     """What stands for the categories of encoders, and the table: see `Reading`.
 
@@ -338,11 +277,6 @@ def sklearn_tree(estimator: Any, within: int | None = None, output: int | None =
     family.check_width(within)
     if output is None:
         check_one_output(family)
-    if is_categorical(estimator).any():
-        raise ValueError(
-            f"{name_of(estimator)} has categorical splits, which are not supported. Encode the "
-            "categories as numbers or one-hot columns."
-        )
     return tree_of(estimator, estimator.tree_.__getstate__()["nodes"], output or 0)
 
 
