@@ -104,6 +104,20 @@ cdef inline double left_part(double fraction, double share, double smallest) noe
     return 0.0 if to_left < to_right else fraction
 
 
+ctypedef fused cut_type:
+    int32_t                         # codes, while a tree grows
+    double
+
+
+cdef inline double weight_from(
+    const cut_type* cut, const double* suffix, intp_t n_cuts, cut_type x
+) noexcept nogil:
+    # Weight of the cuts that are not below x. Most rows lie beyond all cuts: they are asked first.
+    if x > cut[n_cuts - 1]:
+        return 0.0
+    return 1.0 if x <= cut[0] else suffix[lower_bound(cut, cut + n_cuts, x) - cut]
+
+
 cdef inline object filled(object array, const void* data):
     # A one-dimensional NumPy array, filled with as many bytes from `data`.
     cdef uint8_t[::1] target = array.view("u1")
@@ -189,8 +203,6 @@ cdef cppclass Grower:
     OpenNode* large
     vector[double] small_mass       # of its rows
     vector[int32_t] small_label
-    vector[double] table            # of the options: share that goes left, see fill_tables
-    vector[intp_t] table_start      # (n_options,), -1: too long, cuts are searched
     double k                        # mass of a neighbourhood, on either side
     double impurity
     vector[double] w                # (n_rows, 2) mass of each row of the node, and in class 1
@@ -585,70 +597,6 @@ cdef int weigh_small(Grower* g) except -1 nogil:
     return 0
 
 
-cdef int fill_tables(Grower* g) except -1 nogil:
-    # What of a row goes left by an option: for a code before the first cut, for every code from
-    # there to the last cut, and for a code after it.
-    cdef intp_t o, q, code, n_codes, size = 0
-    cdef double low
-    cdef Candidate* chosen
-    g.table_start.resize(g.option.size())
-    for o in range(<intp_t> g.option.size()):
-        chosen = &g.candidates[g.option[o]]
-        n_codes = chosen.code.back() - chosen.code[0] + 1
-        g.table_start[o] = -1
-        if n_codes > g.node.n_rows:
-            continue
-        g.table_start[o] = size
-        if <intp_t> g.table.size() < size + n_codes + 2:
-            g.table.resize(size + n_codes + 2)
-        q = 0
-        for code in range(-1, n_codes + 1):
-            if code == n_codes:
-                low = 0.0
-            else:
-                while chosen.code[q] < chosen.code[0] + code:
-                    q += 1
-                low = chosen.suffix[q]
-            g.table[size + code + 1] = 1.0 - low if g.flip[o] else low
-        size += n_codes + 2
-    return 0
-
-
-cdef void share_by_table(
-    Grower* g, const Candidate* chosen, const double* table, intp_t feature, double missing,
-    intp_t start, intp_t stop,
-) noexcept nogil:
-    cdef const int32_t* row = g.node.rows.data()
-    cdef double* share = g.share.data()
-    cdef int32_t before = chosen.code[0] - 1, after = chosen.code.back() - before + 1
-    cdef int32_t code, place
-    cdef intp_t i
-    for i in range(start, stop):
-        code = code_of(g, feature, row[i])
-        place = code - before
-        place = place if place > 0 else 0
-        place = place if place < after else after
-        share[i] += table[place] if code >= 0 else missing
-
-
-cdef void share_by_search(
-    Grower* g, const Candidate* chosen, bint flip, intp_t feature, double missing, intp_t start,
-    intp_t stop,
-) noexcept nogil:
-    cdef const int32_t* cut = chosen.code.data()
-    cdef intp_t n_cuts = <intp_t> chosen.code.size(), i, q
-    cdef int32_t code
-    cdef double low
-    for i in range(start, stop):
-        code = code_of(g, feature, g.node.rows[i])
-        if code < 0:
-            g.share[i] += missing
-            continue
-        q = lower_bound(cut, cut + n_cuts, code) - cut
-        low = chosen.suffix[q] if q < n_cuts else 0.0
-        g.share[i] += 1.0 - low if flip else low
-
-
 cdef inline double missing_share(Grower* g, intp_t o) noexcept nogil:
     # What of a row whose value is missing goes left by an option.
     cdef double share = g.candidates[g.option[o]].left_share
@@ -660,19 +608,26 @@ cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
     cdef double* share = g.share.data()
     cdef intp_t n_options = <intp_t> g.option.size(), o, i, j
     cdef Candidate* chosen
-    cdef double missing
+    cdef const int32_t* cut
+    cdef const double* suffix
+    cdef intp_t n_cuts
+    cdef int32_t code
+    cdef double missing, low
+    cdef bint flip
     for i in range(start, stop):
         share[i] = 0.0
     for o in range(n_options):
-        j = g.option[o]
+        j, flip = g.option[o], g.flip[o]
         chosen = &g.candidates[j]
+        cut, suffix, n_cuts = chosen.code.data(), chosen.suffix.data(), chosen.code.size()
         missing = missing_share(g, o)
-        if g.table_start[o] >= 0:
-            share_by_table(
-                g, chosen, g.table.data() + g.table_start[o], j, missing, start, stop
-            )
-        else:
-            share_by_search(g, chosen, g.flip[o], j, missing, start, stop)
+        for i in range(start, stop):
+            code = code_of(g, j, g.node.rows[i])
+            if code < 0:
+                share[i] += missing
+                continue
+            low = weight_from(cut, suffix, n_cuts, code)
+            share[i] += 1.0 - low if flip else low
     for i in range(start, stop):
         share[i] /= n_options
 
@@ -956,7 +911,6 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     cdef Grower* g = &out.g
     cdef OpenNode* child
     cdef intp_t side, i, _
-    fill_tables(g)
     for i in range((g.node.n_rows + BLOCK - 1) // BLOCK):
         share_rows(g, i * BLOCK, min((i + 1) * BLOCK, g.node.n_rows))
     for _ in range(2):
@@ -1224,12 +1178,7 @@ cdef class Router:
                 if x != x:
                     share[i] += self.option_missing[o]
                     continue
-                if x > cut[n_cuts - 1]:
-                    low = 0.0
-                elif x <= cut[0]:
-                    low = 1.0
-                else:
-                    low = suffix[lower_bound(cut, cut + n_cuts, x) - cut]
+                low = weight_from(cut, suffix, n_cuts, x)
                 share[i] += 1.0 - low if self.option_flip[o] else low
         for i in range(count):
             share[i] /= last - first
