@@ -78,6 +78,7 @@ class Simplification:
     It predicts, explains, writes and saves with `best_model`, which is what is recommended.
     ``simplification["plain_tree"]`` is the result of another method, and ``simplification.at(16)``
     is the representer tree of another size. Both are a :class:`SimplifiedModel`, as `best_model`.
+    Wherever this package takes a model, it may be given, and `best_model` is taken.
 
     Attributes
     ----------
@@ -151,6 +152,9 @@ class Simplification:
     >>> [row.name for row in outcome.table]
     ['model', 'majority', 'plain_tree', 'plain_tree_on_y', 'representer', 'cultivated']
     """
+
+    # where a model is asked for, it is the one that is recommended
+    _stands_for = "best_model"
 
     table: list
     best: str | None
@@ -525,6 +529,7 @@ class Simplification:
     save = _of_best("save")
     verify = _of_best("verify")
     agreement = _of_best("agreement")
+    _tell_learned = _of_best("_tell_learned")
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
         """Write the recommended tree or scorecard as rules, code, SQL or JSON.

@@ -332,7 +332,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         if stream is None:
             if isinstance(y, str):
                 y, X = labelled(X, y)
-            self._tell(X, "is right less often", "accuracy_")
+            self._tell_learned(X, "is right less often", "accuracy_")
             return super().score(X, y, sample_weight)
         labels, answers = [], []
         for rows in stream:
@@ -654,7 +654,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
             )
         return self.model
 
-    def _tell(self, X, what="agrees less with the model", instead="agreement_"):
+    def _tell_learned(self, X, what="agrees less with the model", instead="agreement_"):
         """Warn of rows that it has learned from, which say less of new ones."""
         if self.learned is not None and not self.is_proven and Stream.of(X) is None:
             self.learned.tell(X, self.name, what, f"its {instead}")
@@ -727,7 +727,6 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         Agreement
             With intervals.
         """
-        self._tell(X)
         return agreement(self._against(), self, self._rows(X), **options)
 
     def differences(self, X: ArrayLike, **options: Any) -> Differences:
@@ -745,7 +744,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
         Differences
             The answers of the model are those of model_a.
         """
-        self._tell(X)
+        self._tell_learned(X)
         return differences(self._against(), self, self._rows(X), **options)
 
     # ------------------------------------------------------------------ kept in files

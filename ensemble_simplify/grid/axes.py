@@ -354,7 +354,9 @@ def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):
     if high > low:
         return np.maximum(last - first, 0.0) / (high - low)
     at = low if finer else np.dtype(row_dtype).type(low)
-    first[1:], last[:-1] = next_after(cuts, row_dtype), cuts
+    # the outer cells have no ends: rounded, the number can lie beyond itself
+    first = np.concatenate([[-np.inf], next_after(cuts, row_dtype)])
+    last = np.concatenate([cuts, [np.inf]])
     return ((first <= at) & (at <= last)).astype(np.float64)
 
 

@@ -73,7 +73,8 @@ def agreement(
         are tree models that can be read (see :func:`verify`), the bounds on the volume are proven.
         Otherwise they are estimated from random points.
     X : array-like of shape (n_samples, n_features), stream of such rows, or None, default=None
-        Rows like those that the models will meet, on which neither model was fitted. Without them,
+        Rows like those that the models will meet, on which neither model was fitted: a result of
+        :func:`simplify` warns of rows that it has learned from. Without them,
         `domain` must bound every feature. Rows that do not lie in memory are compared batch by
         batch: the path of Parquet files, an iterator of frames, a lazy frame of polars, a pyarrow
         dataset or table, a relation of DuckDB, or anything else with an Arrow stream. Frames of
@@ -183,6 +184,10 @@ def agreement(
         raise ValueError("volume=False compares rows alone. Give rows X, or leave volume out.")
     check_atol(atol, X is not None)
     fitted, stream = (model_a, model_b), Stream.of(X)
+    for model in fitted:
+        # a result knows which rows it has learned from: the interval is not about these
+        if X is not None and hasattr(model, "_tell_learned"):
+            model._tell_learned(X)
     options = {"domain": domain, "confidence": confidence, "random_state": random_state}
     if in_database:
         if volume or atol is not None or domain is not None:

@@ -14,7 +14,7 @@ from sklearn.ensemble import (
 )
 from sklearn.metrics import r2_score
 
-from ensemble_simplify import SimplifiedModel, simplify
+from ensemble_simplify import SimplifiedModel, agreement, simplify
 from ensemble_simplify.front import _copies
 from ensemble_simplify.front._inputs import folds
 from ensemble_simplify.reading import out_of_bag
@@ -132,6 +132,7 @@ def test_rows_that_a_result_has_learned_from_are_told_wherever_it_is_measured(
     half_learned, who, tmp_path
 ):
     outcome, mixed, new, y = half_learned
+    model = outcome.model
     found = {"outcome": outcome, "best_model": outcome.best_model}.get(who)
     if who == "kept in a file":
         outcome.save(tmp_path / "kept")
@@ -140,6 +141,7 @@ def test_rows_that_a_result_has_learned_from_are_told_wherever_it_is_measured(
     for measure, told in (
         (lambda rows: found.score(rows, y[: len(rows)]), "is right less often"),
         (lambda rows: found.agreement(rows, random_state=0), "agrees less with the model"),
+        (lambda rows: agreement(model, found, rows), "agrees less with the model"),
         (lambda rows: found.differences(rows, random_state=0), "agrees less with the model"),
     ):
         with pytest.warns(UserWarning, match=f"20 of 70 rows .* learned from.*{told}") as warned:

@@ -30,10 +30,13 @@ from ensemble_simplify import (
     SimplifiedModel,
     agreement,
     estimate,
+    export_model,
     export_tree,
     import_tree,
     is_monotone,
     nearest_flip,
+    simplify,
+    sufficient_box,
     verify,
 )
 from ensemble_simplify.reading import Model, unwrap
@@ -460,3 +463,23 @@ def test_regressors_are_read_too():
     everywhere = found.verify(atol=1000)
     assert everywhere.equal
     assert found.verify(atol=everywhere.max_difference * 0.999).equal is False
+
+
+def test_an_outcome_is_taken_wherever_a_model_is():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X[::2], y[::2])
+    outcome = simplify(forest, X[1::2], y[1::2], methods=[], max_leaf_nodes=4, random_state=0)
+    best, row = outcome.best_model, X[[1]]
+    asked = {
+        "agreement": lambda given: agreement(forest, given, X[:1]).share,
+        "verify": lambda given: verify(given, best).equal,
+        "estimate": lambda given: estimate(given).n_leaves,
+        "export": lambda given: export_model(given, "python"),
+        "flip": lambda given: nearest_flip(given, row).changes,
+        "box": lambda given: str(sufficient_box(given, row).high),
+        "monotone": lambda given: is_monotone(given, 2, positive=0).monotone,
+        "frozen": lambda given: BornAgainClassifier(FrozenEstimator(given)).fit(X, y).n_leaves_,
+        "simplified": lambda given: simplify(given, X, y, methods=[], random_state=0).best,
+    }
+    for name, ask in asked.items():
+        assert ask(outcome) == ask(best), name

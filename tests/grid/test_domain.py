@@ -481,6 +481,16 @@ def test_weights_of_cells():
     np.testing.assert_allclose(cell_shares(cuts, 10.0, 11.0, False), [0, 0, 0, 1])
 
 
+@pytest.mark.parametrize("value", [0.1, 0.7, 1.0, 1.3, 2.1, -0.3])
+@pytest.mark.parametrize("cuts", [[], [1.0], [0.2, 1.1, 2.0]])
+@pytest.mark.parametrize("row_dtype", ["float32", "float64"])
+def test_one_number_is_in_the_cell_that_it_is_rounded_to(value, cuts, row_dtype):
+    cuts = np.array(cuts)
+    expected = np.zeros(len(cuts) + 1)
+    expected[np.searchsorted(cuts, np.dtype(row_dtype).type(value))] = 1
+    np.testing.assert_array_equal(cell_shares(cuts, value, value, False, row_dtype), expected)
+
+
 def test_fidelity_is_estimated_where_cells_are_many(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.random((60, 4))

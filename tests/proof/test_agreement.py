@@ -82,6 +82,26 @@ def test_volume_is_what_counting_all_cells_finds():
     assert outcome.n_different == (~same).sum()
 
 
+def test_a_column_of_one_number_takes_no_volume_away():
+    X, y = load_iris(return_X_y=True)
+    models = [
+        RandomForestClassifier(3, max_depth=3, random_state=seed).fit(X[::2], y[::2])
+        for seed in (0, 1)
+    ]
+    rows = X.copy()
+    rows[:, :3] = 0.1, 3.3, 5.1  # float32 has none of these
+    outcome = agreement(*models, rows, volume=True, random_state=0)
+    points = np.tile(rows[:1], (100_000, 1))
+    points[:, 3] = np.random.default_rng(0).uniform(rows[:, 3].min(), rows[:, 3].max(), 100_000)
+    share = np.mean(models[0].predict(points) == models[1].predict(points))
+    assert outcome.volume[0] == outcome.volume[1] == pytest.approx(share, abs=0.01)
+    assert 0 < share < 1
+    # the box of one row is that row
+    for row in rows[[0, 60, 100]]:
+        same = models[0].predict(row[None]) == models[1].predict(row[None])
+        assert agreement(*models, row[None], volume=True).volume == (same[0], same[0])
+
+
 def test_domain_bounds_and_integers():
     one, two = models()
     domain = Domain(bounds={0: (4, 8), 1: (2, 5), 2: (1, 7), 3: (0, 3)}, integers=[1, 3])
