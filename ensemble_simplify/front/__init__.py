@@ -8,7 +8,8 @@ follows the model, from records of `_statement`. `_table_tree` is scikit-learn's
 `_simplified` is one result, `_result` all of them. `_report` says what is told of them, also what
 to do next, and writes it as text, `_page` as a page and for notebooks with the pictures of
 `_drawing` and a form of `_try_row`; `_rules` tells a tree in words. `_display` draws sizes and
-figures with Matplotlib; `_document` writes all of it, and what audits say, for those who sign.
+figures with Matplotlib; `_document` tells all of it, and what audits say, to those who sign, with
+`_performance` on true answers and `_blocks` in the formats of files.
 `_command` is ``python -m ensemble_simplify``, and `_files` reads its models and tables; `_served`
 has what MLflow and skops take.
 """

@@ -1,19 +1,17 @@
 """A document on a model and its simpler form, for the people who decide on it and sign.
 
-Sections are made of a few kinds of blocks: paragraphs, lists of sentences, tables, verbatim text
-and HTML. One function for each format writes blocks; what a section says does not depend on that.
+One function makes the blocks of each section; how these are written does not concern it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.metadata
 import platform
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -22,30 +20,48 @@ from typing import Any
 import numpy as np
 
 from ensemble_simplify.audit import is_monotone, is_sensitive
-from ensemble_simplify.base import Html, element, in_html, page, safe_indexing
+from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.evidence import check
-from ensemble_simplify.front._page import STYLE, drawn_tree, list_of, table_of
+from ensemble_simplify.front._blocks import (
+    FORMATS,
+    Cells,
+    Open,
+    Points,
+    Section,
+    Verbatim,
+    needs_docx,
+    open_points,
+    write_sections,
+)
+from ensemble_simplify.front._page import drawn_tree
+from ensemble_simplify.front._performance import NotMeasured, in_doubt, performance
 from ensemble_simplify.front._report import (
     columns_of_methods,
     differences_told,
     how_judged,
+    in_terms_of_simplify,
+    limits_reached,
     model_name,
+    not_tried,
     noun_of,
+    remarks,
     stability_told,
     what_columns_say,
 )
 from ensemble_simplify.front._simplified import versions
-from ensemble_simplify.front._statement import figure
+from ensemble_simplify.front._statement import BY_COPIES, figure
+from ensemble_simplify.front._statement import interval as interval_told
+from ensemble_simplify.front._verdict import FEW, in_its_place
 from ensemble_simplify.grid import Domain, columns_of
 from ensemble_simplify.proof import differences
-from ensemble_simplify.reading import column_index, is_missing, unwrap
-from ensemble_simplify.scorecards import CARD_STYLE, card_content
-from ensemble_simplify.writing import check_place, one_line, replacing, write_text
+from ensemble_simplify.reading import Model, column_index, is_missing, unwrap
+from ensemble_simplify.scorecards import card_content
+from ensemble_simplify.writing import check_place, one_line
 
 # Levels of a column that are listed, rows that are explained, and rules that are told.
 _LEVELS, _ROWS_EXPLAINED, _RULES = 12, 3, 5
 _ESTIMANDS = {"lost": "accuracy lost", "majority": "agreement of the most frequent answer"}
-_OPEN = "(to be filled in)"
+_OPEN, _HOLDS = "(to be filled in)", "holds, checked again"
 # What the model has learned of the rows that judge, see `reading.learned_from`.
 _LEARNED = {
     "all": "The model has learned from all of these",
@@ -54,23 +70,6 @@ _LEARNED = {
     "no": "The model has not learned from these",
     "unknown": "Whether the model has learned from these cannot be told",
 }
-_FORMATS = {".md": "Markdown", ".html": "HTML", ".docx": "Word"}
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A table; the first column names its rows."""
-
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class Verbatim:
-    """Text whose lines stay as they are, and what pages in HTML show in its place."""
-
-    text: str
-    html: Html | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,17 +111,71 @@ class Asked:
 # ------------------------------------------------------------------- sections
 
 
-def _purpose(asked):
-    yield asked.purpose or f"Purpose: {_OPEN}."
-    noun = noun_of(asked.found)
+def _open(sections):
+    """What is open in all sections, and which sections there are not."""
+    points = open_points(sections)
+    there = {own.key for own in sections}
+    missing = [title for key, (title, _) in SECTIONS.items() if key not in there]
+    lines = [*points.lines]
+    if missing:
+        lines.append((None, f"Left out of this document: {', '.join(missing)}."))
+    if not lines:
+        yield "Nothing in this document is open."
+        return
     yield (
-        f"This document is about {_a(model_name(asked.found))} and a {noun} that was made from its "
-        "answers. Both are meant for rows like those below; what is said of other rows is said "
+        f"Not decided, not measured, not proven, or to be weighed ({len(lines)}). Whoever signs "
+        "accepts these points:"
+    )
+    yield Points(lines)
+
+
+def _purpose(asked):
+    found = asked.found
+    # how far one can stand for the other is a limit of use, and comes before all others
+    first = f"{found.verdict.text.partition('. ')[0].rstrip('.')}."
+    if found.verdict.level == "follows":
+        yield first
+    else:
+        yield Open(f"{first} {in_its_place(found)}")
+    yield asked.purpose or Open(f"Purpose: {_OPEN}.")
+    yield (
+        f"This document is about {_a(model_name(found))} and a {noun_of(found)} that was made from "
+        "its answers. Both are meant for rows like those below; what is said of other rows is said "
         "where it is proven."
     )
-    # how far one can stand for the other is a limit of use
-    yield f"{asked.found.verdict.text.partition('. ')[0].rstrip('.')}."
     yield Cells(("column", "holds", "from, to, or levels", "gaps"), list(_columns(asked)))
+    yield [Open(told) for told in _levels_in_doubt(asked)]
+
+
+def _levels_in_doubt(asked):
+    """Sentences on levels that no row has, that few have, or that the model does not know."""
+    own, model = asked.found._task.table, Model.unread(asked.found.model).table
+    unseen, unknown, rare = [], [], []
+    for j, levels in enumerate(own.levels):
+        if levels is None:
+            continue
+        about = f"{_told(asked, asked.found.feature_names[j])}: "
+        known = None if model is None or len(model) != len(own) else model.levels[j]
+        if known is not None and not model.unnamed(j):
+            unseen += [about + one_line(one) for one in known if one not in set(levels)]
+            unknown += [about + one_line(one) for one in levels if one not in set(known)]
+        codes = asked.numbers[:, j]
+        counts = np.bincount(codes[~np.isnan(codes)].astype(np.intp), minlength=len(levels))
+        rare += [
+            about + one_line(one) for one, n in zip(levels, counts, strict=True) if 0 < n < FEW
+        ]
+    for names, said in (
+        (unseen, "The model knows levels that none of these rows has, so that nothing is measured"),
+        (unknown, "The model does not know levels that some of these rows have"),
+        (
+            rare,
+            f"Of some levels there are fewer than {FEW} rows, too few to tell how both do there",
+        ),
+    ):
+        if names:
+            more = len(names) - _LEVELS
+            told = "; ".join(names[:_LEVELS]) + (f"; and {more} more" if more > 0 else "")
+            yield f"{said} ({told})."
 
 
 def _columns(asked):
@@ -149,10 +202,16 @@ def _data(asked):
         f"{found.n_rows:,} rows of {len(found.feature_names):,} columns; SHA-256 of their "
         f"numbers and codes of levels: {_digest(asked.numbers)}.",
         f"The model's answers to them: SHA-256 {_digest(task.answers)}.",
-        f"Figures are measured on {found.n_judged:,} of them. {_LEARNED[found._judged.learned]}.",
-        _known_outcomes(found),
+        f"Figures are measured on {found.n_judged:,} of them.",
+        _open_unless(found._judged.learned == "no", f"{_LEARNED[found._judged.learned]}."),
+        _open_unless(task.y is not None, _known_outcomes(found)),
         f"{versions()}, Python {platform.python_version()}, {_library(found.model)}.",
     ]
+
+
+def _open_unless(is_settled, text):
+    """A sentence, which is an open point unless something is settled."""
+    return text if is_settled else Open(text)
 
 
 def _known_outcomes(found):
@@ -195,7 +254,14 @@ def _model(asked):
     yield f"The model: {one_line(own)}"
     yield found.verdict.text
     yield found.reason
+    yield [Open(in_terms_of_simplify(note)) for note in found.notes]
     stated = [own for own in found.verdict.statements if own.text]
+    for own in stated:
+        if own.estimand == "lost" and own.low < 0.0 < own.high:
+            yield Open(
+                f"Whether the {noun_of(found)} is less right than the model is not decided by "
+                f"{own.n_rows:,} rows (95 % interval of what is lost: {own.interval})."
+            )
     yield Cells(
         ("figure", "of", "on", "value", "95 % interval", "rows", "how it is known"),
         [
@@ -217,6 +283,83 @@ def _model(asked):
         yield Verbatim(best.export_text(), drawn_tree(best.named_tree, best.title))
 
 
+def _performance(asked):
+    """Figures of both on true answers, and predictions beside what came true."""
+    found = asked.found
+    try:
+        told = performance(found, asked.positive)
+    except NotMeasured as reason:
+        yield Open(f"How well both tell the true answers is not measured: {reason}")
+        return
+    yield f"Measured on {told.n_rows:,} {_whose_rows(found)}."
+    figures, noun = told.compared(), noun_of(found)
+    interval = "95 % interval"
+    yield Cells(
+        ("figure", "model", interval, noun, interval, f"lost by the {noun}", interval),
+        [
+            (
+                own.model.estimand,
+                *(own.model.text, own.model.interval),
+                *(own.form.text, own.form.interval),
+                *(("", "") if own.lost is None else (own.lost.text, own.lost.interval)),
+            )
+            for own in figures
+        ],
+    )
+    yield _OF_VALUES if told.event is None else _OF_EVENTS.format(one_line(told.event))
+    yield [Open(text) for own in figures for text in in_doubt(own, told.event)]
+    what, more = ("value", ["mean error"]) if told.event is None else ("chance", [])
+    for side in (told.model, told.form):
+        yield (
+            f"Rows in tenths by the {what} that {side.of} gives them, and what came true there. "
+            "Rows of one prediction stay together, so that there can be fewer parts."
+        )
+        yield Cells(
+            ("part", "rows", f"mean {what}", "came true", *more, interval),
+            [
+                (f"{i}", f"{n:,}", *_tenth(told, mean, true, low, high))
+                for i, (n, mean, true, low, high) in enumerate(told.by_tenths(side), 1)
+            ],
+        )
+
+
+def _tenth(told, mean, true, low, high):
+    if told.event is None:
+        known = f"{low:.3g} to {high:.3g}" if np.isfinite(low) else ""
+        return f"{mean:.4g}", f"{true:.4g}", f"{mean - true:.3g}", known
+    return figure(mean, True), figure(true, True), interval_told(low, high, True)
+
+
+_OF_EVENTS = (
+    "The event is {}. AUC is how often a row with it gets a higher chance than one without; Gini "
+    "is twice AUC, less 1. The Brier score and the log loss are errors of chances; bias is the "
+    "mean chance less the rate. The calibration slope is 1 where chances are as far apart as the "
+    "rates, and less where they are too extreme. What is lost is above 0 where the model is better."
+)
+_OF_VALUES = (
+    "R2 is the share of the variance that is explained; the mean error is the mean prediction less "
+    "the mean true value. What is lost is above 0 where the model is better."
+)
+
+
+def _whose_rows(found):
+    """Which rows judge, and what has learned from them: none are held out that something has."""
+    noun, judged = noun_of(found), found._judged
+    if judged.how == BY_COPIES:
+        return (
+            "rows in parts, each by a copy of the model that was fitted without the part, and by a "
+            f"{noun} that learned from this copy without it"
+        )
+    if judged.learned == "no":
+        return (
+            f"held-out rows: the model has not learned from them, and each is judged by a {noun} "
+            "that has not either"
+        )
+    return (
+        f"rows, each by a {noun} that has not learned from it; whether the model has cannot be told"
+    )
+
+
 def _challengers(asked):
     found = asked.found
     # seconds are others in each run, and say nothing of the model
@@ -230,6 +373,10 @@ def _challengers(asked):
         ],
     )
     yield f"{how_judged(found)} {what_columns_say(found)}"
+    yield [Open(f"{name}: {text}") for name, text in remarks(found)]
+    for told in (limits_reached(found), not_tried(found)):
+        if told:
+            yield Open(told)
 
 
 def _reasons(asked):
@@ -255,15 +402,21 @@ def _audited(asked, question, column, about, words, **options):
         try:
             outcome = question(one, column, **options)
         except (TypeError, ValueError) as reason:
-            yield f"{about}, {what}: it cannot be told. {reason}"
+            yield Open(f"{about}, {what}: it cannot be told. {reason}")
             continue
-        found = told[getattr(outcome, attribute)]
-        yield f"{about}, {what}: {found}. {one_line(outcome.sentence)}."
+        answer = getattr(outcome, attribute)
+        found = f"{about}, {what}: {told[answer]}. {one_line(outcome.sentence)}."
+        if outcome.reason == "time":
+            found += (
+                f" time_limit={asked.time_limit:g} of document was reached; with more seconds it "
+                "may be proven or refuted."
+            )
+        yield _open_unless(told[answer].endswith("proven"), found)
 
 
 def _sensitivity(asked):
     if not asked.protected:
-        yield "No columns were named that must not change an answer."
+        yield Open("No columns were named that must not change an answer (protected=).")
         return
     yield (
         "For each column: whether another value of it alone can change an answer, over all rows "
@@ -276,7 +429,7 @@ def _sensitivity(asked):
 
 def _directions(asked):
     if not asked.directions:
-        yield "No columns were named in which the answer must rise or fall."
+        yield Open("No columns were named in which the answer must rise or fall (directions=).")
         return
     rises = ""
     if asked.found.is_classifier and (asked.positive is not None or len(asked.best.classes_) == 2):
@@ -303,7 +456,7 @@ def _stability(asked):
     try:
         found = asked.found._stability or asked.found.stability()
     except ValueError as reason:
-        yield f"It cannot be told. {reason}"
+        yield Open(f"It cannot be told. {reason}")
         return
     yield stability_told(asked.found, found)
 
@@ -326,6 +479,8 @@ def _implementation(asked):
         digest = hashlib.sha256(text.encode()).hexdigest()
         rows.append((language, f"{differ:,} of {len(expected):,} rows differ", "", digest))
     yield Cells(("written in", "result", "why not", "SHA-256 of the text"), rows)
+    none = f"0 of {len(expected):,} rows differ"
+    yield [Open(f"The form in {own[0]}: {own[1]}.") for own in rows if own[1] != none]
 
 
 def _entries(asked):
@@ -363,7 +518,7 @@ def _run_sqlite(text, asked):
 
 def _changes(asked):
     if asked.previous is None:
-        yield "No earlier version was named."
+        yield Open("No earlier version was named to compare with (previous=).")
         return
     told = differences(asked.previous, asked.best, asked.rows, random_state=0)
     yield told.summary("The version before and this one")
@@ -372,15 +527,16 @@ def _changes(asked):
 
 def _evidence(asked):
     if not len(asked.evidence):
-        yield "No files of evidence were named."
+        yield Open("No files of evidence were named that others can check (evidence=).")
         return
     rows = []
     for path in asked.evidence:
         outcome = check(path)
-        told = "holds, checked again" if outcome else f"was not accepted: {outcome.reason}"
+        told = _HOLDS if outcome else f"was not accepted: {outcome.reason}"
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         rows.append((str(path), one_line(outcome.claim or ""), told, digest))
     yield Cells(("file", "what it shows", "result", "SHA-256"), rows)
+    yield [Open(f"{name} {told}") for name, _, told, _ in rows if told != _HOLDS]
 
 
 def _signature(asked):
@@ -404,9 +560,11 @@ def _differ(asked):
 
 
 SECTIONS: dict[str, tuple[str, Callable]] = {
+    "open": ("Open points", _open),
     "purpose": ("Purpose and limits of use", _purpose),
     "data": ("Data and versions", _data),
     "model": ("The model and its simpler form", _model),
+    "performance": ("Performance and calibration", _performance),
     "challengers": ("Beside other methods", _challengers),
     "differences": ("Where the two differ", _differ),
     "reasons": ("Reasons for an answer", _reasons),
@@ -440,8 +598,8 @@ def check_document(asked, X, path, sections, template) -> tuple[str, list]:
     """
     path = Path(path)
     ending = path.suffix.lower()
-    if ending not in _FORMATS:
-        endings = ", ".join(_FORMATS)
+    if ending not in FORMATS:
+        endings = ", ".join(FORMATS)
         raise ValueError(f"path={str(path)!r} ends in none of {endings}. Give such a file name.")
     names = list(SECTIONS) if sections is None else list(sections)
     if unknown := [name for name in names if name not in SECTIONS]:
@@ -455,34 +613,30 @@ def check_document(asked, X, path, sections, template) -> tuple[str, list]:
         )
     _check(asked, X, path, template)
     if ending == ".docx":
-        _docx()  # an ImportError before the work
+        needs_docx()  # an ImportError before the work
     return ending, names
 
 
 def write_document(asked, path, sections, template) -> None:
     """Write the document to a file, in the format that its ending names."""
     path = Path(path)
-    ending, names = check_document(asked, asked.rows, path, sections, template)
+    _, names = check_document(asked, asked.rows, path, sections, template)
     if asked.best is None:
         raise ValueError("Nothing was found that could be documented: outcome.best is None.")
+    if (event := asked.positive) is not None and event not in asked.best.classes_:
+        known = ", ".join(map(repr, asked.best.classes_.tolist()))
+        raise ValueError(f"positive={event!r} is no class of the model. Give one of {known}.")
     title = f"{model_name(asked.found)} and its simpler form"
-    told = [(name, SECTIONS[name][0], list(SECTIONS[name][1](asked))) for name in names]
-    if ending == ".docx":
-        with replacing(path) as new:
-            _in_word(title, told, new)
-        return
-    write = _in_markdown if ending == ".md" else _in_html
-    parts = [
-        {"key": name, "title": heading, "body": write(blocks)} for name, heading, blocks in told
-    ]
-    if template is not None:
-        write_text(path, _of_template(template, title, parts))
-    elif ending == ".md":
-        text = "".join(f"\n# {part['title']}\n\n{part['body']}" for part in parts)
-        write_text(path, f"{title}\n{'=' * len(title)}\n{text}")
-    else:
-        body = ([element("h2", part["title"]), part["body"]] for part in parts)
-        write_text(path, page(title, in_html(in_html(own) for own in body), STYLE + CARD_STYLE))
+    told = [Section(name, SECTIONS[name][0], _blocks_of(name, asked)) for name in names]
+    # what is open is known when all other sections are written, and stands where it is asked for
+    told = [replace(own, blocks=list(_open(told))) if own.key == "open" else own for own in told]
+    write_sections(path, title, told, template)
+
+
+def _blocks_of(name, asked):
+    """The blocks of a section, without lists that hold nothing."""
+    blocks = () if name == "open" else SECTIONS[name][1](asked)
+    return [block for block in blocks if block != []]
 
 
 def _check(asked, X, path, template):
@@ -513,94 +667,3 @@ def _check(asked, X, path, template):
             f"path={str(path)!r} cannot be written: {error.strerror}. Give a file in a folder "
             "that is there and can be written to."
         ) from error
-
-
-def _of_template(template, title, parts):
-    jinja2 = _needed("jinja2", "A template", "pip install jinja2.")
-    text = Path(template).read_text(encoding="utf-8")
-    # bodies are written, and escaped, here
-    return (
-        jinja2.Environment(undefined=jinja2.StrictUndefined)
-        .from_string(text)
-        .render(title=title, sections=parts, by_key={part["key"]: part for part in parts})
-    )
-
-
-def _in_markdown(blocks):
-    return "".join(f"{_markdown(block)}\n\n" for block in blocks)
-
-
-def _markdown(block):
-    if isinstance(block, list):
-        return "\n".join(f"- {_plain(line)}" for line in block)
-    if isinstance(block, Verbatim):
-        return f"```\n{block.text.rstrip()}\n```"
-    if isinstance(block, Cells):
-        rule = ["---"] * len(block.heads)
-        lines = [block.heads, rule, *block.rows]
-        return "\n".join(f"| {' | '.join(_cell(own) for own in line)} |" for line in lines)
-    return _plain(block)
-
-
-def _plain(text):
-    """Text that Markdown shows as it is."""
-    text = one_line(text)
-    for letter in "\\`*_<>":
-        text = text.replace(letter, f"\\{letter}")
-    return text
-
-
-def _cell(text):
-    return text if text == "---" else _plain(text).replace("|", "\\|")
-
-
-def _in_html(blocks):
-    return in_html(_html(block) for block in blocks)
-
-
-def _html(block):
-    if isinstance(block, list):
-        return list_of(block)
-    if isinstance(block, Verbatim):
-        return block.html or element("pre", block.text)
-    if isinstance(block, Cells):
-        return table_of(block.rows, block.heads, None, left=block.heads)
-    return element("p", block)
-
-
-def _docx() -> Any:
-    remedy = 'pip install "ensemble-simplify[document]", or write .html or .md.'
-    return _needed("docx", "A document in Word", remedy)
-
-
-def _needed(module, what, remedy) -> Any:
-    """A package that is not needed but for this."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = {"docx": "python-docx"}.get(module, module)
-        raise ImportError(f"{what} needs the package {package}. Install it: {remedy}") from error
-
-
-def _in_word(title, told, path):
-    docx = _docx()
-    document = docx.Document()
-    document.add_heading(title, 0)
-    for _, heading, blocks in told:
-        document.add_heading(heading, 1)
-        for block in blocks:
-            if isinstance(block, list):
-                for line in block:
-                    document.add_paragraph(one_line(line), style="List Bullet")
-            elif isinstance(block, Verbatim):
-                run = document.add_paragraph().add_run(block.text.rstrip())
-                run.font.name, run.font.size = "Courier New", docx.shared.Pt(8)
-            elif isinstance(block, Cells):
-                table = document.add_table(0, len(block.heads), style="Table Grid")
-                for line in (block.heads, *block.rows):
-                    for cell, text in zip(table.add_row().cells, line, strict=True):
-                        cell.text = one_line(text)
-            else:
-                document.add_paragraph(one_line(block))
-    with path.open("wb") as file:
-        document.save(file)

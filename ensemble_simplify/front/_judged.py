@@ -294,15 +294,15 @@ def interval_of(candidate, judged) -> tuple[float, float]:
         if not weights.any():
             return np.nan, np.nan
         # rows of unequal weight tell as much as fewer rows of equal weight (Kish)
-        n = weights.sum() ** 2 / np.sum(weights**2) / _spread(judged)
+        n = weights.sum() ** 2 / np.sum(weights**2) / spread(judged)
         low, high = binomial_interval(agreement * n, n)
         return float(low), float(high)
     answers, predicted = judged.answers[rows], candidate.predicted[rows]
-    low, high = _explained(answers, np.square(answers - predicted), judged)
+    low, high = explained(answers, np.square(answers - predicted), judged)
     return 1.0 - high, min(1.0 - low, 1.0)
 
 
-def _explained(truth, of_rows, judged) -> tuple[float, float]:
+def explained(truth, of_rows, judged) -> tuple[float, float]:
     """Ends of a 95 % interval of a sum of what rows have, as a share of the variance of the truth.
 
     Of such sums a few rows have the most, and where a sample lacks them, it lets both the figure
@@ -323,14 +323,14 @@ def _explained(truth, of_rows, judged) -> tuple[float, float]:
     if error == 0.0:
         return share, share
     skewness = third / error**3
-    ends = student.ppf([0.975, 0.025], n - 1) * np.sqrt(_spread(judged) / n)
+    ends = student.ppf([0.975, 0.025], n - 1) * np.sqrt(spread(judged) / n)
     if abs(skewness) > _SYMMETRIC:
         ends = 3.0 * (np.cbrt(1.0 + skewness * (ends - skewness / (6.0 * n))) - 1.0) / skewness
     low, high = share - error * ends
     return float(low), float(high)
 
 
-def _spread(judged) -> float:
+def spread(judged) -> float:
     """How many times the variance of the rows alone that of a figure is."""
     if not judged.is_classifier:
         return _OF_VALUES
@@ -366,12 +366,18 @@ def agreement_stated(candidate, judged) -> Statement:
 def accuracy_stated(candidate, judged, of=None) -> Statement:
     """The record of a candidate's accuracy, or R2 of `y`; of the model's, if `of` it."""
     rows = candidate.rows
-    value = np.nan
+    value, ends = np.nan, (np.nan, np.nan)
     if judged.y is not None:
         y = judged.y[rows]
         said = (judged.answers if of == "model" else candidate.predicted)[rows]
-        value = np.mean(said == y) if judged.is_classifier else r2(y, said)
-    return stated(candidate, judged, "accuracy", value, of=of)
+        if judged.is_classifier:
+            value, n = np.mean(said == y), len(y) / spread(judged)
+            ends = binomial_interval(value * n, n)
+        else:
+            value = r2(y, said)
+            low, high = explained(y, np.square(y - said), judged)
+            ends = 1.0 - high, min(1.0 - low, 1.0)
+    return stated(candidate, judged, "accuracy", value, ends, of=of)
 
 
 def lost_stated(candidate, judged) -> Statement:
@@ -392,7 +398,7 @@ def lost_stated(candidate, judged) -> Statement:
             error = np.sqrt((better + worse) / n - middle**2) / np.sqrt(n)
             ends = middle - 1.96 * error, middle + 1.96 * error
         else:
-            ends = _explained(y, np.square(y - predicted) - np.square(y - answers), judged)
+            ends = explained(y, np.square(y - predicted) - np.square(y - answers), judged)
     return stated(candidate, judged, "lost", model.value - own.value, ends)
 
 

@@ -81,6 +81,7 @@ class Task:
     copies: list | None = None
     min_samples_leaf: int | None = None  # rows in each leaf; None: as each method has it
     n_jobs: int | None = None
+    time_limit: float | None = None  # seconds that all methods share
     law: dict = field(default_factory=dict)  # how representer trees draw rows; empty: they choose
     is_rated: bool = True  # whether leaves get rates of y
 

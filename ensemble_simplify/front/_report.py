@@ -226,6 +226,21 @@ def not_tried(found) -> str:
     return f"Not tried: {'; '.join(groups)}." if groups else ""
 
 
+def limits_reached(found) -> str:
+    """Sentences on what the limit of time of `simplify` ended, and what more would give."""
+    ended = [row for row in found.table if "time_limit" in row.note]
+    lacking = [row.name for row in ended if not row.is_measured]
+    lacking += [name for name, why in found.not_tried.items() if "time_limit" in why]
+    known = (
+        ([row.name for row in ended if row.is_measured], "more seconds may better what {} found"),
+        (lacking, "more seconds may lead to a result of {}"),
+    )
+    told = [what.format(", ".join(dict.fromkeys(names))) for names, what in known if names]
+    if not told:
+        return ""
+    return f"time_limit={found._task.time_limit:g} of simplify was reached: {'; '.join(told)}."
+
+
 def in_terms_of_simplify(text) -> str:
     """A message of a method, in which the advice is what the caller of `simplify` can do.
 

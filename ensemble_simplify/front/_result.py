@@ -177,6 +177,7 @@ class Simplification:
     _candidates: dict
     selective: Any = None
     _stability: Bunch | None = None
+    _over_sizes: Sequence = ()
 
     def __getitem__(self, name):
         """What stands in a row of the table."""
@@ -344,9 +345,9 @@ class Simplification:
         evidence : sequence of paths, default=()
             Files that the ``save`` of proofs wrote. Each is checked again.
         sections : sequence of str or None, default=None
-            Which of "purpose", "data", "model", "challengers", "differences", "reasons",
-            "sensitivity", "directions", "stability", "implementation", "changes", "evidence" and
-            "signature" are written, in this order. None: all.
+            Which of "open", "purpose", "data", "model", "performance", "challengers",
+            "differences", "reasons", "sensitivity", "directions", "stability", "implementation",
+            "changes", "evidence" and "signature" are written, in this order. None: all.
         template : str, path or None, default=None
             A template of Jinja2 that is filled with ``title``, ``sections`` (each with ``key``,
             ``title`` and ``body``) and ``by_key``. For Markdown and HTML; needs jinja2.

@@ -267,6 +267,7 @@ def simplify(
         own=given.own,
         min_samples_leaf=min_samples_leaf,
         n_jobs=n_jobs,
+        time_limit=time_limit,
     )
     if has_learned and given.y is not None and given.is_whole:
         n_trees = task.forest.n_trees
@@ -409,6 +410,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
         _task=task,
         _judged=judged,
         _candidates={each.name: each for each in candidates},
+        _over_sizes=over_sizes,
     )
 
 

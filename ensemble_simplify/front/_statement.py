@@ -14,6 +14,8 @@ BY_COPIES = "copies of the model, each measured on the part of the rows that it 
 OUT_OF_BAG = "out-of-bag answers, of trees of the model that have not seen the row"
 ON_LEARNED = "measured on rows that the model has learned from"
 PROVEN = "proven"
+# What is told in the unit of y, which may be large or small.
+_AMOUNTS = ("mean error", "mean absolute error", "mean absolute error lost")
 
 
 def figure(value, is_share) -> str:
@@ -75,12 +77,15 @@ class Statement:
     @property
     def interval(self) -> str:
         """Its interval, as it is shown everywhere; empty if it is not known."""
-        if self.estimand == "lost":
-            return f"{self.shown(self.low)} to {self.shown(self.high)}"
-        return interval(self.low, self.high, self.is_share)
+        ends = [self.shown(end).removesuffix(" %") for end in (self.low, self.high)]
+        return " to ".join(ends) if all(ends) else ""
 
     def shown(self, value) -> str:
-        """A number of its kind."""
+        """A number of its kind; empty if it is not known."""
+        if not np.isfinite(value):
+            return ""
+        if self.estimand in _AMOUNTS:
+            return f"{value:.3g}"
         if self.estimand == "lost":
             return f"{100 * value:.1f}" if self.is_share else f"{value:.3f}"
         return figure(value, self.is_share)

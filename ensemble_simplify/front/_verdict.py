@@ -227,6 +227,49 @@ def levels_of(candidate, judged) -> tuple[int, int]:
     return _level(own.low, majority, judged), _level(own.high, majority, judged)
 
 
+def in_its_place(found) -> str:
+    """What follows the model, of all that was measured, and what was not."""
+    candidates = [*found._candidates.values(), *found._over_sizes]
+    follow = [c for c in candidates if _could_stand_in(c) and _surely_follows(c, found._judged)]
+    # the smallest of each kind says enough
+    kinds = {(c.is_tree, c.is_card): c for c in sorted(follow, key=lambda c: -c.n_leaves)}
+    told = []
+    for each in kinds.values():
+        own = agreement_stated(each, found._judged)
+        name = f"the {each.noun}" if each.may_win else f"no single tree, but {each.name}"
+        told.append(f"{name} of {each.in_size} ({own.text}, 95 % interval {own.interval})")
+    said = f"Measured to follow it: {'; '.join(told)}." if told else "Nothing that was measured"
+    if not told:
+        sizes = sorted({c.n_leaves for c in candidates if c.is_tree and c.may_win})
+        said += f" follows it surely (trees of {', '.join(map(str, sizes))} leaves"
+        said += ", scorecards)." if any(c.is_card for c in candidates) else ")."
+    for own in found.verdict.statements:
+        if own.estimand == "coverage":
+            said += f" A {own.of} answers {own.text} of rows in its place, and leaves the others."
+    largest = max((c.size or c.n_leaves for c in candidates if c.is_tree), default=0)
+    lacking = [] if told else [f"trees of more than {leaves(largest)}"]
+    if not any(row.name == "scorecard" for row in found.table):
+        lacking.append("a scorecard")
+    if found.selective is None:
+        lacking.append("a selective tree, which leaves rows to the model")
+    if lacking:
+        said += f" Not measured: {'; '.join(lacking)} (max_leaf_nodes= and kinds= of simplify)."
+    return said
+
+
+def _could_stand_in(candidate):
+    return (
+        candidate.rows.any()
+        and candidate.name != "plain_tree_on_y"
+        and (candidate.may_win or not candidate.is_tree)
+    )
+
+
+def _surely_follows(candidate, judged):
+    is_known = judged.how != ON_LEARNED or candidate.is_proven
+    return is_known and levels_of(candidate, judged)[0] == len(_LEVELS) - 1
+
+
 def notes(candidates, judged, best) -> list[str]:
     """At most two sentences that matter most beside the verdict.
 

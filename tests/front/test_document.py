@@ -85,7 +85,7 @@ def test_all_sections(outcome, tmp_path):
     labels = outcome._task.y
     shares = (f"{label} {figure((labels == label).mean(), True)}" for label in ("no", "yes"))
     assert f"of 120 rows: {', '.join(shares)}." in told["Data and versions"]
-    assert "120 of them. The model has not learned from these." in told["Data and versions"]
+    assert "120 of them.\n- The model has not learned from these." in told["Data and versions"]
     assert outcome.export_text().strip() in told["The model and its simpler form"]
     own = is_sensitive(outcome.best_model, "town").sensitive
     assert f"town, the tree: {'yes' if own else 'no, proven'}" in told["Protected columns"]
@@ -123,6 +123,79 @@ def test_formats_say_the_same(outcome, tmp_path):
     assert "2026-01-02" in cells
 
 
+def test_open_points_are_those_of_the_sections(outcome, tmp_path):
+    docx = pytest.importorskip("docx")
+    options = dict(protected=["town"], purpose="Who gets a letter.", day=date(2026, 1, 2))
+    some = [name for name in SECTIONS if name not in ("stability", "reasons")]
+    for ending in (".md", ".html", ".docx"):
+        outcome.document(tmp_path / f"own{ending}", sections=some, **options)
+    text = (tmp_path / "own.md").read_text(encoding="utf-8")
+    told = sections_of(text)
+    points = re.findall(r"^- \[(.*?)\]\(#(.*?)\): (.*)$", told["Open points"], flags=re.MULTILINE)
+    assert f"({len(points) + 1})" in told["Open points"]
+    for title, anchor, point in points:
+        # each stands in the section that it leads to
+        assert point in told[title]
+        assert anchor == title.lower().replace(" ", "-")
+    # the verdict comes first: what follows the model in its place is asked next
+    assert points[0][2].startswith(outcome.verdict.text.split(". ")[0])
+    assert "Left out of this document: Reasons for an answer, Stability." in told["Open points"]
+    assert any("No earlier version was named" in point for _, _, point in points)
+    assert not any("town, the tree: no, proven" in point for _, _, point in points)
+    page = (tmp_path / "own.html").read_text(encoding="utf-8")
+    linked = re.findall(r'<a href="#(.*?)">', page)
+    assert len(linked) == len(points)
+    assert all(f'<h2 id="{key}">' in page for key in linked)
+    body = docx.Document(tmp_path / "own.docx").element.xml
+    marks = re.findall(r'<w:bookmarkStart w:id="(.*?)" w:name="(.*?)"', body)
+    assert [name for _, name in marks] == some
+    assert len({own for own, _ in marks}) == len(some)
+    assert re.findall(r'<w:hyperlink w:anchor="(.*?)">', body) == linked
+
+
+def test_levels_in_doubt_are_told(tmp_path):
+    X = pd.DataFrame({"town": ["a", "b", "c"] * 40, "age": np.arange(120.0)})
+    y = np.where((X["town"] == "b") ^ (X["age"] > 90), "yes", "no")
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, RandomForestClassifier(5, random_state=0)).fit(X[:60], y[:60])
+    rows = X[60:].copy()
+    rows.loc[rows["town"] == "c", "town"] = "a"
+    rows.iloc[:3, 0] = "new"
+    found = simplify(model, rows, y[60:], max_leaf_nodes=4, methods=["representer"], random_state=0)
+    found.document(path := tmp_path / "own.md", sections=["open", "purpose"])
+    told = sections_of(path.read_text(encoding="utf-8"))["Open points"]
+    assert "none of these rows has, so that nothing is measured (town: c)." in told
+    assert "does not know levels that some of these rows have (town: new)." in told
+    assert "fewer than 15 rows, too few to tell how both do there (town: new)." in told
+
+
+def test_nothing_open(tmp_path):
+    X = np.arange(40.0)[:, None]
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > 20)
+    found = simplify(tree, X + 0.25, methods=["born_again"], random_state=0)
+    assert found.verdict.level == "follows"
+    sections = ["open", "purpose", "reasons"]
+    found.document(path := tmp_path / "own.md", sections=sections, purpose="Tells large.")
+    told = sections_of(path.read_text(encoding="utf-8"))["Open points"]
+    assert "Left out of this document: Data and versions" in told
+    assert "](#" not in told
+
+
+def test_proofs_that_a_limit_ended_are_named(outcome, tmp_path, monkeypatch):
+    def ended(model, column, **options):
+        return replace(is_sensitive(model, column), sensitive=None, reason="time")
+
+    monkeypatch.setattr("ensemble_simplify.front._document.is_sensitive", ended)
+    options = dict(protected=["town"], time_limit=3)
+    outcome.document(path := tmp_path / "own.md", sections=["open", "sensitivity"], **options)
+    told = sections_of(path.read_text(encoding="utf-8"))
+    for title in ("Open points", "Protected columns"):
+        assert told[title].count(r"undecided. class by 'town': undecided at the limit.") == 2
+        assert told[title].count(r"time\_limit=3 of document was reached; with more") == 2
+
+
 def test_template(outcome, tmp_path):
     pytest.importorskip("jinja2")
     (tmp_path / "own.j2").write_text(
@@ -130,7 +203,9 @@ def test_template(outcome, tmp_path):
     )
     options = dict(template=tmp_path / "own.j2", sections=["purpose", "signature"])
     outcome.document(tmp_path / "own.md", **options)
-    assert (tmp_path / "own.md").read_text().startswith("purpose:signature:Purpose: (to be")
+    told = (tmp_path / "own.md").read_text()
+    assert told.startswith("purpose:signature:The tree of ")
+    assert "Purpose: (to be" in told
 
 
 @pytest.mark.parametrize(
@@ -148,6 +223,7 @@ def test_template(outcome, tmp_path):
         ("a.md", {"evidence": ["nowhere.json"]}, "evidence: nowhere.json is no file"),
         ("a.md", {"template": "nowhere.j2"}, "template: nowhere.j2 is no file"),
         ("nowhere/a.md", {}, "cannot be written"),
+        ("a.md", {"positive": "y"}, "positive='y' is no class of the model"),
     ],
 )
 def test_refused_before_the_work(outcome, tmp_path, monkeypatch, name, options, message):
