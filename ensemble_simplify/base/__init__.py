@@ -62,10 +62,10 @@ from ensemble_simplify.base.rows import (
     differ,
     fitted_rows,
     learned_rows,
+    misnamed,
     named_rows,
     ordered_table,
     rows_and_targets,
-    same_names,
     validated,
     with_gaps,
 )

@@ -24,11 +24,10 @@ from ensemble_simplify.base.limits import warn
 from ensemble_simplify.base.rows import (
     NOT_GIVEN,
     Rows,
-    _names_kept,
     class_index,
     fitted_rows,
+    misnamed,
     ordered_table,
-    same_names,
     validated,
 )
 from ensemble_simplify.grid import read_domain, uncounted
@@ -123,8 +122,8 @@ def fit_or_unwrap(
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
             )
         ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
-        if ours is not None and theirs is not None and not same_names(fitted, ours):
-            j = np.flatnonzero(_names_kept(fitted, ours) != theirs)[0]
+        both = ours is not None and theirs is not None
+        if both and (j := misnamed(fitted, ours)) is not None:
             raise ValueError(
                 f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
                 f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "

@@ -146,9 +146,18 @@ def learned_rows(
     return Rows(named_rows(given, X), X), y
 
 
-def same_names(estimator, names) -> bool:
-    """Whether an estimator with names of columns was fitted on these ones."""
-    return np.array_equal(_names_kept(estimator, names), estimator.feature_names_in_)
+def misnamed(estimator, names) -> int | None:
+    """The first of these columns that an estimator was fitted on by another name; None: none is.
+
+    The names of more or fewer columns are not compared.
+    """
+    theirs, names = estimator.feature_names_in_, np.asarray(names, dtype=object)
+    if len(names) != len(theirs):
+        return None
+    kept = family_of(estimator).names_kept(names)
+    # what an estimator of this package wraps may change names that it keeps itself
+    others = np.flatnonzero((kept != theirs) & (names != theirs))
+    return int(others[0]) if others.size else None
 
 
 def check_column_names(models, X=None, parameter="X") -> None:
@@ -160,14 +169,12 @@ def check_column_names(models, X=None, parameter="X") -> None:
     named = [model for model in models if hasattr(model, "feature_names_in_")]
     names = None if X is None else _get_feature_names(X)
     for model in named:
-        theirs = model.feature_names_in_
-        if names is None or len(names) != len(theirs) or same_names(model, names):
-            continue
-        j = np.flatnonzero(_names_kept(model, names) != theirs)[0]
-        raise ValueError(
-            f"{parameter} has the column {names[j]!r} where {type(model).__name__}(...) was fitted "
-            f"on {theirs[j]!r}. Pass the columns it was fitted on, in their order."
-        )
+        if names is not None and (j := misnamed(model, names)) is not None:
+            raise ValueError(
+                f"{parameter} has the column {names[j]!r} where {type(model).__name__}(...) was "
+                f"fitted on {model.feature_names_in_[j]!r}. Pass the columns it was fitted on, in "
+                "their order."
+            )
     for other in named[1:]:
         ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
         if ours != theirs and sorted(ours) == sorted(theirs):
@@ -175,11 +182,6 @@ def check_column_names(models, X=None, parameter="X") -> None:
                 f"model_a was fitted on the columns {', '.join(map(repr, ours[:8]))}, but model_b "
                 f"on {', '.join(map(repr, theirs[:8]))}. Fit both on the columns in the same order."
             )
-
-
-def _names_kept(estimator, names) -> np.ndarray:
-    """Names of columns as an estimator keeps them."""
-    return family_of(estimator).names_kept(np.asarray(names, dtype=object))
 
 
 def check_weights(sample_weight, X, *, mean_one=False) -> np.ndarray:

@@ -21,9 +21,9 @@ from ensemble_simplify.base import (
     check_weights,
     comes_fitted,
     fit_or_unwrap,
+    misnamed,
     report,
     safe_indexing,
-    same_names,
     tags_of,
     warn,
 )
@@ -267,7 +267,7 @@ def _read_model(name, estimator, given, y, rows, table, names) -> Forest:
             "classifiers; give tree classifiers or ensembles of them."
         )
     fitted_on = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
-    if names is not None and fitted_on is not None and not same_names(inner, names):
+    if names is not None and fitted_on is not None and misnamed(inner, names) is not None:
         raise ValueError(
             f"{name} was fitted on the features {list(fitted_on)}, but X has {list(names)}. Give "
             "the same columns in the same order."

@@ -116,7 +116,8 @@ def export_tree(
     Other Parameters
     ----------------
     feature_names : sequence of str, default=None
-        Names of the columns. None: those seen in ``fit``, or x0, x1, ...
+        Names of the columns. None: those seen in ``fit``, or x0, x1, ... LightGBM keeps "_" for a
+        space in a name; where the table has the space, give its names here.
     class_names : sequence, default=None
         Strings or numbers that stand for the classes, in the order of ``classes_``.
     name : str, default=None

@@ -232,3 +232,18 @@ def test_saved_and_loaded_in_a_fresh_process(tmp_path):
     subprocess.run([sys.executable, "-c", _RELOAD, *files], check=True, cwd=tmp_path)
     for name, expected in answers.items():
         np.testing.assert_array_equal(np.load(tmp_path / f"{name}.answers.npy"), expected)
+
+
+def test_names_with_spaces_are_those_of_the_table():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame({"a b": rng.normal(size=200), "c d": rng.integers(3, size=200)})
+    X["of text"] = pandas.Categorical(rng.choice(["x", "y"], 200))
+    y = (X["a b"] + (X["of text"] == "x") > 0).astype(int)
+    # it keeps a_b and c_d
+    model = WRAPPERS["LGBMClassifier"]().fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, y)
+    assert pruner.verify()
+    assert verify(model, pruner, X=X, max_changes=0)
+    with pytest.raises(ValueError, match=r"column 'c' where Faithful.* fitted on 'c d'"):
+        verify(pruner, model, X=X.rename(columns={"c d": "c"}), max_changes=0)
