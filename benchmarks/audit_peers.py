@@ -281,7 +281,7 @@ def asked_here(public, features, gap, near, options):
     from ensemble_simplify import Domain, is_sensitive
 
     asked = {"domain": Domain(bounds=public.bounds)} if public.bounds else {}
-    asked |= {"gap": gap, "response": "proba"} if gap else {}
+    asked |= {"gap": gap, "response": "probabilities"} if gap else {}
     if near:
         rows = public.read("train")[0]
         bounds = dict(enumerate(zip(*public.limits(rows), strict=True)))

@@ -96,7 +96,7 @@ patient = X_test.iloc[[small.predict_spread(X_test).argmax()]]
 for name, share in zip(small.classes_, small.predict_proba(patient)[0], strict=True):
     print(f"{name}: {share:.2f}")
 for share in small.explain(patient, n_leaves=3)[0]:
-    answers = zip(small.classes_, share.proba, strict=True)
+    answers = zip(small.classes_, share.probabilities, strict=True)
     answer = ", ".join(f"{name} {p:.2f}" for name, p in answers)
     print(f"\n{share.fraction:.2f} of the row is in a leaf with {answer}:")
     print(share.rule.replace(" and [", "\nand ["))

@@ -457,7 +457,7 @@ def _response(case):
     if rng.random() < 0.7 or not hasattr(case.model, "predict_proba"):
         return {}, None
     column = int(rng.integers(len(case.model.classes_)))
-    options = dict(response="proba", positive=case.model.classes_[column])
+    options = dict(response="probabilities", positive=case.model.classes_[column])
     return options, lambda table: ask(case.model, table, "predict_proba")[:, column].astype(float)
 
 
@@ -1036,7 +1036,7 @@ def check_representer(case, rng):
     options["max_leaf_nodes"] = int(rng.integers(2, 9))
     options["sampler"] = str(rng.choice(["copula", "smear", "kernel", "neighbors"]))
     if case.is_classifier and rng.random() < 0.3:
-        options["response"] = "proba"
+        options["response"] = "probabilities"
     fitted = said(RepresenterTree(FrozenEstimator(case.model), **options).fit, case.X, case.y)
     fitted = _stored(fitted, rng)
     hold(fitted.get_n_leaves() <= options["max_leaf_nodes"], "max_leaf_nodes")
@@ -1300,8 +1300,8 @@ _DOCUMENTED = {
         # bounds are numbers of the table, and rows of float32 can round beyond them
         "is outside the domain",
     ),
-    "is_sensitive": ("is outside the domain", "response='proba' asks about numbers"),
-    "is_monotone": ("response='proba' asks about numbers",),
+    "is_sensitive": ("is outside the domain", "response='probabilities' asks about numbers"),
+    "is_monotone": ("response='probabilities' asks about numbers",),
     "nearest_flip": ("holds categories. These have no order", "is outside the domain"),
     "sufficient_box": ("is outside the domain",),
     "faithful": (

@@ -206,7 +206,7 @@ class SufficientBox(HasEvidence):
             low = "" if low == -np.inf else f"{number(low)} <= "
             high = "" if high == np.inf else f" <= {number(high)}"
             asked, answer = self.audited.question.response, "value"
-            if asked.kind == "proba":
+            if asked.kind == "probabilities":
                 name = plain(self.audited.model.forest.classes[asked.column])
                 answer = f"probability of {name!r}"
             answer = f"{low}{answer}{high}"
@@ -253,7 +253,7 @@ def sufficient_box(
         For a value or a probability: how far it may be from the answer to the row, or the range
         ``(low, high)`` in which it has to stay. Both ends are included, and None leaves one open.
         None: the class has to stay.
-    response : {"auto", "class", "proba", "value"}, default="auto"
+    response : {"auto", "class", "probabilities", "value"}, default="auto"
         What has to stay: the class, a probability of a classifier, or the value of a regressor.
         "auto": the class of a classifier, the value of a regressor.
     positive : label or None, default=None
@@ -381,7 +381,7 @@ def _question(audited, within, response, positive):
         if within is not None or positive is not None:
             raise ValueError(
                 f"within={within!r} and positive={plain(positive)!r} are about numbers, but the "
-                "class is asked about. Set response='proba', or leave both out."
+                "class is asked about. Set response='probabilities', or leave both out."
             )
         return CLASS
     if within is None:

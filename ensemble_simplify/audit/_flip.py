@@ -450,7 +450,7 @@ class _What:
         if self.min_proba is None:
             return CLASS
         aim = 1 - own if self.label is None else self.label
-        return Question.about(Response("proba", aim), self.min_proba, np.inf)
+        return Question.about(Response("probabilities", aim), self.min_proba, np.inf)
 
     def wanted(self, question, forest, own):
         """The classes of a forest that are to be reached by a row of class `own`, as a mask."""
@@ -694,7 +694,7 @@ class _Asked:
 
     def _before(self, audited):
         """What the model answers to a row, and its probability of the class to be reached."""
-        if audited.question.response.kind != "proba":
+        if audited.question.response.kind != "probabilities":
             return plain(audited.answer), ()
         labels = audited.answers_to_rows(CLASS)
         return plain(labels[audited.place]), (float(audited.answer),)

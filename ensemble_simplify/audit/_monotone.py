@@ -80,7 +80,7 @@ class Monotonicity(HasEvidence):
         Which inputs counted. None: all.
     finer : bool
         True: only inputs that float32 represents counted, because the model compares finer numbers.
-    response : {"class", "proba", "value"}
+    response : {"class", "probabilities", "value"}
         What was asked about.
     positive : label or None
         The class that counted as high, or the class whose probability was asked about.
@@ -127,7 +127,7 @@ class Monotonicity(HasEvidence):
         if isinstance(self.feature, list) and isinstance(self.increasing, list):
             pairs = list(zip(self.feature, self.increasing, strict=True))
         what = "; ".join(f"{key!r}, {'in' if rises else 'de'}creasing" for key, rises in pairs)
-        if self.response == "proba":
+        if self.response == "probabilities":
             return f"probability of {self.positive!r} in {what}"
         return f"value in {what}" if self.response == "value" else what
 
@@ -182,7 +182,7 @@ def is_monotone(
     feature : str, int or list of these
         The feature, by index, or by name if the model knows the names of its columns. If there are
         several, the answer must be monotone in each of them.
-    response : {"auto", "class", "proba", "value"}, default="auto"
+    response : {"auto", "class", "probabilities", "value"}, default="auto"
         What is asked about: the class, the probability of one class, or the value of a regressor.
         ``"auto"``: the class of a classifier, the value of a regressor.
     increasing : bool or list of bool, default=True
@@ -274,7 +274,7 @@ def is_monotone(
             )
     directions = _directions(increasing, features)
     if asked.kind != "class":
-        positive = audited.forest.classes[asked.column] if asked.kind == "proba" else None
+        positive = audited.forest.classes[asked.column] if asked.kind == "probabilities" else None
         if class_order is not None:
             raise ValueError(
                 f"class_order={class_order!r} is for classes, but a number is asked about. Leave "

@@ -17,13 +17,13 @@ from ensemble_simplify.writing import number, plain
 
 # Classes of a number: below a range, in it, above it.
 BELOW, WITHIN, ABOVE = 0, 1, 2
-RESPONSES = ("auto", "class", "proba", "value")
+RESPONSES = ("auto", "class", "probabilities", "value")
 
 
 class Response(NamedTuple):
     """What is asked."""
 
-    kind: str  # "class", "proba" or "value"
+    kind: str  # "class", "probabilities" or "value"
     column: int = 0  # the class whose probability counts
 
     @classmethod
@@ -43,7 +43,9 @@ class Response(NamedTuple):
                 )
             return cls("class")
         if (response == "value") != (classes is None):
-            kind, other = ("regressor", "value") if classes is None else ("classifier", "proba")
+            kind, other = (
+                ("regressor", "value") if classes is None else ("classifier", "probabilities")
+            )
             raise TypeError(
                 f"response={response!r} does not go with {name}(...), which is a {kind}. Use "
                 f"response={other!r}."
@@ -56,7 +58,7 @@ class Response(NamedTuple):
                 )
             asked = cls("value")
         else:
-            asked = cls("proba", class_of(classes.tolist(), positive))
+            asked = cls("probabilities", class_of(classes.tolist(), positive))
         if rising and rising_sums(audited.forest, asked.column)[0] is None:
             remedy = "Ask about the class: response='class'."
             if classes is None:
@@ -70,19 +72,19 @@ class Response(NamedTuple):
     @property
     def method(self):
         """The method of the model that answers."""
-        return "predict_proba" if self.kind == "proba" else "predict"
+        return "predict_proba" if self.kind == "probabilities" else "predict"
 
     @property
     def in_evidence(self):
         """What is asked about, as evidence says it."""
-        return {"output": self.column} if self.kind == "proba" else self.kind
+        return {"output": self.column} if self.kind == "probabilities" else self.kind
 
     def among(self, answers):
         """Classes, or float64 of shape (n_rows,), in what the method answers to rows."""
         if self.kind == "class":
             return answers
         answers = np.asarray(answers, dtype=np.float64)
-        return answers[:, self.column] if self.kind == "proba" else answers
+        return answers[:, self.column] if self.kind == "probabilities" else answers
 
     def numbers(self, model, rows):
         """What the model itself answers to rows: classes, or float64 of shape (n_rows,)."""
@@ -120,7 +122,7 @@ class Question(NamedTuple):
     @classmethod
     def about(cls, response, low, high):
         """The question about a range of numbers: there are no probabilities beyond 0 and 1."""
-        if response.kind == "proba":
+        if response.kind == "probabilities":
             low, high = (-np.inf if low <= 0.0 else low), (np.inf if high >= 1.0 else high)
         return cls(response, (low, high))
 

@@ -34,7 +34,7 @@ class Sensitivity(HasEvidence):
         none. None: undecided, see `reason`.
     features : list of str or int
         The features that were changed, by name if the model knows names.
-    response : {"class", "proba", "value"}
+    response : {"class", "probabilities", "value"}
         What was asked about.
     positive : label or None
         The class whose probability was asked about.
@@ -179,7 +179,7 @@ def is_sensitive(
     gap : float, default=0
         How far a probability or a value may move: only larger moves count. It must be 0 if the
         class is asked about: any other class counts.
-    response : {"auto", "class", "proba", "value"}, default="auto"
+    response : {"auto", "class", "probabilities", "value"}, default="auto"
         What is asked about: the class, the probability of one class, or the value of a regressor.
         ``"auto"``: the class of a classifier, the value of a regressor.
     positive : label or None, default=None
@@ -261,13 +261,13 @@ def is_sensitive(
     asked = Response.of(audited, response, positive)
     if asked.kind == "class" and gap > 0:
         raise ValueError(
-            f"gap={gap} is for numbers, but the class is asked about. Set response='proba', or "
-            "leave gap out."
+            f"gap={gap} is for numbers, but the class is asked about. Set "
+            "response='probabilities', or leave gap out."
         )
     if asked.kind == "class" and positive is not None:
         raise ValueError(
             f"positive={plain(positive)!r} names a class whose probability is meant, but the class "
-            "is asked about. Set response='proba', or leave positive out."
+            "is asked about. Set response='probabilities', or leave positive out."
         )
     chosen = audited.indices(features, "features")
     n_changes = None if near is None else int(max_changes or 0)
@@ -288,7 +288,9 @@ def is_sensitive(
         sensitive=found.exists,
         features=[audited.key(j) for j in chosen],
         response=asked.kind,
-        positive=plain(audited.forest.classes[asked.column]) if asked.kind == "proba" else None,
+        positive=plain(audited.forest.classes[asked.column])
+        if asked.kind == "probabilities"
+        else None,
         gap=float(gap),
         counterexample=rows,
         changes=changes,

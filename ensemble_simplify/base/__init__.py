@@ -43,7 +43,7 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify.base.names import NamesItsParameters, validate_params
+from ensemble_simplify.base.names import NamesItsParameters, old_name, validate_params, word_now
 from ensemble_simplify.base.pages import Html, element, fragment, in_html, page, style_sheet
 from ensemble_simplify.base.plots import (
     CurveDisplay,

@@ -23,9 +23,51 @@ def validate_params(
     check = _validate_params(constraints, prefer_skip_nested_validation=False)
 
     def decorated(function: Any) -> Any:
-        return _with_names(check(function), function.__name__, renamed)
+        checked, who = check(function), function.__name__
+        if not constraints.keys() & _WORDS.keys():
+            return _with_names(checked, who, renamed)
+
+        # estimators keep what they were given, and put it in words of now when they are fitted
+        @functools.wraps(function)
+        def with_words(*args, **kwargs):
+            words = {name: word_now(who, name, value) for name, value in kwargs.items()}
+            return checked(*args, **words)
+
+        return _with_names(with_words, who, renamed)
 
     return decorated
+
+
+# Words that parameters took before version 0.4, with those of now. What is called "proba" are
+# scikit-learn's method `predict_proba` and what is named after it, as `min_proba`.
+_WORDS = {"response": {"label": "class", "proba": "probabilities"}}
+
+
+def word_now(who: str, name: str, value: Any) -> Any:
+    """The value of a parameter; an old word for it warns."""
+    # of arrays, also given by other names, none is a word
+    now = _WORDS.get(name, {}).get(value) if isinstance(value, str) else None
+    if now is None:
+        return value
+    warn(
+        f"{name}={value!r} of {who} is called {now!r} since version 0.4, and {value!r} will go "
+        f"in 0.6. Write {name}={now!r}.",
+        FutureWarning,
+    )
+    return now
+
+
+def old_name(old: str, now: str) -> Any:
+    """A property that stands for one of another name, and warns."""
+
+    def get(self):
+        warn(
+            f"{old} is called {now} since version 0.4, and {old} will go in 0.6. Write {now}.",
+            FutureWarning,
+        )
+        return getattr(self, now)
+
+    return property(get, doc=f"The old name of `{now}`.")
 
 
 def _with_names(function, who, renamed):

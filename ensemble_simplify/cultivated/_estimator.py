@@ -24,6 +24,7 @@ from ensemble_simplify.base import (
     fit_context,
     fitted_rows,
     learned_rows,
+    old_name,
     report,
     warn_out_of_time,
 )
@@ -66,8 +67,10 @@ class LeafShare(NamedTuple):
 
     leaf: int
     fraction: float
-    proba: np.ndarray
+    probabilities: np.ndarray
     rule: str
+
+    proba = old_name("proba", "probabilities")
 
 
 class CultivatedForestClassifier(
@@ -859,7 +862,7 @@ class CultivatedForestClassifier(
         -------
         explanations : list of list of LeafShare
             For each row, largest fraction first: ``leaf`` (number in `modules_`), ``fraction``,
-            ``proba`` (what the leaf answers) and ``rule``.
+            ``probabilities`` (what the leaf answers) and ``rule``.
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options)
         # a leaf's rule is written once, however many rows end there

@@ -18,7 +18,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import safe_indexing, warn
+from ensemble_simplify.base import old_name, safe_indexing
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._document import Asked, write_document
 from ensemble_simplify.front._inputs import LearnedRows, checked_rows
@@ -194,15 +194,7 @@ class Simplification:
     def _repr_html_(self):
         return as_fragment(self)
 
-    @property
-    def max_leaves(self) -> int:
-        """The old name of `max_leaf_nodes`.
-
-        .. deprecated:: 0.4
-           It goes in 0.6.
-        """
-        warn("max_leaves is called max_leaf_nodes since version 0.4. Write that.", FutureWarning)
-        return self.max_leaf_nodes
+    max_leaves = old_name("max_leaves", "max_leaf_nodes")
 
     @property
     def model(self) -> Any:

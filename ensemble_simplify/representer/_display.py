@@ -118,6 +118,6 @@ class PruningPathDisplay(CurveDisplay):
 
 _ERROR_NAMES = {
     "label": "error rate",
-    "proba": "squared error of the probabilities",
+    "probabilities": "squared error of the probabilities",
     "value": "mean squared error",
 }

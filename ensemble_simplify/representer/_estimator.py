@@ -145,13 +145,13 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         ``FrozenEstimator``, or a ``Booster`` of LightGBM or XGBoost, is used as it is. A callable
         is given rows and returns labels, probabilities or values (say which with `response`). None:
         a random forest classifier.
-    response : {"auto", "class", "proba", "value"}, default="auto"
+    response : {"auto", "class", "probabilities", "value"}, default="auto"
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "class" for a classifier, "value" for a regressor, and an error for a
         callable.
 
         .. deprecated:: 0.4
-           Its old name, `target`, and "label" in place of "class".
+           Its old name, `target`, and "label" and "proba" in place of "class" and "probabilities".
     max_depth : int or None, default=None
         Largest depth of the tree. None: no limit.
     max_leaf_nodes : int or None, default=None
@@ -429,7 +429,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     _renamed: ClassVar[dict] = {"target": "response", "neighbor_weights": None}
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [Fittable(), callable, None],
-        "response": [StrOptions({"auto", "class", "proba", "value", "label"})],
+        "response": [StrOptions({"auto", "class", "probabilities", "value", "label", "proba"})],
         "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "keep_rows": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -788,7 +788,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         n_new = most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, material.seeds[2]))
         decisions = predictor.decode(training.answers)
-        if predictor.target == "proba":
+        if predictor.target == "probabilities":
             decisions = predictor.decisions(training.X)
 
         def leaves(X):

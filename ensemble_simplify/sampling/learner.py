@@ -23,7 +23,7 @@ from ensemble_simplify.base import (
     safe_indexing,
     tags_of,
     takes_missing,
-    warn,
+    word_now,
 )
 from ensemble_simplify.grid import time_left, unlimited
 from ensemble_simplify.reading import (
@@ -154,7 +154,7 @@ class LearnsFromPredictor:
         if self.estimator is None:
             return tags_of(self._default()).estimator_type
         if self._is_function():
-            types = dict.fromkeys(("class", "label", "proba"), "classifier")
+            types = dict.fromkeys(("class", "label", "proba", "probabilities"), "classifier")
             return {**types, "value": "regressor"}.get(self.response)
         return tags_of(self.estimator).estimator_type
 
@@ -186,34 +186,33 @@ class LearnsFromPredictor:
         if kind is None and self._is_function():
             raise ValueError(
                 f"response='auto' does not tell what the function estimator={name} returns. Set "
-                "response='class', 'proba' or 'value'."
+                "response='class', 'probabilities' or 'value'."
             )
         if kind not in ("classifier", "regressor"):
             raise ValueError(
                 f"estimator={name} is neither a classifier nor a regressor. Wrap its predictions "
-                "in a function and set response='class', 'proba' or 'value'."
+                "in a function and set response='class', 'probabilities' or 'value'."
             )
-        if self.response == "auto":
+        response = word_now(type(self).__name__, "response", self.response)
+        if response == "auto":
             return "label" if kind == "classifier" else "value"
-        if (self.response == "value") != (kind == "regressor"):
-            allowed = "'class' or 'proba'" if kind == "classifier" else "'value'"
+        if (response == "value") != (kind == "regressor"):
+            allowed = "'class' or 'probabilities'" if kind == "classifier" else "'value'"
             raise ValueError(
                 f"response={self.response!r} does not go with the {kind} estimator={name}. "
                 f"Use {allowed}."
             )
         if (
-            self.response == "proba"
+            response == "probabilities"
             and self.estimator is not None
             and not self._is_function()
             and not hasattr(self.estimator, "predict_proba")
         ):
             raise ValueError(
-                f"response='proba', but estimator={name} has no predict_proba. "
+                f"response='probabilities', but estimator={name} has no predict_proba. "
                 "Use response='class'."
             )
-        if self.response == "label":
-            warn("response='label' is called 'class' since version 0.4. Write that.", FutureWarning)
-        return "label" if self.response == "class" else self.response
+        return "label" if response == "class" else response
 
     # ------------------------------------------------------------------ rows, answers and the law
 

@@ -64,7 +64,7 @@ class Predictor:
 
     def decisions(self, X, given=None) -> np.ndarray:
         """Labels or values, as the predictor decides; about rows as they were `given`, if any."""
-        if self.target != "proba":
+        if self.target != "probabilities":
             return self._ask(X, given)
         if hasattr(self.asked.estimator, "predict"):
             return self._one_each(self._call("predict", X, given), X.shape[0])
@@ -72,11 +72,11 @@ class Predictor:
 
     def chances(self, X) -> np.ndarray | None:
         """The model's probabilities of the classes; None if it gives none."""
-        if self.target == "proba":
+        if self.target == "probabilities":
             return self.answers(X)
         if not hasattr(self.asked.estimator, "predict_proba"):
             return None
-        asks = replace(self, target="proba", n_queries=0)
+        asks = replace(self, target="probabilities", n_queries=0)
         chances = asks.answers(X)
         self.n_queries += asks.n_queries
         return chances
@@ -102,11 +102,11 @@ class Predictor:
     def _ask(self, X, given=None):
         method = "__call__"
         if hasattr(self.asked.estimator, "predict"):
-            method = "predict_proba" if self.target == "proba" else "predict"
+            method = "predict_proba" if self.target == "probabilities" else "predict"
         return self._checked(self._call(method, X, given), X.shape[0])
 
     def _checked(self, raw, n_rows):
-        if self.target == "proba":
+        if self.target == "probabilities":
             return self._finite(self._of_shape(raw, n_rows, 2))
         raw = self._one_each(raw, n_rows)
         return self._finite(raw) if self.target == "value" else raw
@@ -219,7 +219,7 @@ class RowsAside:
         if y is not None:
             truth = predictor.encode(y)
         else:
-            truth = predictor.answers(X) if predictor.target == "proba" else encoded
+            truth = predictor.answers(X) if predictor.target == "probabilities" else encoded
         return cls(X, weight, predictor.target, truth, decisions, encoded)
 
     @property

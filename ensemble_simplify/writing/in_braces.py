@@ -71,7 +71,7 @@ class Braces:
     number, place, levels : str
         Formats of declarations of a `name` as a `value`: a double, an integer, a table of levels.
     types : dict or None
-        The types of labels, by those of Python; "proba" is that of probabilities.
+        The types of labels, by those of Python; "probabilities" is that of probabilities.
     infinity, nan : str
     truth : tuple of two str
     product : str
@@ -150,7 +150,7 @@ BRACES = {
         "double {name} = {value};",
         "int {name} = {value};",
         "private static final Map<Object, Integer> {name} = {value};",
-        {str: "String", float: "double", int: "long", bool: "boolean", "proba": "double[]"},
+        {str: "String", float: "double", int: "long", bool: "boolean", "probabilities": "double[]"},
         infinity="Double.POSITIVE_INFINITY",
         nan="Double.NaN",
         table=_in_texts,
@@ -162,7 +162,7 @@ BRACES = {
         # a variable that is not used is an error
         "{name} := {value}; _ = {name}",
         "var {name} = {value}",
-        {str: "string", float: "float64", int: "int64", bool: "bool", "proba": "[]float64"},
+        {str: "string", float: "float64", int: "int64", bool: "bool", "probabilities": "[]float64"},
         infinity="math.Inf(1)",
         nan="math.NaN()",
         product="float64({})",
@@ -181,7 +181,7 @@ BRACES = {
         "double {name} = {value};",
         "int {name} = {value};",
         "private static readonly Dictionary<object, int> {name} = {value};",
-        {str: "string", float: "double", int: "long", bool: "bool", "proba": "double[]"},
+        {str: "string", float: "double", int: "long", bool: "bool", "probabilities": "double[]"},
         infinity="double.PositiveInfinity",
         nan="double.NaN",
     ),
@@ -284,7 +284,7 @@ class BracesFile(StepWriter):
         self.of_label = self._kind()
         self.labels(code)
         if probabilities:
-            return self._probabilities(code.outputs), "proba"
+            return self._probabilities(code.outputs), "probabilities"
         if self.ensemble.classes is None:
             return self.number(code.result), self.of_label
         self.label(code.result, "answer")
@@ -300,7 +300,7 @@ class BracesFile(StepWriter):
         """The whole file."""
         ensemble, braces = self.ensemble, self.braces
         answer, of_answer = self._answered(probabilities)
-        types = braces.types or dict.fromkeys([str, float, int, bool, "proba"], "")
+        types = braces.types or dict.fromkeys([str, float, int, bool, "probabilities"], "")
         space = " " * braces.indent
         # CatBoost knows a truth value by the text of a number
         of_catboost = ensemble.table is not None and bool(ensemble.table.hashed)

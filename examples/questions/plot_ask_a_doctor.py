@@ -111,6 +111,7 @@ print(pd.Series(answers).value_counts().to_string())
 
 doubtful = X[new].iloc[[clf.predict_spread(X[new]).argmax()]]
 for share in clf.explain(doubtful, n_leaves=3, max_options=2)[0]:
-    likely = f"{share.proba[0]:.2f} {clf.classes_[0]}, {share.proba[1]:.2f} {clf.classes_[1]}"
+    pairs = zip(share.probabilities, clf.classes_, strict=True)
+    likely = ", ".join(f"{chance:.2f} {label}" for chance, label in pairs)
     print(f"\n{share.fraction:.2f} of the recording is in a leaf with {likely}:")
     print(share.rule.replace(" and [", "\nand ["))

@@ -81,7 +81,7 @@ decision = is_sensitive(boosting, ["woman"], domain=domain)
 print(f"can sex change the decision? {told(decision)}")
 for gap in (0.1, 0.15, 0.2):
     moved = is_sensitive(
-        boosting, ["woman"], gap=gap, response="proba", positive="repaid", domain=domain
+        boosting, ["woman"], gap=gap, response="probabilities", positive="repaid", domain=domain
     )
     print(f"can it move the probability by more than {gap}? {told(moved)}")
     if moved:
@@ -102,7 +102,7 @@ near = is_sensitive(
     boosting,
     ["woman"],
     gap=0.1,
-    response="proba",
+    response="probabilities",
     positive="repaid",
     near=X,
     max_changes=0,
@@ -124,7 +124,12 @@ def rules_of(model, domain):
     """Ask one model about each rule."""
     for name, increasing in RULES.items():
         outcome = is_monotone(
-            model, name, increasing=increasing, response="proba", positive="repaid", domain=domain
+            model,
+            name,
+            increasing=increasing,
+            response="probabilities",
+            positive="repaid",
+            domain=domain,
         )
         print(f"{name:14s} {'proven' if outcome else 'refuted'}")
 

@@ -147,7 +147,7 @@ def federation(questions):
 
 
 if __name__ == "__main__":
-    tree = RepresenterTree(federation, response="proba", max_leaf_nodes=16, random_state=0)
+    tree = RepresenterTree(federation, response="probabilities", max_leaf_nodes=16, random_state=0)
     tree.fit(X, y)
     sent["questions to the forests"] = sum(asked) * X.shape[1] * 8 / 1e6
     probabilities = np.mean([forest.predict_proba(X) for forest in forests], axis=0)

@@ -112,7 +112,7 @@ def test_probabilities(kind, n_classes, seed):
         high = float(rng.choice(shares[shares[:, column] >= own, column]))
         low = float(rng.choice(shares[shares[:, column] <= own, column]))
         for within in ((low, high), (low, None), 0.1):
-            box = sufficient_box(model, row, within=within, response="proba", positive=name)
+            box = sufficient_box(model, row, within=within, response="probabilities", positive=name)
             check(box, row, values, cells, shares[:, column])
             assert box.label == own
             assert f"probability of {str(name)!r}" in repr(box)
@@ -121,7 +121,7 @@ def test_probabilities(kind, n_classes, seed):
 def test_the_upper_of_two_classes_is_meant():
     model, X, _ = fitted("boosted classes", 0)
     assert len(model.classes_) == 2
-    upper = sufficient_box(model, X[0], within=0.05, response="proba")
+    upper = sufficient_box(model, X[0], within=0.05, response="probabilities")
     assert upper.label == model.predict_proba(X[:1])[0, 1]
 
 
@@ -148,13 +148,17 @@ def test_bad_parameters():
     assert len(model.classes_) == 3
     for text, kind, options in [
         ("within=None, but a number is asked about", value, {}),
-        ("the class is asked about. Set response='proba'", model, {"within": 0.1}),
-        ("the class is asked about. Set response='proba'", model, {"positive": "a"}),
-        ("Name the one whose probability counts", model, {"response": "proba", "within": 0.1}),
+        ("the class is asked about. Set response='probabilities'", model, {"within": 0.1}),
+        ("the class is asked about. Set response='probabilities'", model, {"positive": "a"}),
+        (
+            "Name the one whose probability counts",
+            model,
+            {"response": "probabilities", "within": 0.1},
+        ),
         (
             "positive='q' is not one of the classes",
             model,
-            {"response": "proba", "within": 0.1, "positive": "q"},
+            {"response": "probabilities", "within": 0.1, "positive": "q"},
         ),
         ("is no range", value, {"within": (2, 1)}),
         ("Give a range that holds it", value, {"within": (1e6, None)}),
@@ -167,4 +171,4 @@ def test_bad_parameters():
     with pytest.raises(TypeError, match="is a classifier"):
         sufficient_box(model, X[0], response="value", within=1)
     with pytest.raises(TypeError, match="no function of one sum"):
-        sufficient_box(boosted, X[0], response="proba", positive=1, within=0.1)
+        sufficient_box(boosted, X[0], response="probabilities", positive=1, within=0.1)

@@ -89,7 +89,7 @@ def test_probabilities(kind, n_classes, stages):
     model = SHARES[kind](3).fit(X, y)
     column = n_classes - 1
     positive = None if n_classes == 2 else model.classes_[column]
-    check_features(EveryCell(model, column), response="proba", positive=positive)
+    check_features(EveryCell(model, column), response="probabilities", positive=positive)
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -97,7 +97,7 @@ def test_either_of_two_probabilities(column):
     X, y = small_data(6, n_classes=2)
     model = SHARES["histogram"](6).fit(X, y)
     outcome = check_features(
-        EveryCell(model, column), response="proba", positive=model.classes_[column]
+        EveryCell(model, column), response="probabilities", positive=model.classes_[column]
     )
     assert False in outcome
 
@@ -117,11 +117,13 @@ def test_constrained_models_are_proven(monkeypatch):
             8, max_depth=3, random_state=0, monotonic_cst=[1, 0, 0] if n_classes == 2 else None
         ).fit(X, classes)
         if n_classes == 2:
-            assert is_monotone(forest, 0, response="proba")
+            assert is_monotone(forest, 0, response="probabilities")
             assert is_monotone(
-                HistGradientBoostingClassifier(**options).fit(X, classes), 0, response="proba"
+                HistGradientBoostingClassifier(**options).fit(X, classes),
+                0,
+                response="probabilities",
             )
-        assert not is_monotone(forest, 1, response="proba", positive=0)
+        assert not is_monotone(forest, 1, response="probabilities", positive=0)
 
 
 def test_trees_that_fall_can_add_up_to_rise(stages):
@@ -226,7 +228,7 @@ def test_missing_values():
     X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
     model = RandomForestClassifier(4, max_depth=2, random_state=2).fit(X, y)
     check_features(
-        EveryCell(model, 1, missing=(0, 2)), domain=Domain(missing=[0, 2]), response="proba"
+        EveryCell(model, 1, missing=(0, 2)), domain=Domain(missing=[0, 2]), response="probabilities"
     )
 
 
@@ -234,14 +236,14 @@ def test_tables():
     table, y = passengers(1, n=100)
     model = pipeline_of("one_hot", RandomForestClassifier(3, max_depth=2, random_state=2))
     model.fit(table, y)
-    outcome = is_monotone(model, ["fare", "age"], response="proba", increasing=False)
+    outcome = is_monotone(model, ["fare", "age"], response="probabilities", increasing=False)
     assert outcome.positive == "lived"
     if outcome.monotone is False:
         first, second = model.predict_proba(outcome.counterexample)[:, 1]
         assert outcome.predictions == (first, second)
         assert first < second
     with pytest.raises(ValueError, match="feature='sex' holds categories"):
-        is_monotone(model, ["fare", "sex"], response="proba")
+        is_monotone(model, ["fare", "sex"], response="probabilities")
 
 
 def test_large_models_and_limits(monkeypatch):
@@ -269,7 +271,7 @@ def test_what_is_said():
     outcome = is_monotone(tree, 0, increasing=False)
     assert repr(outcome).startswith("Monotonicity(value in 0, decreasing: refuted, from ")
     X, y = small_data(6, n_classes=2)
-    outcome = is_monotone(SHARES["histogram"](6).fit(X, y), 0, response="proba")
+    outcome = is_monotone(SHARES["histogram"](6).fit(X, y), 0, response="probabilities")
     assert repr(outcome).startswith("Monotonicity(probability of 'bee' in 0, increasing: ")
 
 
@@ -278,9 +280,9 @@ def test_bad_input():
     model = CLASSIFIERS["forest"](0).fit(X, y)
     values = REGRESSORS["forest"](0).fit(X, X[:, 0])
     for wrong, message in [
-        (dict(response="proba"), "Name the one whose probability"),
+        (dict(response="probabilities"), "Name the one whose probability"),
         (
-            dict(response="proba", positive="ant", class_order=["ant", "bee", "cat"]),
+            dict(response="probabilities", positive="ant", class_order=["ant", "bee", "cat"]),
             "Leave class_order out",
         ),
         (dict(positive="ant", increasing=[True, False]), "a list of 1 of these"),
@@ -292,7 +294,7 @@ def test_bad_input():
         with pytest.raises(ValueError, match="names a class"):
             is_monotone(values, 0, positive=1, response=response)
     with pytest.raises(TypeError, match="which is a regressor"):
-        is_monotone(values, 0, response="proba")
+        is_monotone(values, 0, response="probabilities")
     with pytest.raises(TypeError, match="is a regressor"):
         is_monotone(values, 0, response="class")
     with pytest.raises(TypeError, match="which is a classifier"):

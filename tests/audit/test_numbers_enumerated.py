@@ -59,7 +59,7 @@ CLASSES = {
     ),
     "xgboost": xgboost_classes,
 }
-ALL = [*[("value", name) for name in VALUES], *[("proba", name) for name in CLASSES]]
+ALL = [*[("value", name) for name in VALUES], *[("probabilities", name) for name in CLASSES]]
 N_FEATURES = 3
 # What compares float64 numbers.
 FINER = ("histogram", "rising", "lightgbm")
@@ -136,10 +136,10 @@ def test_monotone_numbers(kind, name):
 
 @pytest.mark.parametrize("column", [0, 1, 2])
 def test_monotone_probabilities_of_three_classes(column):
-    case = Case("proba", "forest", 1, n_classes=3)
+    case = Case("probabilities", "forest", 1, n_classes=3)
     numbers = case.response(case.rows, column)
     for j in range(N_FEATURES):
-        outcome = is_monotone(case.model, j, response="proba", positive=column)
+        outcome = is_monotone(case.model, j, response="probabilities", positive=column)
         assert outcome.monotone == is_monotone_in(case.rows, numbers, j)
 
 
@@ -200,7 +200,7 @@ def test_sensitive_numbers(kind, name):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["boosting", "forest", "histogram"])
 def test_sensitive_classes(name, n_classes):
-    case = Case("proba", name, 3, n_classes=n_classes)
+    case = Case("probabilities", name, 3, n_classes=n_classes)
     case.kind = "class"
     for features in ([0], [1], [2], [0, 2]):
         check_sensitive(case, features, 0)
@@ -230,7 +230,7 @@ def with_domain(kind, name, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("kind", "name"), [("value", "boosting"), ("proba", "forest")])
+@pytest.mark.parametrize(("kind", "name"), [("value", "boosting"), ("probabilities", "forest")])
 def test_domains(kind, name, seed):
     case = with_domain(kind, name, seed)
     for j in range(N_FEATURES):
@@ -241,7 +241,7 @@ def test_domains(kind, name, seed):
             check_sensitive(case, features, gap)
 
 
-@pytest.mark.parametrize("kind", ["value", "proba"])
+@pytest.mark.parametrize("kind", ["value", "probabilities"])
 @pytest.mark.parametrize("name", ["forest", "histogram"])
 def test_missing_values(kind, name):
     case = Case(kind, name, 1, gaps=(0,))
@@ -310,7 +310,7 @@ def test_values_to_reach(name, metric):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_and_probabilities_to_reach(name, n_classes):
-    case = Case("proba", name, 6, n_classes=n_classes)
+    case = Case("probabilities", name, 6, n_classes=n_classes)
     for row in case.X[:2]:
         own = case.model.predict([row])[0]
         for label in case.model.classes_[case.model.classes_ != own]:
@@ -326,7 +326,7 @@ def test_classes_and_probabilities_to_reach(name, n_classes):
 def test_features_that_stay_or_move_one_way():
     found = 0
     for seed in range(2):
-        case = Case("proba", "boosting", seed)
+        case = Case("probabilities", "boosting", seed)
         for row in case.X[:4]:
             own = case.model.predict([row])[0]
             accepts = classified(case, 1 - own)
@@ -345,7 +345,7 @@ def test_features_that_stay_or_move_one_way():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_linked_features_are_one_change(seed):
-    case = with_domain("proba", "forest", seed)
+    case = with_domain("probabilities", "forest", seed)
     for row in case.X[:8]:
         accepts = classified(case, 1 - case.model.predict([row])[0])
         for k in (1, 2):
@@ -354,7 +354,7 @@ def test_linked_features_are_one_change(seed):
 
 @pytest.mark.parametrize("n_plans", [1, 3, 10])
 def test_the_nearest_plans(n_plans):
-    case = Case("proba", "forest", 8)
+    case = Case("probabilities", "forest", 8)
     for row in case.X[:6]:
         accepts = classified(case, 1 - case.model.predict([row])[0])
         flip, found = check_flip(case, row, accepts, n_plans=n_plans)
@@ -372,7 +372,7 @@ def test_the_nearest_plans(n_plans):
 
 
 def test_several_rows_are_answered_as_one_by_one():
-    case = Case("proba", "boosting", 3)
+    case = Case("probabilities", "boosting", 3)
     together = nearest_flip(case.model, case.X[:5], max_changes=2)
     for row, flip in zip(case.X[:5], together, strict=True):
         alone = nearest_flip(case.model, row, max_changes=2)

@@ -127,7 +127,7 @@ def test_probabilities(kind, n_classes, stages):
     model, _ = fitted(SHARES[kind], 3, n_classes)
     truth = EveryCell(model, column=n_classes - 1)
     positive = None if n_classes == 2 else model.classes_[-1]
-    check_gaps(truth, response="proba", positive=positive)
+    check_gaps(truth, response="probabilities", positive=positive)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -150,7 +150,7 @@ def test_near_rows(max_changes):
         truth = EveryCell(model, column=1 if is_class else None)
         near = X[:2] + 0.01
         asked = dict(near=near, max_changes=max_changes)
-        response = dict(response="proba", positive=1) if is_class else {}
+        response = dict(response="probabilities", positive=1) if is_class else {}
         move = truth.move(features, near, max_changes)
         for gap in (0.0, move / 2, move):
             outcome = is_sensitive(model, features, gap=gap, **asked, **response)
@@ -199,7 +199,7 @@ def test_domains(name, seed, stages):
             for group in classes.groups(features):
                 found |= n[group[0]] <= k and len(set(classes.answers[group])) > 1
         assert outcome.sensitive == found
-    check_gaps(EveryCell(model, 1, domain, values), sets, domain=domain, response="proba")
+    check_gaps(EveryCell(model, 1, domain, values), sets, domain=domain, response="probabilities")
 
 
 def test_missing_values():
@@ -207,13 +207,15 @@ def test_missing_values():
     X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
     model = RandomForestClassifier(4, max_depth=2, random_state=2).fit(X, y)
     truth = EveryCell(model, 1, missing=(0, 2))
-    check_gaps(truth, domain=Domain(missing=[0, 2]), response="proba")
+    check_gaps(truth, domain=Domain(missing=[0, 2]), response="probabilities")
     # rows that lack something say that it may be missing
     near = np.array([[np.nan, 0.1, 0.2]])
     truth = EveryCell(model, 1, missing=(0,))
     move = truth.move([0])
     for gap in (move, np.nextafter(move, 0.0)):
-        outcome = is_sensitive(model, 0, gap=gap, response="proba", near=near, max_changes=2)
+        outcome = is_sensitive(
+            model, 0, gap=gap, response="probabilities", near=near, max_changes=2
+        )
         check(truth, outcome, [0], gap)
 
 
@@ -246,16 +248,18 @@ def test_columns_that_the_model_does_not_look_at():
     assert outcome.sensitive is False
     assert outcome.features == unused
     assert outcome.n_boxes == 0
-    assert not is_sensitive(FrozenEstimator(model), unused, gap=0, response="proba", near=X)
+    assert not is_sensitive(FrozenEstimator(model), unused, gap=0, response="probabilities", near=X)
 
 
 def test_large_models_are_proven_or_refuted():
     X, y = load_breast_cancer(return_X_y=True)
     model = GradientBoostingClassifier(n_estimators=60, random_state=0).fit(X, y)
     least, most = np.argsort(model.feature_importances_)[[3, -1]]
-    outcome = is_sensitive(model, int(least), gap=0.5, response="proba", near=X, max_changes=1)
+    outcome = is_sensitive(
+        model, int(least), gap=0.5, response="probabilities", near=X, max_changes=1
+    )
     assert outcome.sensitive is False
-    outcome = is_sensitive(model, [int(most)], gap=0.5, response="proba", near=X)
+    outcome = is_sensitive(model, [int(most)], gap=0.5, response="probabilities", near=X)
     assert outcome
     first, second = model.predict_proba(outcome.counterexample)[:, 1]
     assert abs(first - second) > 0.5
@@ -291,7 +295,7 @@ def test_what_is_said():
     assert repr(outcome).startswith("Sensitivity(class by 0, 1, 2: 'ant' becomes 'bee' by ") or (
         repr(outcome).startswith("Sensitivity(class by 0, 1, 2: 'bee' becomes 'ant' by ")
     )
-    outcome = is_sensitive(model, 0, gap=1, response="proba", near=X, max_changes=1)
+    outcome = is_sensitive(model, 0, gap=1, response="probabilities", near=X, max_changes=1)
     assert "probability of 'bee' by 0, beyond 1: proven, every input near the rows " in repr(
         outcome
     )
@@ -306,8 +310,8 @@ def test_bad_input():
         (dict(gap=0.1), "gap=0.1 is for numbers"),
         (dict(positive="ant"), "but the class is asked about"),
         (dict(max_changes=1), "needs rows, but near=None"),
-        (dict(response="proba"), "Name the one whose probability"),
-        (dict(response="proba", positive="none"), "not one of the classes"),
+        (dict(response="probabilities"), "Name the one whose probability"),
+        (dict(response="probabilities", positive="none"), "not one of the classes"),
         (dict(near=X[:, :2]), "features"),
         (dict(near=X, domain=Domain(bounds={0: (0, 0.1)})), "outside the domain"),
     ]:
@@ -321,12 +325,12 @@ def test_bad_input():
         is_sensitive(model, [])
     with pytest.raises(ValueError, match="names a class"):
         is_sensitive(values, 0, positive=1)
-    for asked, response in ((model, "value"), (values, "proba"), (values, "class")):
+    for asked, response in ((model, "value"), (values, "probabilities"), (values, "class")):
         with pytest.raises(TypeError, match="Use response="):
             is_sensitive(asked, 0, response=response)
     hard = CLASSIFIERS["voting_hard"](0).fit(X, y)
     with pytest.raises(TypeError, match="Ask about the class"):
-        is_sensitive(hard, 0, response="proba", positive="ant")
+        is_sensitive(hard, 0, response="probabilities", positive="ant")
 
 
 def test_rows_of_a_frame_say_what_can_be():

@@ -12,7 +12,15 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 import ensemble_simplify
-from ensemble_simplify import RepresenterTree, merge_trees, nearest_flip, simplify
+from ensemble_simplify import (
+    CultivatedForestClassifier,
+    RepresenterTree,
+    is_monotone,
+    is_sensitive,
+    merge_trees,
+    nearest_flip,
+    simplify,
+)
 from ensemble_simplify.front import main
 
 PUBLIC = {name: getattr(ensemble_simplify, name) for name in ensemble_simplify.__all__}
@@ -74,6 +82,29 @@ def test_old_names_of_representers(iris):
     assert np.array_equal(old.predict(X), new.predict(X))
     with pytest.warns(FutureWarning, match="Write response="):
         assert new.set_params(target="proba").response == "proba"
+    with pytest.warns(FutureWarning, match="Write response='probabilities'"):
+        old = clone(new).set_params(estimator=model.predict_proba).fit(X)
+    new = clone(old).set_params(response="probabilities").fit(X)
+    assert np.array_equal(old.predict_proba(X), new.predict_proba(X))
+
+
+@pytest.mark.parametrize("ask", [is_monotone, is_sensitive])
+def test_old_words_of_audits(iris, ask):
+    X, y, _ = iris
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y == 1)
+    with pytest.warns(FutureWarning, match=f"{ask.__name__} is called 'probabilities' since"):
+        old = ask(model, 2, response="proba")
+    assert old.response == "probabilities"
+    assert old.sentence == ask(model, 2, response="probabilities").sentence
+    with pytest.raises(ValueError, match="'response' parameter"):
+        ask(model, 2, response="probability")
+
+
+def test_old_names_of_leaves(iris):
+    X, y, _ = iris
+    ((share, *_), *_) = CultivatedForestClassifier(random_state=0).fit(X, y).explain(X[:1])
+    with pytest.warns(FutureWarning, match="Write probabilities"):
+        assert share.proba is share.probabilities
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)

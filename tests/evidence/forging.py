@@ -87,9 +87,9 @@ def outcomes():
     for name, model in {"rising": rising, "poisson": poisson, "sums": sums}.items():
         yield f"{name}, one feature", es.is_monotone(model, 0)
         yield f"{name}, two features", es.is_monotone(model, [0, 1])
-    yield "probability rises", es.is_monotone(rising, 0, response="proba")
-    yield "share rises", es.is_monotone(three, 0, response="proba", positive=2)
-    yield "share moves", es.is_sensitive(three, 0, response="proba", positive=2, gap=0.9)
+    yield "probability rises", es.is_monotone(rising, 0, response="probabilities")
+    yield "share rises", es.is_monotone(three, 0, response="probabilities", positive=2)
+    yield "share moves", es.is_sensitive(three, 0, response="probabilities", positive=2, gap=0.9)
     yield "pairs near rows", es.is_sensitive(mixed, 1, near=x[:2], max_changes=0)
     yield "within", es.verify(sums, near, atol=0.02)
     other = GradientBoostingClassifier(n_estimators=3, **small).fit(x, y)

@@ -246,7 +246,7 @@ def test_monotone_models(name, increasing, tmp_path):
     assert outcome.monotone is False
     assert saved(outcome, tmp_path)["proof"]["kind"] == "witness"
     model = HistGradientBoostingClassifier(**settings).fit(FRAME, VALUE > 150)
-    for response in ("class", "proba"):
+    for response in ("class", "probabilities"):
         outcome = is_monotone(model, name, increasing=increasing, response=response)
         assert outcome
         saved(outcome, tmp_path)
@@ -516,8 +516,8 @@ def test_what_is_proven_is_saved(name, n_classes, tmp_path):
         ]
         if name != "hard votes":
             outcomes += [
-                is_monotone(model, 0, response="proba", positive=1),
-                is_sensitive(model, 3, response="proba", positive=1, gap=0.4),
+                is_monotone(model, 0, response="probabilities", positive=1),
+                is_sensitive(model, 3, response="probabilities", positive=1, gap=0.4),
             ]
         for outcome in outcomes:
             saved(outcome, tmp_path)

@@ -406,7 +406,7 @@ def test_known_answers_are_not_asked_for_again(iris):
     assert 0.3 * rows_of_all < grower.predictor.n_queries < 0.7 * rows_of_all
 
 
-@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 5}, {"response": "proba"}])
+@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 5}, {"response": "probabilities"}])
 def test_no_question_is_larger_than_a_batch(options, iris):
     X, y, forest = iris
     sizes = []
@@ -863,7 +863,7 @@ def better_than_plain(tree, X, function, new):
 
 
 @pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
-@pytest.mark.parametrize("target", ["class", "proba"])
+@pytest.mark.parametrize("target", ["class", "probabilities"])
 def test_faithful_to_labels_and_probabilities(sampling, target, iris):
     X, y, forest = iris
     tree = RepresenterTree(
@@ -907,7 +907,9 @@ def test_functions(iris):
     tree = RepresenterTree(name, response="class", random_state=0).fit(X)
     assert tree.classes_.tolist() == labels.tolist()
     assert np.mean(tree.predict(X) == name(X)) > 0.9
-    tree = RepresenterTree(forest.predict_proba, response="proba", random_state=0).fit(X, labels[y])
+    tree = RepresenterTree(forest.predict_proba, response="probabilities", random_state=0).fit(
+        X, labels[y]
+    )
     assert tree.classes_.tolist() == labels.tolist()
     tree = RepresenterTree(lambda rows: rows[:, [0]] * 2, response="value", random_state=0).fit(X)
     assert tree.smeared_fidelity_ > 0.95
@@ -947,7 +949,7 @@ def test_an_estimator_that_is_fitted_already(iris):
     assert tree.estimator_ is not forest
 
 
-@pytest.mark.parametrize("target", ["class", "proba"])
+@pytest.mark.parametrize("target", ["class", "probabilities"])
 @pytest.mark.parametrize("name", ["born_again", "pruner", "cultivated", "representer", "genesim"])
 def test_estimators_of_this_package(name, target, iris):
     X, y, _ = iris
@@ -986,7 +988,7 @@ class Backwards(ClassifierMixin, BaseEstimator):
         return np.exp(-far) / np.exp(-far).sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("target", ["class", "proba"])
+@pytest.mark.parametrize("target", ["class", "probabilities"])
 def test_classes_in_any_order(target, iris):
     X, y, _ = iris
     tree = RepresenterTree(Backwards(), response=target, random_state=0).fit(X, y)
@@ -1243,7 +1245,7 @@ def test_bad_parameters(iris):
     fails("'split_confidence' parameter", split_confidence=1.0)
     fails(r"smearing=0\.0 with sampler='copula' would draw copies", smearing=0.0, sampler="copula")
     fails("response='value' does not go", response="value")
-    fails("no predict_proba", estimator=SVC(), response="proba")
+    fails("no predict_proba", estimator=SVC(), response="probabilities")
     fails("does not tell what the function", estimator=forest.predict)
     fails("neither a classifier nor a regressor", estimator=ScalerWithPredict())
     fails("requires y to be passed", y=None, estimator=RandomForestClassifier())
@@ -1321,8 +1323,8 @@ def test_bad_predictors(iris):
     fails("model broken failed on .* KeyError: 'no such column'", broken, error=RuntimeError)
     fails(r"model short returned an array of shape \(149,\)", short)
     fails(r"model wide returned an array of shape \(150, 3\)", wide)
-    fails("model scores returned rows that are not probabilities", scores, "proba")
-    fails(r"model short .* needs \(150, n_classes\)", short, "proba")
+    fails("model scores returned rows that are not probabilities", scores, "probabilities")
+    fails(r"model short .* needs \(150, n_classes\)", short, "probabilities")
     fails("model infinite returned a value that is not finite", infinite, "value")
     fails("Scale the target below 1e.145", lambda rows: np.full(len(rows), -1e200), "value")
     fails("fickle returned the label .*8.* none of the classes", fickle)

@@ -73,11 +73,11 @@ def siblings(tree):
 # ---------------------------------------------------------------------- sizes
 
 
-@pytest.mark.parametrize("target", ["class", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "probabilities", "value"])
 @pytest.mark.parametrize("sampling", ["one_shot", "per_node"])
 def test_another_size_asks_nothing(target, sampling, labels, values):
     X, _, model = values if target == "value" else labels
-    function = Counting(model.predict_proba if target == "proba" else model.predict)
+    function = Counting(model.predict_proba if target == "probabilities" else model.predict)
     whole = representer(function, target, sampling=sampling).fit(X)
     asked = function.n_rows
     decisions = model.predict(X)
@@ -152,14 +152,14 @@ def rates(tree, X, chances, weight=None, strength=SHRINKAGE):
     return found
 
 
-@pytest.mark.parametrize("how", ["y", "model", "labels", "proba"])
+@pytest.mark.parametrize("how", ["y", "model", "labels", "probabilities"])
 def test_leaves_hold_rates(labels, how):
     """Of `y`, else the model's mean probabilities, else its labels; labels stay as they were."""
     X, y, forest = labels
-    model = {"labels": forest.predict, "proba": forest.predict_proba}.get(
+    model = {"labels": forest.predict, "probabilities": forest.predict_proba}.get(
         how, FrozenEstimator(forest)
     )
-    target = "proba" if how == "proba" else "class"
+    target = "probabilities" if how == "probabilities" else "class"
     options = {"max_leaf_nodes": 12, "validation_fraction": 0}
     tree = representer(model, target, **options).fit(X, y if how == "y" else None)
     chances = {
@@ -421,10 +421,10 @@ def test_rows_of_a_fold_are_not_learned():
     assert tree.folds_.agreement[-1] < 0.6
 
 
-@pytest.mark.parametrize("target", ["class", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "probabilities", "value"])
 def test_what_folds_tell(target, labels, values):
     X, _, model = values if target == "value" else labels
-    function = Counting(model.predict_proba if target == "proba" else model.predict)
+    function = Counting(model.predict_proba if target == "probabilities" else model.predict)
     fold_of = np.random.default_rng(0).integers(-3, 2, len(X))
     tree = representer(
         function, target, max_leaf_nodes=12, validation_fraction=0.2, sampler="copula"
@@ -528,7 +528,7 @@ def test_folds_that_cannot_be(labels):
 # ---------------------------------------------------------------------- answers given
 
 
-@pytest.mark.parametrize("target", ["class", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "probabilities", "value"])
 def test_answers_that_are_given_judge(target, labels, values):
     """Folds are compared with them; the tree is what it is without."""
     X, y, model = values if target == "value" else labels
@@ -536,7 +536,7 @@ def test_answers_that_are_given_judge(target, labels, values):
         y = np.where(y == 1, "up", "down")
         model = RandomForestClassifier(20, random_state=0).fit(X, y)
     # a forest itself would be judged by its out-of-bag answers
-    function = model.predict_proba if target == "proba" else model.predict
+    function = model.predict_proba if target == "probabilities" else model.predict
     fold_of = np.arange(len(X)) % 3 - 1
     tree = representer(function, target, validation_fraction=0, sampler="copula")
     usual = clone(tree).fit(X, y, fold_of=fold_of)
@@ -592,7 +592,7 @@ def test_the_law_is_chosen_by_rows_left_out(asked, labels):
         {"sampling": "per_node"},
         {"feature_groups": [[0, 1]]},
         {"categorical_features": [5]},
-        {"response": "proba"},
+        {"response": "probabilities"},
         {"response": "value"},
     ],
     ids=lambda options: "-".join(options),
@@ -603,7 +603,7 @@ def test_a_law_is_chosen_whatever_is_asked_for(options, labels, values):
     X, _, model = values if options["response"] == "value" else labels
     X = X.copy()
     X[:, 5] = np.round(X[:, 5])
-    function = model.predict_proba if options["response"] == "proba" else model.predict
+    function = model.predict_proba if options["response"] == "probabilities" else model.predict
     tree = RepresenterTree(function, **{"max_leaf_nodes": 20} | options).fit(X)
     folds = tree.folds_
     assert tree.sampler_ in folds.laws
@@ -634,7 +634,7 @@ def test_what_is_given_is_kept_in_every_law(labels):
     assert tree.folds_ is None
 
 
-@pytest.mark.parametrize("kind", ["class", "proba", "value"])
+@pytest.mark.parametrize("kind", ["class", "probabilities", "value"])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_forest_is_judged_by_its_out_of_bag_answers(kind, frozen, labels, values):
     """They are those of `out_of_bag`, of the rows that the forest was fitted on."""

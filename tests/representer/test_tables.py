@@ -463,7 +463,7 @@ def test_a_sample_comes_in_the_dtypes_of_the_table(sampler, gaps):
     assert tree.fidelity(table) > 0.7
 
 
-@pytest.mark.parametrize("target", ["class", "proba", "value"])
+@pytest.mark.parametrize("target", ["class", "probabilities", "value"])
 def test_a_function_of_frames_gets_integers_and_booleans(target):
     table, _ = of_all_kinds()
     names = np.array(list("abcdefghi"))
@@ -473,7 +473,7 @@ def test_a_function_of_frames_gets_integers_and_booleans(target):
         late = (X["date"] > "2020-01-04").to_numpy(bool)
         hit = (~X["flag"]).to_numpy() & (names[X["count"]] > "d") | late
         hit |= X["grade"].isin(["high"]).to_numpy()
-        if target == "proba":
+        if target == "probabilities":
             return np.column_stack([1.0 - 0.8 * hit, 0.8 * hit])
         return hit * 2.5 if target == "value" else np.where(hit, "yes", "no")
 

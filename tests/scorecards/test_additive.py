@@ -212,7 +212,7 @@ def test_audits_of_a_card(seed):
     for term in card.terms:
         (j,) = term.columns
         rises = bool((np.diff(term.points[:-1, 0]) >= 0).all())
-        assert is_monotone(model, j, response="proba").monotone is rises
+        assert is_monotone(model, j, response="probabilities").monotone is rises
     cells = every_combination(card, gaps=False)
     labels = model.predict(cells)
     row, others = cells[0], np.flatnonzero(labels != labels[0])
