@@ -214,7 +214,7 @@ def encoded(estimator, model, rows) -> Rows:
     table, names = model.table, getattr(estimator, "feature_names_in_", None)
     if table.names is not None and names is not None:
         table = replace(table, names=names)  # LightGBM's have underscores for spaces
-    table = table.scaled_like(rows.given)
+    table = table.scaled_like(rows.given).as_whole(rows.given)
     estimator._table = table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator_)

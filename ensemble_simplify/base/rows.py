@@ -136,9 +136,10 @@ def learned_rows(
     check_classification_targets(y)
     if is_plain(X):
         table = Table.of_numbers(X.shape[1], getattr(estimator, "feature_names_in_", None))
-        table = replace(table.like(given), gaps=Gaps.of(X.astype(np.float64)))
+        table = table.like(given).as_whole(given)
+        table = replace(table, gaps=Gaps.of(X.astype(np.float64)))
     else:
-        table = ordered_table(X, y, sample_weight, by_class=True)
+        table = ordered_table(X, y, sample_weight, by_class=True).as_whole(given)
         X = check_array(table.read(X), estimator=estimator, **numbers)
     estimator._table = table
     estimator._may_miss = np.ones(X.shape[1], dtype=bool)

@@ -60,7 +60,7 @@ class TableTree(HoldsTree, BaseEstimator):
 
     def fit(self, X, y):
         """Number the levels of the table, and fit the tree."""
-        self._table = Table.of_rows(X)
+        self._table = Table.of_rows(X).as_whole(X)
         numbers = self._table.read(X)
         self.n_features_in_ = len(self._table)
         if self._table.names is not None:

@@ -383,7 +383,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
             # which may not have been told their labels by the codes.
             known = np.zeros(len(y))
             known[rows.train] = rows.weight[rows.train]
-            self._table = ordered_table(given.given, y, known, by_class=True)
+            table = ordered_table(given.given, y, known, by_class=True)
+            self._table = table.as_whole(given.given)
             rows.X = np.ascontiguousarray(self._table.read(given.given, np.float32))
         self._ask_forest(rows)
         if isinstance(estimators, str):

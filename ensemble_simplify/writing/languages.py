@@ -102,7 +102,8 @@ def export_tree(
         Only for "rules": digits after the point. None: as many as are needed.
     X : array-like or frame of shape (n_samples, n_features), default=None
         Some rows as the model takes them, for `readable`. Columns of a frame that are boolean are
-        written as truth values in SQL.
+        written as truth values in SQL; without `X`, those of the frame that an estimator of this
+        package was fitted on.
     readable : bool, default=False
         Write thresholds in as few digits as part the rows of `X`, and all numbers of their type,
         alike: float32 numbers, or integers in a column of `X` that holds such. Doubles of more

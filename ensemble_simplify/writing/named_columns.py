@@ -30,6 +30,12 @@ class Span:
 ALL = Span()
 
 
+def truth_values(table: Table) -> frozenset:
+    """The columns of a table that held truth values in the frame that was fitted on."""
+    kinds = (str(column.whole) for column in table.columns)
+    return frozenset(j for j, kind in enumerate(kinds) if "bool" in kind)
+
+
 @dataclass(frozen=True, eq=False)
 class NamedColumns:
     """What a user calls the columns that features encode.

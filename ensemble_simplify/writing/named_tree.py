@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, last_double, rounding_boundary
 from ensemble_simplify.reading import Forest, Model, behind_codes, name_of, readable, unwrap
 from ensemble_simplify.writing.code import Code, code_of
-from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span
+from ensemble_simplify.writing.named_columns import ALL, NamedColumns, Span, truth_values
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import (
     between,
@@ -115,6 +115,7 @@ class NamedTree(NamedColumns):
         tables = (given, vars(tree).get("_table"))
         # one whose columns have levels
         table = next((t for t in tables if t is not None and not t.is_plain), None)
+        truths = (truth_values(t) for t in tables if t is not None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
@@ -136,6 +137,7 @@ class NamedTree(NamedColumns):
             names=_names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
+            booleans=next(truths, frozenset()),
             told=told,
             shares_of=getattr(outer, "_shares_of", ""),
         )
@@ -514,6 +516,7 @@ class NamedEnsemble(NamedColumns):
             n_features=forest.n_features,
             names=None if names is None else [str(name) for name in names],
             table=None if table.is_plain else table,
+            booleans=truth_values(table),
             model=model,
             code=code_of(forest, model.estimator),
             classes=None if forest.classes is None else [plain(c) for c in forest.classes],
@@ -527,7 +530,12 @@ class NamedEnsemble(NamedColumns):
         own, to_left = cls.of(tree.estimator), np.zeros(len(tree.order), dtype=bool)
         to_left[tree.order] = tree.missing_left
         return replace(
-            own, names=tree.names, table=tree.table, classes=tree.classes, missing_left=to_left
+            own,
+            names=tree.names,
+            table=tree.table,
+            booleans=tree.booleans,
+            classes=tree.classes,
+            missing_left=to_left,
         )
 
     @property

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 from dataclasses import replace
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -23,13 +25,17 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 from ensemble_simplify import (
     BornAgainClassifier,
+    C45Tree,
     CultivatedForestClassifier,
     GenesimClassifier,
     RepresenterTree,
+    SelectiveTreeClassifier,
     export_tree,
     import_tree,
 )
@@ -939,6 +945,48 @@ def test_levels_that_look_like_code(tmp_path):
         library.predict.argtypes = [ctypes.POINTER(ctypes.c_double)]
         found = [library.predict((ctypes.c_double * 2)(*row)) for row in rows]
         assert tree.classes_[found].tolist() == truth
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("kind", ["representer", "born-again", "genesim", "C4.5", "selective"])
+def test_truth_values_of_the_frame_that_was_fitted_on_are_such_in_sql(kind, text):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"flag": rng.random(240) < 0.5, "n": rng.normal(size=240)})
+    y = np.where(rows["flag"] & (rows["n"] > 0), "yes", "no")
+    model = DecisionTreeClassifier(random_state=0)
+    if text:
+        rows["word"] = rng.choice(["a", "b"], 240)
+        encode = make_column_transformer((OrdinalEncoder(), ["word"]), remainder="passthrough")
+        model = make_pipeline(encode, model)
+    model.fit(rows[::2], y[::2])
+    made = {
+        "representer": RepresenterTree(FrozenEstimator(model), max_leaf_nodes=4, random_state=0),
+        "born-again": BornAgainClassifier(FrozenEstimator(model), max_changes=0),
+        "genesim": GenesimClassifier(random_state=0),
+        "C4.5": C45Tree(),
+        "selective": SelectiveTreeClassifier(
+            FrozenEstimator(model), max_disagreement=0.2, random_state=0
+        ),
+    }[kind].fit(rows[1::2], y[1::2])
+    query = (made.export if kind == "selective" else partial(export_tree, made))(
+        "sql", table="data"
+    )
+    # a database that has truth values compares them with no number
+    assert re.search(r'NOT "data"."flag"', query)
+    assert not re.search(r'"flag" *[<>=]', query)
+    found = [answer for (answer,) in run_sql(query, rows.columns, rows.to_numpy())]
+    expected = made.predict(rows).astype(object)
+    if kind == "selective":
+        assert not made.defers(rows).all()
+        expected[made.defers(rows)] = None
+    assert found == expected.tolist()
+    # of a frame that holds numbers instead, they are such
+    rows["flag"] = rows["flag"].astype(float)
+    made.fit(rows[1::2], y[1::2])
+    query = (made.export if kind == "selective" else partial(export_tree, made))(
+        "sql", table="data"
+    )
+    assert '"data"."flag" <=' in query
 
 
 @pytest.mark.parametrize("bad", ["half \ud800 x", "null \0 x"])
