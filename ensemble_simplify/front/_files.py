@@ -159,9 +159,7 @@ def read_rows(path: Path, models: list, target: str | None = None, *, labelled=T
             f"{_some(table.columns)}."
         )
     table = _with_levels(table[list(names)], texts, known)
-    if known and known[0].as_category:
-        table = known[0].decode(known[0].encode(table))
-    return table, y
+    return known[0].as_taken(table) if known else table, y
 
 
 def _frame(path):

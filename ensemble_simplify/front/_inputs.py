@@ -93,6 +93,9 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
         )
     X, y, X_more, drawn = _in_memory(X, y, X_more, random_state)
     X = _table(X, "X")
+    own = Model.unread(model).table
+    if own is not None:
+        X, X_more = own.as_taken(X), own.as_taken(X_more)
     if len(X) < 8:
         raise ValueError(f"X has {len(X)} rows. Give at least 8.")
     _check_columns(model, X)

@@ -264,7 +264,18 @@ def in_terms_of_simplify(text) -> str:
 
 _OUT_OF_TIME = re.compile(r"time_limit=([\d.e+-]+) ")
 _MORE_TIME = "Give simplify more time_limit."
-_ADVICE = ("Raise ", "Lower ", "Use ", "Set ", "Give ", "Pass ", "Make ", "Choose ", "Increase ")
+_ADVICE = (
+    "Allow ",
+    "Raise ",
+    "Lower ",
+    "Use ",
+    "Set ",
+    "Give ",
+    "Pass ",
+    "Make ",
+    "Choose ",
+    "Increase ",
+)
 
 
 def next_steps(found) -> list[tuple[str, str]]:

@@ -454,7 +454,7 @@ class SimplifiedModel(KeepsVersion, Scored, BaseEstimator):
             found = [replace(own, flip=one) for own, one in zip(found, flips, strict=True)]
         if self.model is None:
             return found
-        model, chances = Model(self.model), np.full(len(found), np.nan)
+        model, chances = Model.unread(self.model), np.full(len(found), np.nan)
         if is_classifier(self) and hasattr(self.model, "predict_proba"):
             shares = model.ask(rows, "predict_proba")
             place = class_index(np.array([own.answer for own in found]), self.model.classes_)

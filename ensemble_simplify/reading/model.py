@@ -256,6 +256,7 @@ class Model:
     def ask(self, X, method="predict") -> np.ndarray:
         """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""
         function = getattr(self._asked, method)
+        X = X if self.table is None else self.table.as_taken(X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
             n_tasks = 1

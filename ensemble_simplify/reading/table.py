@@ -545,6 +545,15 @@ class Table:
 
     # ------------------------------------------------------------------ numbers to rows
 
+    def as_taken(self, X) -> Any:
+        """Rows as a user gave them; text as pandas' categories where the model wants these."""
+        if not self.as_category or not hasattr(X, "iloc") or not hasattr(X, "columns"):
+            return X
+        kinds = [kind for kind, coded in zip(X.dtypes, self.coded, strict=False) if coded]
+        if len(X.columns) != len(self) or all(hasattr(kind, "categories") for kind in kinds):
+            return X  # of other columns, the model says itself what is wrong
+        return self.decode(self.encode(X))
+
     def decode(self, rows) -> Any:
         """Rows of the table for rows of numbers and codes: a frame where there are names."""
         rows = np.asarray(rows)

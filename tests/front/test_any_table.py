@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ensemble_simplify import simplify
+from ensemble_simplify import differences, simplify
 from ensemble_simplify.front import _methods
 from ensemble_simplify.reading import Table
 
@@ -456,3 +456,32 @@ def test_no_forecast_where_the_trees_are_far_too_large(monkeypatch):
     outcome = simplify(model, X, max_leaf_nodes=4, methods="born_again", random_state=0)
     assert "born_again" not in outcome.not_tried
     assert asked
+
+
+def test_text_for_a_model_of_categories(tmp_path):
+    """A file gives text where LightGBM was fitted on pandas' categories, and wants these."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    text = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 200), "age": rng.normal(size=200)})
+    y = (text["town"] == "b") ^ (text["age"] > 0.5)
+    rows = text.astype({"town": "category"})
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1).fit(rows[:100], y[:100])
+    found = [
+        simplify(model, own[100:], y[100:], max_leaf_nodes=4, random_state=0)
+        for own in (rows, text)
+    ]
+    assert found[0].export_text() == found[1].export_text()
+    assert found[0].verdict == found[1].verdict
+    told = [found[0].explain(own[:20], flip=True) for own in (rows, text)]
+    assert list(map(str, told[0])) == list(map(str, told[1]))
+    assert [own.model_answer for own in told[1]] == model.predict(rows[:20]).tolist()
+    told = [differences(model, found[0].best_model, own) for own in (rows, text)]
+    assert str(told[0]) == str(told[1])
+    for own, name in zip(found, ("one.md", "two.md"), strict=True):
+        own.document(tmp_path / name, sections=["performance", "implementation"])
+    assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
+    # a level that the model does not know is a gap to it, whatever the rows are made of
+    new = text[:5].assign(town="d")
+    unknown = rows[:5].assign(town=pd.Categorical([None] * 5, rows["town"].cat.categories))
+    answers = [own.model_answer for own in found[0].explain(new)]
+    assert answers == model.predict(unknown).tolist()
