@@ -32,14 +32,10 @@ cdef extern from "_dp_rows.h" nogil:
         T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, int free)
     void es_most_mapped[T](
         T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
-    void es_finish_row[T](
-        T *row, const T *acc, const int32_t *start, const int32_t *left, const int32_t *right,
-        intp_t n)
-    int es_next_row[T](
-        T *row, const T *below, const T *acc, const int32_t *start, const int32_t *left,
-        const int32_t *right, intp_t n)
-    void es_finish_axis[T](T *row, T *acc, intp_t n)
-    int es_next_axis[T](T *row, const T *below, T *acc, intp_t n)
+    int es_solve_row[T](
+        bint is_next, T *row, const T *below, const T *acc, const int32_t *start,
+        const int32_t *left, const int32_t *right, intp_t n)
+    int es_solve_axis[T](bint is_next, T *row, const T *below, T *acc, intp_t n)
 
 # Unsigned: depth. Signed: number of splits. The wider types are for many classes or splits.
 ctypedef fused value_t:
@@ -52,10 +48,12 @@ cdef enum:
     # Entries of a block worked on at a time; their accumulator stays in the first-level cache.
     CHUNK = 8192
     # Rows of one axis with more cells than this have no lists of splits, which grow with the
-    # fourth power of the cells: they are solved by ``es_finish_axis``.
+    # fourth power of the cells: they are solved by ``es_solve_axis``.
     LONG_AXIS = 16
     # Joins between two looks at the clock.
     POLL = 4000000
+    # In place of a number of splits: a block is no next layer, but solved where its classes are.
+    IN_PLACE = -1000000
 
 
 cdef enum Kind:
@@ -311,8 +309,9 @@ cdef class Solver:
             for box in range(layout.n_boxes):
                 if layout.representative[box] == box:
                     layout.open_block(box, layout.n_boxes, &our)
-                    if self.solve_block(&our, where, acc.data(), &joins_left):
-                        stopped = True
+                    stopped = 2 == self.solve_block(
+                        &our, where, where[box], acc.data(), IN_PLACE, &joins_left)
+                    if stopped:
                         break
         if stopped:
             raise Stopped
@@ -395,7 +394,7 @@ cdef class Solver:
                     continue
                 layout.open_block(box, layout.n_boxes, &our)
                 block = &table[place]
-                outcome = self.next_block(
+                outcome = self.solve_block(
                     &our, old, block, acc.data(), max_splits_above - splits_above[box], &joins_left)
                 if outcome == 2:
                     stopped = True
@@ -539,36 +538,6 @@ cdef class Solver:
 
     # --------------------------------------------------------------------------- one block's values
 
-    cdef int solve_block(
-            self, const OpenBlock *our, value_t **where, value_t *acc, intp_t *joins_left
-    ) except -1 nogil:
-        """Values of all regions of a block, in place of their classes. 1: out of time."""
-        cdef:
-            value_t *block = where[our.box]
-            intp_t n = our.block.row_size
-            intp_t step = max(1, CHUNK // n)
-            intp_t first = 0, last, row
-            intp_t n_cells = our.block.n_cells[self.layout.n_inner - 1]
-            const RowSplits *splits = self.splits_in_row(&our.block)
-            value_t *best
-        while first < our.block.n_rows:
-            last = min(first + step, our.block.n_rows)
-            join_outer(our, where, first, last, acc)
-            best = acc
-            for row in range(first, last):
-                join_lead(our, block, row, best)
-                if self.long_rows:
-                    es_finish_axis(block + row * n, best, n_cells)
-                else:
-                    es_finish_row(
-                        block + row * n, best, splits.start.data(), splits.left.data(),
-                        splits.right.data(), n)
-                best += n
-            if is_late(joins_left, (last - first) * n * (4 + our.parts.size())):
-                return 1
-            first = last
-        return 0
-
     cdef inline intp_t row_splits_above(self, const OpenBlock *our, intp_t row) noexcept nogil:
         """How many splits the axes before the rows need to cut the regions of a row out."""
         cdef:
@@ -579,10 +548,13 @@ cdef class Solver:
             n += n_inner_ends(interval_of(block.n_cells[j], ids[j]), block.n_cells[j])
         return n
 
-    cdef int next_block(
+    cdef int solve_block(
             self, const OpenBlock *our, value_t **below, value_t *block, value_t *acc,
             intp_t splits_left, intp_t *joins_left) except -1 nogil:
-        """The next layer of a block: rows that `splits_left` splits cut out; others stay.
+        """Values of the regions of a block, in place of their classes or from the layer below.
+
+        In place, `splits_left` is `IN_PLACE`. Of a next layer, rows that so many splits cut out are
+        made, and others stay.
 
         Returns 0: equals the layer below; 1: differs; 2: out of time.
         """
@@ -592,28 +564,29 @@ cdef class Solver:
             intp_t step = max(1, CHUNK // n)
             intp_t first = 0, last, row, e
             intp_t n_cells = our.block.n_cells[self.layout.n_inner - 1]
+            bint is_next = splits_left != IN_PLACE
             int changed = 0
             const RowSplits *splits = self.splits_in_row(&our.block)
             value_t *best
         while first < our.block.n_rows:
-            if self.row_splits_above(our, first) > splits_left:
+            if is_next and self.row_splits_above(our, first) > splits_left:
                 for e in range(first * n, (first + 1) * n):
                     block[e] = old[e]
                 first += 1
                 continue
             last = first + 1
-            while (last < our.block.n_rows and last < first + step
-                   and self.row_splits_above(our, last) <= splits_left):
+            while last < our.block.n_rows and last < first + step and (
+                    not is_next or self.row_splits_above(our, last) <= splits_left):
                 last += 1
             join_outer(our, below, first, last, acc)
             best = acc
             for row in range(first, last):
                 join_lead(our, old, row, best)
                 if self.long_rows:
-                    changed |= es_next_axis(block + row * n, old + row * n, best, n_cells)
+                    changed |= es_solve_axis(is_next, block + row * n, old + row * n, best, n_cells)
                 else:
-                    changed |= es_next_row(
-                        block + row * n, old + row * n, best, splits.start.data(),
+                    changed |= es_solve_row(
+                        is_next, block + row * n, old + row * n, best, splits.start.data(),
                         splits.left.data(), splits.right.data(), n)
                 best += n
             if is_late(joins_left, (last - first) * n * (4 + our.parts.size())):

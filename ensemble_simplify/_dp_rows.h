@@ -99,36 +99,17 @@ static inline void es_most_mapped(T *__restrict out, const T *__restrict a,
     es_merge_by<T>([](T x, T y) { return es_most<T>(x, y); }, out, a, ia, b, ib, n);
 }
 
-/* One row in place: entry e is the best of acc[e] and of its splits inside the row
-   (left[x], right[x]) for start[e] <= x < start[e + 1], plus one; 0 where one class. */
-template <class T>
-static inline void es_finish_row(T *row, const T *acc, const int32_t *start, const int32_t *left,
-                                 const int32_t *right, intptr_t n) {
-    for (intptr_t e = 0; e < n; e++) {
-        if (row[e] != Value<T>::mixed) {
-            row[e] = 0;
-            continue;
-        }
-        T best = acc[e];
-        for (int32_t x = start[e]; x < start[e + 1]; x++) {
-            T s = es_join<T>(row[left[x]], row[right[x]]);
-            best = s < best ? s : best;
-        }
-        row[e] = es_plus_one<T>(best);
-    }
-}
-
-/* One row of the next layer: as above, but from the layer below. What has 0 or 1 split there
-   cannot have fewer. Returns whether anything differs from the layer below. */
-template <class T>
-static inline int es_next_row(T *__restrict row, const T *__restrict below,
-                              const T *__restrict acc, const int32_t *__restrict start,
-                              const int32_t *__restrict left, const int32_t *__restrict right,
-                              intptr_t n) {
+/* One row: entry e is one plus the best of acc[e] and of its splits inside the row (left[x],
+   right[x]) for start[e] <= x < start[e + 1]. A row of classes is solved in place, `below` is the
+   row itself, and what is of one class gets 0. A row of the next layer is made from the layer below:
+   what has 0 or 1 split there cannot have fewer. Returns whether that differs. */
+template <bool is_next, class T>
+static inline int es_row(T *row, const T *below, const T *acc, const int32_t *start,
+                         const int32_t *left, const int32_t *right, intptr_t n) {
     int changed = 0;
     for (intptr_t e = 0; e < n; e++) {
-        if (below[e] <= 1) {
-            row[e] = below[e];
+        if (is_next ? below[e] <= 1 : below[e] != Value<T>::mixed) {
+            row[e] = is_next ? below[e] : (T)0;
             continue;
         }
         T best = acc[e];
@@ -137,40 +118,37 @@ static inline int es_next_row(T *__restrict row, const T *__restrict below,
             best = s < best ? s : best;
         }
         T value = es_plus_one<T>(best);
-        changed |= value != below[e];
+        if (is_next) changed |= value != below[e];
         row[e] = value;
     }
     return changed;
 }
 
-/* The same two for a row of one long axis of n cells, without lists of splits: intervals are
+template <class T>
+static inline int es_solve_row(bool is_next, T *row, const T *below, const T *acc,
+                               const int32_t *start, const int32_t *left, const int32_t *right,
+                               intptr_t n) {
+    return is_next ? es_row<true, T>(row, below, acc, start, left, right, n)
+                   : es_row<false, T>(row, row, acc, start, left, right, n);
+}
+
+/* The same for a row of one long axis of n cells, without lists of splits: intervals are
    numbered by length, then by start, so that those of one length are vectors. acc is used up. */
 static inline intptr_t es_first_of_length(intptr_t n, intptr_t length) {
     return (length - 1) * (n + 1) - (length - 1) * length / 2;
 }
 
-template <class T> static inline void es_finish_axis(T *row, T *acc, intptr_t n) {
-    for (intptr_t length = 1; length <= n; length++) {
-        intptr_t first = es_first_of_length(n, length), count = n - length + 1;
-        for (intptr_t k = 1; k < length; k++)
-            es_join_min<T>(acc + first, row + es_first_of_length(n, k),
-                           row + es_first_of_length(n, length - k) + k, count);
-        for (intptr_t e = first; e < first + count; e++)
-            row[e] = row[e] == Value<T>::mixed ? es_plus_one<T>(acc[e]) : (T)0;
-    }
-}
-
 template <class T>
-static inline int es_next_axis(T *__restrict row, const T *__restrict below, T *__restrict acc,
-                               intptr_t n) {
+static inline int es_solve_axis(bool is_next, T *row, const T *below, T *acc, intptr_t n) {
     int changed = 0;
+    T leaf = is_next ? (T)0 : Value<T>::mixed;
     for (intptr_t length = 1; length <= n; length++) {
         intptr_t first = es_first_of_length(n, length), count = n - length + 1;
         for (intptr_t k = 1; k < length; k++)
             es_join_min<T>(acc + first, below + es_first_of_length(n, k),
                            below + es_first_of_length(n, length - k) + k, count);
         for (intptr_t e = first; e < first + count; e++) {
-            T value = below[e] == 0 ? (T)0 : es_plus_one<T>(acc[e]);
+            T value = (below[e] == leaf) == is_next ? (T)0 : es_plus_one<T>(acc[e]);
             changed |= value != below[e];
             row[e] = value;
         }
