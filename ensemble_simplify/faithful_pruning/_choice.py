@@ -191,6 +191,9 @@ class TreeChoice:
     promise: Any
     # the share of trees that are left out at once, at first; 0: one
     first_out = 0.0
+    # single trees that are needed, one after the other, before none is tried any more: a share of
+    # those that are kept, of which so many at least; infinite: all are tried
+    patience, least_patience = 0.25, 16
     # what is asked so far, of weights of least cost
     program: LazyProgram
     # costs of its columns for those of the trees, their upper limits where only some trees are
@@ -202,9 +205,9 @@ class TreeChoice:
     is_done: bool
     # outcome of a search among some trees, and weights for them
     _try: Callable
-    # whether some trees are known not to keep the promise; and trees of which one must be added to
-    # these then, as 0 and 1, or None
-    _is_ruled_out: Callable
+    # which of some trees are enough for what is asked so far, or None if even all of them are not;
+    # and trees of which one must be added to these then, as 0 and 1, or None
+    _enough_of: Callable
     _clause: Callable
     # by how much each tree with some weight moves what is answered
     _influence: Callable
@@ -313,8 +316,12 @@ class TreeChoice:
         self._better(weights)
         tried, rank = np.zeros(len(self.price), dtype=bool), self._rank(weights)
         n_out = max(int(self.first_out * np.count_nonzero(self.kept(weights))), 1)
+        n_needed = 0
         while not self.is_optimal:
             allowed = self.kept(weights)
+            # by rank, each tree is likelier to be needed than the ones before
+            if n_needed >= max(self.patience * np.count_nonzero(allowed), self.least_patience):
+                break
             candidates = np.flatnonzero(allowed & ~tried)
             n_out = min(n_out, len(candidates), np.count_nonzero(allowed) - 1)
             if n_out < 1:
@@ -328,8 +335,10 @@ class TreeChoice:
             if outcome is Outcome.KEPT:
                 weights, rank = fewer, self._rank(fewer)
                 self._better(weights)
+                n_needed = 0
             elif n_out == 1:
                 tried[out] = True
+                n_needed += 1
             else:
                 n_out //= 2
         return weights
@@ -411,11 +420,22 @@ class TreeChoice:
     def _find_needed(self):
         """Trees of the present choice without which all others cannot do become `sets`."""
         alone = self.sets[self.sets.sum(axis=1) == 1].any(axis=0)
-        for t in np.flatnonzero(self.kept(self.weights) & ~alone):
+        unknown, n_out = self.kept(self.weights) & ~alone, 1
+        while unknown.any():
+            # a program for each tree takes long: many are left out at once, as long as none of
+            # them is needed
+            out = np.flatnonzero(unknown)[:n_out]
             others = self.usable.copy()
-            others[t] = False
-            if self._is_ruled_out(others):
+            others[out] = False
+            enough = self._enough_of(others)
+            if enough is not None:
+                unknown &= enough & others
+                n_out = 2 * n_out
+            elif len(out) > 1:
+                n_out = len(out) // 2
+            else:
                 self._add_sets((~others & self.usable)[None])
+                unknown[out] = False
 
     def _add_sets(self, sets):
         """Trees of which one must be kept, whatever the weights."""

@@ -289,10 +289,12 @@ class NumberSearch(TreeChoice):
         if len(self.rows):
             super().prove(max_rounds)
 
-    def _is_ruled_out(self, chosen):
-        """Whether some trees cannot keep the promise, by the demands found so far."""
-        distance = self.nearest(chosen)[1]
-        return bool(np.isfinite(distance) and distance > self.limit)
+    def _enough_of(self, chosen):
+        """Which of some trees are enough for the demands found so far; None if all are not."""
+        weights, distance = self.nearest(chosen)
+        if weights is None:
+            return chosen
+        return None if distance > self.limit else self.kept(weights)
 
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
@@ -300,7 +302,7 @@ class NumberSearch(TreeChoice):
         A mixture of demands is missed by more than these trees can make up for; trees that change
         it are as few as can be.
         """
-        if not self._is_ruled_out(chosen):
+        if self._enough_of(chosen) is not None:
             return None
         passed = self.centre.passed[-DEMANDS:]
         rows, sign, room = self.rows[passed], self.sign[passed], self.room[passed]

@@ -156,6 +156,8 @@ class Pruning:
 
     def _run(self, search, shares):
         """Search and prove, each within its share of the time."""
+        if self.pruner.method == "exact":
+            search.patience = np.inf
         stages = [
             search.run,
             lambda: search.again(self._effort(search)[0]),

@@ -404,18 +404,23 @@ class WeightSearch(TreeChoice):
             self.tell(f"no less than {self.bound:g} by the largest shares of trees")
         return shares.largest
 
-    def _is_ruled_out(self, chosen):
-        """Whether some trees cannot keep the promise, by the demands found so far."""
+    def _enough_of(self, chosen):
+        """Which of some trees are enough for the demands found so far; None if all are not."""
+        used = np.append(chosen, self.has_start)
         if self.ties_may_do:
             leads = self._mixture(chosen, -RULED_OUT)
-            return leads is not None and (leads[np.append(chosen, self.has_start)] <= 0.0).all()
+            is_ruled_out = leads is not None and (leads[used] <= 0.0).all()
+            return None if is_ruled_out else chosen
         # multipliers of the largest least lead are such a mixture, if there is any
-        solution, _ = self._most_central(chosen)
+        solution, lead = self._most_central(chosen)
         shares = np.maximum(self.centre.multipliers(solution), 0.0)
         if solution.status != "optimal" or not shares.any():
-            return False
+            return chosen
         leads = product(shares, self.demands.leads) / (shares.sum() * (self.largest or 1.0))
-        return bool((leads[np.append(chosen, self.has_start)] <= UNCLEAR).all())
+        if (leads[used] <= UNCLEAR).all():
+            return None
+        # those that lead clearly by themselves
+        return solution.x[:-2] > 0 if lead > UNCLEAR * TOTAL * self.largest else chosen
 
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
