@@ -67,10 +67,12 @@ class Audited:
         name="row",
         classifier=True,
         with_ties=False,
+        in_windows=False,
         near=None,
     ):
         self.model = Model.of(model, classifier=classifier)
         self.domain, self.with_ties, self.name = domain, with_ties, name
+        self.in_windows = in_windows
         self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
         self.table, self.near, self.keeping = self.model.table, None, ()
         if rows is None:
@@ -176,7 +178,8 @@ class Audited:
             check_missing(inside, self.model)
             forest = self.question.forest(self.model)
             forest = forest if inside is None else inside.read(forest)
-            axes = Axes.of(forest)
+            lays_out = not self.in_windows or forest.sets is None
+            axes = Axes.of(forest) if lays_out else Axes.of_tests(forest)
             if self.with_ties and inside is not None:
                 axes = inside.with_ties(axes)
             # what is found out about the question is kept beside it

@@ -58,6 +58,9 @@ VISITS, VISITS_A_NODE = 6e7, 300
 # Where the first round leaves a proof open, all sides are moved at once: by this share of their way
 # first, with proofs of so many boxes.
 LEAST_SHARE, WIDE_BOXES = 2.0**-14, 5_000
+# Nodes of trees whose tests of sets are written as thresholds: of more, each slab has trees that
+# are written for its own levels, if that takes no more than so many.
+MOST_WRITTEN = 1 << 21
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -341,7 +344,7 @@ def sufficient_box(
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
     begin = monotonic()
-    audited = Audited(model, domain, row, classifier=False)
+    audited = Audited(model, domain, row, classifier=False, in_windows=True)
     # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)
@@ -447,11 +450,16 @@ class _Growth:
         with unlimited():
             index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
-        self.space = None
-        if may_begin([forest]):
-            self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
-            if np.isinf(time_left()):
-                self.space.certifier.max_visited = int(VISITS + VISITS_A_NODE * forest.n_nodes)
+        self.audited, self.index, self.space = audited, index, None
+        self.may_begin, self.n_visited, self.max_visited = may_begin([forest]), 0, maxsize
+        if np.isinf(time_left()):
+            self.max_visited = int(VISITS + VISITS_A_NODE * forest.n_nodes)
+        if self.may_begin:
+            written = forest
+            if forest.sets is not None:
+                written = self._written(*audited.axes.whole)
+            if written is not None:
+                self.space = self._space_of(written)
         self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way
@@ -476,9 +484,19 @@ class _Growth:
     @property
     def is_over(self) -> bool:
         """Whether no effort is left: time, or nodes that may be looked at."""
-        if self.space is None or is_late():
-            return True
-        return self.space.certifier.n_visited >= self.space.certifier.max_visited
+        return not self.may_begin or is_late() or self.n_visited >= self.max_visited
+
+    def _written(self, lo, hi):
+        """The forest, its sets written as thresholds for a box; None if that takes too many nodes.
+
+        Of many levels whole trees do not fit into memory, but slabs hold few combinations of them.
+        """
+        forest = self.audited.forest
+        return forest.within_window(self.audited.axes.codes_of(lo, hi), MOST_WRITTEN)
+
+    def _space_of(self, forest):
+        """The grid for proofs that a forest has the class of the row."""
+        return Space([forest, forest.constant(self.index)], self.audited.axes, self.audited.inside)
 
     def settled(self) -> np.ndarray:
         """Of each axis, whether no side can be moved: it ends, or another class is next."""
@@ -573,10 +591,24 @@ class _Growth:
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
         if self.is_over:
             return None
+        space = self.space
+        if space is None:
+            written = self._written(*slab)
+            if written is None:
+                self.gave_up = True
+                return None
+            space = self._space_of(written)
+        certifier = space.certifier
+        before = certifier.n_visited
+        certifier.max_visited = before + max(self.max_visited - self.n_visited, 0)
         try:
-            held, cells, n_boxes = certify(self.space, *slab, limit or self.limit)
+            held, cells, n_boxes = certify(space, *slab, limit or self.limit)
         except Stopped:
             return None
+        self.n_visited += certifier.n_visited - before
+        if self.space is None:
+            # trees that are laid out for one proof are looked at, too
+            self.n_visited += len(space.trees[0].nodes)
         self.n_boxes += n_boxes
         self.gave_up = self.gave_up or held is None
         if held is False:

@@ -51,7 +51,7 @@ from ensemble_simplify.grid.axes import (
     distinct_rows,
     sized_nodes,
 )
-from ensemble_simplify.grid.code_sets import CodeSets, as_thresholds
+from ensemble_simplify.grid.code_sets import CodeSets, SetTree, as_thresholds, within_window
 from ensemble_simplify.grid.domain import (
     MANY,
     Domain,

@@ -40,7 +40,7 @@ cdef struct Task:
 
 @cython.final
 cdef class SetTree:
-    """A tree with tests of sets of codes, to be written once.
+    """A tree with tests of sets of codes, to be written: as a whole, or where some codes can be.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ cdef class SetTree:
         self.borders = np.concatenate([*borders, []]).astype(np.int64)
         self.first_left, self.has_set = first_left, has_set
 
-    def write(self, bint may_miss, intp_t max_nodes):
+    def write(self, bint may_miss, intp_t max_nodes, const int64_t[:, ::1] window=None):
         """The tree with thresholds alone. O(nodes written * log(codes)).
 
         Parameters
@@ -97,6 +97,9 @@ cdef class SetTree:
         may_miss : bool
             Whether values may be missing at the root.
         max_nodes : int
+        window : int64 array of shape (n_features, 3) or None
+            The first and the last code that each feature can have, and whether its value can be
+            missing: tests that these decide are left out. None: any code, `may_miss`.
 
         Returns
         -------
@@ -112,8 +115,13 @@ cdef class SetTree:
         for i in range(self.left.shape[0]):
             if self.left[i] >= 0 and self.feature[i] >= n_features:
                 n_features = self.feature[i] + 1
+        if window is not None and window.shape[0] < n_features:
+            raise ValueError("window must have a row for each feature")
         with nogil:
             self.known.assign(n_features, Codes(0, LAST, may_miss))
+            if window is not None:
+                for i in range(n_features):
+                    self.known[i] = Codes(window[i, 0], window[i, 1], window[i, 2] != 0)
             self._write_branch(0, max_nodes)
             while self.stack.size() and <intp_t> self.origin.size() <= max_nodes:
                 task = self.stack.back()
@@ -124,9 +132,10 @@ cdef class SetTree:
                     self.new_right[task.parent] = self.origin.size()
                     self._write_branch(task.which, max_nodes)
             self.stack.clear()
-        if <intp_t> self.origin.size() > max_nodes:
+        n = <intp_t> self.origin.size()
+        if n > max_nodes:
+            self._forget()
             return None
-        n = self.origin.size()
         arrays = [np.empty(n, dtype) for dtype in (np.intp, np.intp, np.float64, np.bool_)]
         cdef intp_t[::1] right = arrays[0], origin = arrays[1]
         cdef float64_t[::1] threshold = arrays[2]
@@ -134,7 +143,15 @@ cdef class SetTree:
         for i in range(right.shape[0]):
             right[i], origin[i] = self.new_right[i], self.origin[i]
             threshold[i], missing_left[i] = self.new_threshold[i], self.new_missing_left[i]
+        self._forget()
         return arrays
+
+    cdef void _forget(self) noexcept nogil:
+        """Free what was written: it takes as much memory as the answer."""
+        self.new_right = vector[intp_t]()
+        self.origin = vector[intp_t]()
+        self.new_threshold = vector[float64_t]()
+        self.new_missing_left = vector[uint8_t]()
 
     cdef int _write_branch(self, intp_t node, intp_t max_nodes) except -1 nogil:
         """Write a node and what comes to the left below it; right sides are put off."""

@@ -156,6 +156,46 @@ class Axes:
             row_dtype,
         )
 
+    @classmethod
+    def of_tests(cls, forest):
+        """The same of one forest that is not laid out: sets have all their borders as cut points.
+
+        That takes no time, and can be more: some trees may never tell two of these codes apart.
+        """
+        is_set = forest.sets.is_set
+        feature, threshold = forest.sets.borders(forest.feature)
+        return cls(
+            cut_points(
+                np.append(np.where(is_set, -1, forest.feature), feature),
+                np.append(np.where(is_set, 0.0, forest.threshold), threshold),
+                forest.n_features,
+                forest.missing,
+                forest.row_dtype,
+            ),
+            forest.row_dtype,
+        )
+
+    def codes_of(self, lo, hi):
+        """Codes of features in a box of cells: first, last, and whether values can be missing.
+
+        An int64 array of shape (n_features, 3); features without an axis can have any code.
+        """
+        any_code = np.iinfo(np.int64).max
+        codes = np.tile(np.array([0, any_code, 1]), (self.n_features, 1))
+        for j, cuts, at, first, last in zip(
+            self.features, self.cuts, self.missing_cells, lo, hi, strict=True
+        ):
+            known = len(cuts) - (at >= 0)
+            codes[j, 2] = first <= at <= last
+            if first > 0:
+                # of the cell "missing" alone, no code
+                codes[j, 0] = np.ceil(cuts[first - 1]) if first <= known else any_code
+            if last < known:
+                codes[j, 1] = np.floor(cuts[last])
+            if first > known:
+                codes[j, 1] = 0
+        return codes
+
     def refined(self, X, max_values=256):
         """Axes with points between neighbouring values of some float32 rows as well.
 

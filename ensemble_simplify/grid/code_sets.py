@@ -67,6 +67,19 @@ class CodeSets:
         found = np.append(borders, np.nan)[np.where(count, drawn, -1)]
         return np.append(found, np.nan)[self.which]
 
+    def borders(self, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Features that sets test, and the numbers between codes that these tell apart.
+
+        Beside them stands infinity, above which values are missing.
+        """
+        found = []
+        for j, number in np.unique(np.column_stack([feature, self.which])[self.is_set], axis=0):
+            sides = self.goes_left[self.offsets[number] : self.offsets[number + 1]]
+            ends = np.append(np.flatnonzero(sides[1:] != sides[:-1]) + 0.5, np.inf)
+            found.append((np.full(len(ends), j), ends))
+        feature, threshold = map(np.concatenate, zip(*found, strict=True))
+        return feature, threshold
+
     def within(self, low: np.ndarray, high: np.ndarray) -> CodeSets | None:
         """The same for codes from `low` to `high` alone, which are given for each node.
 
@@ -113,15 +126,26 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets, *, may_mi
     ValueError
         If the tree takes more than `MAX_TREE_NODES` nodes.
     """
-    # the tree is not kept: what it wrote takes as much memory as the answer
-    written = SetTree(left, right, feature, threshold, missing_left, sets).write(
-        may_miss, MAX_TREE_NODES
-    )
+    tree = SetTree(left, right, feature, threshold, missing_left, sets)
+    written = tree.write(may_miss, MAX_TREE_NODES)
     if written is None:
         raise ValueError(
             f"A tree with tests of sets of categories takes more than {MAX_TREE_NODES:,} nodes "
             "when it is written with thresholds. Use fewer levels or shallower trees."
         )
+    return _with_children(written, feature)
+
+
+def within_window(tree, feature, window, max_nodes):
+    """What `as_thresholds` answers where features have some codes alone; None: too many nodes.
+
+    `tree` is a `SetTree` of nodes with such a `feature`; `window` is as for ``SetTree.write``.
+    """
+    written = tree.write(True, max_nodes, window)
+    return None if written is None else _with_children(written, feature)
+
+
+def _with_children(written, feature):
     right, origin, threshold, missing_left = written
     inner = right >= 0
     left = np.where(inner, np.arange(len(right)) + 1, -1)

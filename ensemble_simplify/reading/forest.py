@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 
 from ensemble_simplify.grid import (
     CodeSets,
+    SetTree,
     Splits,
     Stopped,
     as_thresholds,
@@ -24,6 +25,7 @@ from ensemble_simplify.grid import (
     float32_floor,
     last_double,
     walk,
+    within_window,
 )
 from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.cut_offs import in_range
@@ -355,20 +357,10 @@ class Forest:
 
     def _written(self, chosen, pause=lambda: None) -> Forest:
         """The same, where the sets of some nodes are written as thresholds; see `as_thresholds`."""
-        to_left = np.zeros(self.n_nodes, dtype=bool)
-        to_left = to_left if self.missing_left is None else self.missing_left
         parts, n_nodes = [], 0
-        for first, stop in pairwise(self.offsets.tolist()):
+        for first, tree in self._set_trees(chosen):
             pause()
-            here = slice(first, stop)
-            left, right = (
-                np.where(child[here] < 0, -1, child[here] - first)
-                for child in (self.left, self.right)
-            )
-            written = np.flatnonzero(chosen[here]).tolist()
-            sets = {node: self.sets.sides(first + node) for node in written}
-            arrays = left, right, self.feature[here], self.threshold[here], to_left[here]
-            *arrays, source = as_thresholds(*arrays, sets)
+            *arrays, source = as_thresholds(*tree)
             n_nodes += len(source)
             if n_nodes > MAX_NODES:
                 raise ValueError(
@@ -377,6 +369,48 @@ class Forest:
                     "or code the categories so that neighbours are alike."
                 )
             parts.append((*arrays, source + first))
+        return self._of_written(parts, chosen)
+
+    def _set_trees(self, chosen):
+        """The first node of each tree, and the arguments of a `SetTree` with the chosen sets."""
+        to_left = np.zeros(self.n_nodes, dtype=bool)
+        to_left = to_left if self.missing_left is None else self.missing_left
+        for first, stop in pairwise(self.offsets.tolist()):
+            here = slice(first, stop)
+            left, right = (
+                np.where(child[here] < 0, -1, child[here] - first)
+                for child in (self.left, self.right)
+            )
+            written = np.flatnonzero(chosen[here]).tolist()
+            sets = {node: self.sets.sides(first + node) for node in written}
+            arrays = left, right, self.feature[here], self.threshold[here], to_left[here]
+            yield first, (*arrays, sets)
+
+    @cached_property
+    def _known_set_trees(self):
+        """A `SetTree` of every tree, kept since it is written for many windows."""
+        return [
+            (first, tree[2], SetTree(*tree)) for first, tree in self._set_trees(self.sets.is_set)
+        ]
+
+    def within_window(self, window: np.ndarray, max_nodes: int) -> Forest | None:
+        """`on_thresholds` where features have some codes alone; None: it takes too many nodes.
+
+        `window`, an int64 array of shape (n_features, 3), has the first and the last code of each
+        feature, and whether its value can be missing.
+        """
+        parts = []
+        for first, feature, tree in self._known_set_trees:
+            written = within_window(tree, feature, window, max_nodes)
+            if written is None:
+                return None
+            *arrays, source = written
+            max_nodes -= len(source)
+            parts.append((*arrays, source + first))
+        return self._of_written(parts, self.sets.is_set)
+
+    def _of_written(self, parts, chosen) -> Forest:
+        """The forest of trees in which the chosen sets were written."""
         sizes = [len(part[0]) for part in parts]
         left, right, feature, threshold, to_left, source = map(
             np.concatenate, zip(*parts, strict=True)

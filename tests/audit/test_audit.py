@@ -21,7 +21,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
@@ -537,6 +537,46 @@ def test_sides_are_proven_before_others_make_their_proofs_long():
     assert box.maximal
     # more than a million where the first proofs end at 500 boxes
     assert box.n_boxes < 400_000
+
+
+@pytest.mark.parametrize("most", [0, 300, 1 << 21])
+@pytest.mark.parametrize("kind", ["one-hot", "categories"])
+def test_a_box_of_levels_holds_one_class_however_the_sets_are_laid_out(kind, most, monkeypatch):
+    monkeypatch.setattr(_box, "MOST_WRITTEN", most)
+    rng = np.random.default_rng(3)
+    codes = rng.integers(4, size=(200, 4))
+    y = (rng.normal(size=(4, 4))[np.arange(4), codes].sum(axis=1) > 0).astype(int)
+    levels = np.array(["a", "b", "c", "d"])
+    if kind == "one-hot":
+        X = levels.astype(object)[codes]
+        forest = RandomForestClassifier(7, max_depth=5, random_state=0)
+        model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), forest).fit(X, y)
+        every = levels.astype(object)[list(itertools.product(range(4), repeat=4))]
+    else:
+        X = pd.DataFrame(levels[codes]).astype("category")
+        X.columns = list("stuv")
+        model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2).fit(X, y)
+        every = pd.DataFrame(list(itertools.product(levels, repeat=4)), columns=X.columns)
+        every = every.astype(pd.CategoricalDtype(list(levels)))
+    answers = model.predict(every)
+    for i in range(4):
+        row = X.iloc[[i]] if kind == "categories" else X[i]
+        box = sufficient_box(model, row, random_state=i)
+        inside = box.contains(every)
+        assert inside.any()
+        assert set(answers[inside]) == {box.label}
+        if most == 0:
+            # no slab can be laid out: nothing is proven but the row itself
+            assert box.n_boxes == 0
+            assert not box.maximal
+            continue
+        monkeypatch.setattr(_box, "MOST_WRITTEN", 1 << 21)
+        whole = sufficient_box(model, row, random_state=i)
+        monkeypatch.setattr(_box, "MOST_WRITTEN", most)
+        np.testing.assert_array_equal(box.low, whole.low)
+        np.testing.assert_array_equal(box.high, whole.high)
+        assert box.maximal
+        assert whole.maximal
 
 
 def test_a_box_when_the_time_is_up(monkeypatch):
