@@ -78,11 +78,11 @@ plt.show()
 # %%
 # What is the spread for?
 # -----------------------
-# It tells which kind of doubt a row has. The variance of the outcome, :math:`p\,(1 - p)`, is the sum
-# of two parts: the chance within the leaves, and the squared spread. Where the second part is large,
-# slightly different trees would answer differently, and measuring again can help. Where it is small,
-# the measurements do not decide the matter. (With ``leaf_values="shares"`` the leaves answer the
-# class shares of the rows in them, so the first part is what these rows show.)
+# It tells which kind of doubt a row has. The variance of the outcome, :math:`p\,(1 - p)`, is the
+# sum of two parts: the chance within the leaves, and the squared spread. Where the second part is
+# large, slightly different trees would answer differently, and measuring again can help. Where it
+# is small, the measurements do not decide the matter. (With ``leaf_values="shares"`` the leaves
+# answer the class shares of the rows in them, so the first part is what these rows show.)
 
 variance = proba[:, 0] * proba[:, 1]
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
