@@ -155,6 +155,7 @@ _PYTHON = Braces(
     "{name} = {value}",
     infinity='float("inf")',
     truth=("False", "True"),
+    gives="return {}",
     end="",
     indent=4,
     array="[{}]",

@@ -145,7 +145,9 @@ def test_c(name, tmp_path):
 def test_python(name):
     model, _, rows = model_of(name)
     rows = rows[:300]
-    found = by_python(export_model(model, "python"), rows.tolist())
+    code = export_model(model, "python")
+    assert not re.search(r";$", code, re.MULTILINE)
+    found = by_python(code, rows.tolist())
     np.testing.assert_array_equal(found, model.predict(rows))
 
 
