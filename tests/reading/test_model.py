@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
 
 from ensemble_simplify import export_model, import_model
 from ensemble_simplify.reading import Model, says_it_takes_gaps
@@ -89,3 +90,17 @@ def test_what_is_read_of_an_imported_ensemble_is_the_reader_s_own():
     np.testing.assert_array_equal(after.value, before.value)
     np.testing.assert_array_equal(again.predict_proba(X), shares)
     np.testing.assert_array_equal(after.probabilities(X), forest.predict_proba(X))
+
+
+@pytest.mark.parametrize("slope", [2.0, -2.0])
+def test_terms_stand_in_the_order_of_what_leaves_add(slope):
+    """Also behind a negative number, which turns the order round."""
+    X, _ = load_iris(return_X_y=True)
+    forest = Model.of(DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X[:, 0])).forest
+    plain, leaf = forest.number_sums, forest.left < 0
+    sums = plain.before(slope, 1.0)
+    np.testing.assert_array_equal(sums.value[leaf], slope * plain.value[leaf])
+    value, term = (
+        np.sign(np.subtract.outer(own[leaf, 0], own[leaf, 0])) for own in (sums.value, sums.terms)
+    )
+    np.testing.assert_array_equal(value, term)
