@@ -43,23 +43,40 @@ settings.register_profile(
 settings.load_profile("ensemble_simplify")
 
 
+@pytest.fixture(scope="module")
+def few_votes():
+    """GENESIM's forest for the out-of-bag votes, nearly all of its time, with 20 trees for 200.
+
+    For a whole module, so that what is fitted once for all of its tests has as many.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_OOB_TREES", "_LEAST_OOB_TREES"):
+            patch.setattr(f"ensemble_simplify.genesim._first_trees.{name}", 20)
+        yield
+
+
 @pytest.fixture
-def few_votes(monkeypatch):
-    """GENESIM's forest for the out-of-bag votes, nearly all of its time, with 50 trees for 200."""
-    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._OOB_TREES", 50)
+def all_votes(monkeypatch):
+    """As many trees as there are, for one test of a module that has few."""
+    for name, n_trees in (("_OOB_TREES", 200), ("_LEAST_OOB_TREES", 50)):
+        monkeypatch.setattr(f"ensemble_simplify.genesim._first_trees.{name}", n_trees)
 
 
 # Files that take longest, the longest first: begun last, one of them would run on alone.
 LONGEST = [
-    "born_again/test_estimator.py",
-    "feature_budget/test_estimator.py",
-    "genesim/test_estimator.py",
-    "test_processes.py",
     "test_common.py",
-    "test_ecosystem.py",
-    "reading/test_forest.py",
+    "test_promises.py",
+    "test_planted_faults.py",
+    "born_again/test_near.py",
     "representer/test_estimator.py",
-    "grid/test_domain.py",
+    "test_processes.py",
+    "evidence/test_document.py",
+    "feature_budget/test_tables.py",
+    "genesim/test_estimator.py",
+    "born_again/test_estimator.py",
+    "front/test_any_table.py",
+    "audit/test_audit.py",
+    "faithful_pruning/test_estimator.py",
 ]
 
 

@@ -49,7 +49,9 @@ ESTIMATORS = {
             RandomForestRegressor(5, random_state=0), max_bins=6, n_samples=500, random_state=0
         ),
         SelectiveTreeClassifier(FOREST, random_state=0),
-        SelectiveTreeRegressor(RandomForestRegressor(5, random_state=0), random_state=0),
+        SelectiveTreeRegressor(
+            RandomForestRegressor(5, max_depth=2, random_state=0), random_state=0
+        ),
     )
 }
 for _name in ensemble_simplify.__all__:

@@ -14,7 +14,7 @@ import pytest
 from estimators import ESTIMATORS, FOREST, SIMPLIFIERS
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import RandomForestRegressor, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -87,7 +87,9 @@ each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=E
 each_simplifier = pytest.mark.parametrize("estimator", SIMPLIFIERS, ids=_name)
 
 
-NEAR = ensemble_simplify.BornAgainClassifier(FOREST, max_changes=1, random_state=0)
+NEAR = ensemble_simplify.BornAgainClassifier(
+    RandomForestClassifier(2, max_depth=2, random_state=0), max_changes=1, random_state=0
+)
 VALUES = ensemble_simplify.FaithfulPruner(
     RandomForestRegressor(5, max_depth=2, random_state=0),
     max_changes=1,

@@ -39,6 +39,7 @@ TREES = [
     "merged",
     "pruned",
 ]
+pytestmark = pytest.mark.usefixtures("few_votes")
 each_tree = pytest.mark.parametrize("name", TREES)
 CLASSIFIERS = {name: model for name, model in ESTIMATORS.items() if is_classifier(model)}
 each_classifier = pytest.mark.parametrize("name", sorted(CLASSIFIERS))

@@ -33,6 +33,7 @@ from ensemble_simplify import (
     verify,
 )
 
+pytestmark = pytest.mark.usefixtures("few_votes")
 HERE = Path(__file__).resolve().parent
 
 
@@ -280,10 +281,10 @@ def test_dantzig_wolfe_on_a_cluster(cluster, data):
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_fits_in_several_threads(name, fitted, data):
-    """Four fits at once, of the same unfitted ensemble object, answer like one."""
+    """Three fits at once, of the same unfitted ensemble object, answer like one."""
     X, y = data
-    with ThreadPoolExecutor(4) as pool:
-        fits = list(pool.map(lambda _: clone(ESTIMATORS[name]).fit(X, y), range(4)))
+    with ThreadPoolExecutor(3) as pool:
+        fits = list(pool.map(lambda _: clone(ESTIMATORS[name]).fit(X, y), range(3)))
     method = "predict_proba" if is_classifier(fitted[name]) else "predict"
     expected = pickle.dumps(getattr(fitted[name], method)(X))
     for estimator in fits:

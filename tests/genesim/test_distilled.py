@@ -50,8 +50,7 @@ def test_least_sizes_are_of_the_rows_that_count(seed):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_leaves_are_labelled_by_labels_and_votes(weighted, monkeypatch):
-    monkeypatch.undo()  # as many trees as there are
+def test_leaves_are_labelled_by_labels_and_votes(weighted, all_votes):
     X, y = make_classification(160, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
     X = X.astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, 160) if weighted else np.ones(160, dtype=int)

@@ -257,9 +257,8 @@ def test_one_standard_error_gives_the_smallest_tree_within_it():
 
 
 @pytest.mark.parametrize(("fitness", "weighted"), [("holdout", False), ("oob", True)])
-def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted, monkeypatch):
+def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted, all_votes):
     """The front is that of any selection; merits are those of a forest fitted here."""
-    monkeypatch.undo()  # all 200 trees
     X, y = make_classification(
         200, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=2
     )
@@ -359,8 +358,7 @@ print(joblib.hash([tree["nodes"].tobytes(), tree["values"]]))
 """
 
 
-def test_same_result_in_another_process_whatever_the_hash_seed(monkeypatch):
-    monkeypatch.undo()  # all 200 trees
+def test_same_result_in_another_process_whatever_the_hash_seed(all_votes):
     code = IN_A_FRESH_PROCESS + "print(hash('x'))\n"
     run = subprocess.run(
         [sys.executable, "-c", code],
