@@ -6,6 +6,7 @@ figures of the same rows can be compared row by row.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_absolute_error, roc
 
 from ensemble_simplify.base import binomial_interval, safe_indexing
 from ensemble_simplify.front._judged import accuracy_stated, lost_stated, spread, stated
-from ensemble_simplify.front._methods import METHODS, SMALL, of_tree
+from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, of_tree
 from ensemble_simplify.front._statement import Statement
 from ensemble_simplify.front._trials import ON_Y
 from ensemble_simplify.writing import one_line
@@ -343,10 +344,22 @@ def _of_form(found, at, event):
         # what learns nothing from rows is the same without them, but for the rates in its leaves
         made = found.best_model.fitted
         if method.judged != "never":
-            made = next(one.fitted for one in method.attempt(part, None) if one.name == name)
+            made = _again(method, part, name)
         for rows, rated in _rated(task, part, own, name, made):
             chance[rows] = _probability(rated, safe_indexing(task.X, rows), event)
     return chance[at]
+
+
+def _again(method, part, name):
+    """What the method makes of a part of the rows."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # simplify has told what all rows make it say
+            found = {result.name: result.fitted for result in method.attempt(part, None)}
+    except NotTried as reason:
+        raise NotMeasured(f"without a part of the rows, {reason}.") from None
+    # where the whole tree is small enough there is no smaller one
+    return found.get(name, found.get(name.removesuffix(SMALL)))
 
 
 def _rated(task, part, own, name, made):

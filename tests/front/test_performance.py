@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, r2_score, roc_auc_sco
 
 from ensemble_simplify import simplify
 from ensemble_simplify.front._judged import Candidate, Judged
+from ensemble_simplify.front._methods import METHODS, NotTried
 from ensemble_simplify.front._performance import (
     NotMeasured,
     Performance,
@@ -223,6 +224,31 @@ def test_not_measured(outcome):
     assert np.array_equal(told.model.truth, three[100:] == "b")
     object.__setattr__(found, "_judged", replace(found._judged, y=None))
     with pytest.raises(NotMeasured, match="has learned from these rows"):
+        performance(found)
+
+
+def test_methods_that_make_no_smaller_tree_of_a_part(monkeypatch):
+    X, y = rows()
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X[:100], y[:100])
+    options = {"methods": ["born_again_0"], "max_leaf_nodes": 4, "random_state": 0}
+    found = replace(simplify(forest, X[100:], y[100:], **options), best="born_again_0_small")
+    method = METHODS["born_again_0"]
+
+    def whole(task, seconds):
+        return [own for own in method.attempt(task, seconds) if own.name == "born_again_0"]
+
+    def none(task, seconds):
+        raise NotTried("there is too little of it")
+
+    told = performance(found).form.predicted
+    monkeypatch.setitem(METHODS, "born_again_0", replace(method, attempt=whole))
+    again = performance(found).form.predicted
+    assert len(told) == len(again) == (found._task.fold_of == 0).sum()
+    # of the whole tree, in place of the one of at most four leaves
+    assert len(np.unique(told)) <= 4
+    assert not np.array_equal(told, again)
+    monkeypatch.setitem(METHODS, "born_again_0", replace(method, attempt=none))
+    with pytest.raises(NotMeasured, match="there is too little of it"):
         performance(found)
 
 
