@@ -96,7 +96,7 @@ def pruned_on_oob(cell, size):
 
 def _best_pruning(cell, size, X, answers):
     """Of a plain tree three times as large, the best pruning of that size."""
-    from ensemble_simplify.representer._grown_tree import ExactPruning
+    from ensemble_simplify.sampling import ExactPruning
 
     model = plain_tree(cell, OVERGROWN * size).fit(X, answers)
     tree = model.tree_

@@ -40,7 +40,6 @@ from ensemble_simplify.representer._grower import (
     trial_sizes,
     worth_its_leaves,
 )
-from ensemble_simplify.representer._grown_tree import ExactPrunings, GrownTree, WrittenTree
 from ensemble_simplify.representer._options import (
     check_folds,
     check_options,
@@ -48,7 +47,10 @@ from ensemble_simplify.representer._options import (
     least_rows,
     sampling_of,
 )
+from ensemble_simplify.representer._written_tree import WrittenTree
 from ensemble_simplify.sampling import (
+    ExactPrunings,
+    GrownTree,
     LearnsFromPredictor,
     Sample,
     agreement,

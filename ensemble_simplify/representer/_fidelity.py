@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.representer._written_tree import pruning_path
 
 # Two splits are the same if they send this part of a node's training rows the same way.
 _SAME = 0.95
@@ -48,7 +49,7 @@ def prunings(tree, figures, n_aside):
     `figures` are of its nodes; `n_aside` rows of equal weight tell the range of the fidelity, if
     it is a share.
     """
-    pruned_at, path, sums = tree.pruning_path(figures)
+    pruned_at, path, sums = pruning_path(tree, figures)
     path.errors, path.held_out_errors, unlike, by_class, on_new_rows = sums.T.copy()
     path.fidelity = 1.0 - unlike
     path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)

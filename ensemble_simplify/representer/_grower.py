@@ -13,10 +13,18 @@ from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.grid import carried, is_late, preorder, sized_nodes, time_left
-from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._grown_tree import ExactPrunings, GrownTree
-from ensemble_simplify.sampling import ColumnSplit, Law, Predictor, Region
+from ensemble_simplify.representer._written_tree import pruning_path
+from ensemble_simplify.sampling import (
+    OVERGROWN,
+    Alternation,
+    ColumnSplit,
+    ExactPrunings,
+    GrownTree,
+    Law,
+    Predictor,
+    Region,
+)
 from ensemble_simplify.writing import gini
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
@@ -432,7 +440,7 @@ def worth_its_leaves(tree, rows, price, class_weight=None):
         weight = rows.weight * class_weight[rows.answers.argmax(axis=1)]
         costs = tree.errors(rows.X, rows.answers, weight, target)
     price *= 1.0 if tree.is_label else cost[0]
-    pruned_at, path, _ = replace(tree, cost=costs).pruning_path(cost[:, None])
+    pruned_at, path, _ = pruning_path(replace(tree, cost=costs), cost[:, None])
     place = max(int(np.searchsorted(path.alphas, price, side="right")) - 1, 0)
     return replace(tree, cost=cost).collapsed(pruned_at > place)[0]
 

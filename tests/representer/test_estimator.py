@@ -48,11 +48,11 @@ from ensemble_simplify import (
 from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer import _estimator
 from ensemble_simplify.representer._grower import Grower, grow_trees, worth_its_leaves
-from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.sampling import (
     ColumnSplit,
     Coordinates,
     CopulaLaw,
+    GrownTree,
     Predictor,
     Sample,
     learner,

@@ -10,9 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify.representer import _alternation
-from ensemble_simplify.representer._alternation import Alternation
-from ensemble_simplify.representer._grown_tree import ExactPrunings
+from ensemble_simplify.sampling import Alternation, ExactPrunings, alternation
 
 
 def random_rows(seed, n_rows, n_values, *, labels, gaps=False):
@@ -85,8 +83,8 @@ def answers_below(tree, t, X):
 @pytest.mark.parametrize("seed", range(12))
 def test_no_other_split_costs_less_in_the_end(seed, gaps, labels, monkeypatch):
     """Brute force over columns, thresholds and sides of gaps, node by node."""
-    monkeypatch.setattr(_alternation, "_MOST_PASSES", 10_000)
-    monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
+    monkeypatch.setattr(alternation, "_MOST_PASSES", 10_000)
+    monkeypatch.setattr(alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 30, 5, labels=labels, gaps=gaps)
     found = Alternation(rows, labels)
     tree = found.optimised(found.grown(12).prunings(5).pruned(5))
@@ -114,13 +112,13 @@ def test_no_other_split_costs_less_in_the_end(seed, gaps, labels, monkeypatch):
 @pytest.mark.parametrize("labels", [True, False])
 @pytest.mark.parametrize("seed", range(20))
 def test_the_cost_never_rises(seed, labels, monkeypatch):
-    monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
+    monkeypatch.setattr(alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 200, 12, labels=labels, gaps=seed % 2 == 1)
     found = Alternation(rows, labels, max_depth=5 if seed % 3 == 0 else None)
     start = found.grown(30).prunings(9).pruned(9)
     losses = [loss_of_tree(start, rows, labels)]
     for passes in range(1, 6):
-        monkeypatch.setattr(_alternation, "_MOST_PASSES", passes)
+        monkeypatch.setattr(alternation, "_MOST_PASSES", passes)
         tree = found.optimised(start)
         losses.append(loss_of_tree(tree, rows, labels))
         assert tree.loss == pytest.approx(losses[-1], abs=1e-12)

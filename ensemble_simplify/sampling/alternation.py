@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import code_columns
-from ensemble_simplify.representer._alternating import Alternating
-from ensemble_simplify.representer._grown_tree import GrownTree
-from ensemble_simplify.sampling import ColumnSplit
+from ensemble_simplify.sampling._alternating import Alternating
+from ensemble_simplify.sampling.grown_tree import GrownTree
+from ensemble_simplify.sampling.law import ColumnSplit
 
 # Bins of a column; one of fewer values is swept at every threshold.
 _BINS = 255
