@@ -2,12 +2,14 @@
 
 A tree is grown on the training rows and on synthetic rows around them, which a copula draws. The
 forest says what a synthetic row is; of a training row, its label and the out-of-bag votes of the
-forest say it. The cost-complexity path of the tree has trees of all sizes.
+forest say it. A second tree begins with few leaves that are optimised together. The best prunings
+of both are the trees of all sizes.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
@@ -15,18 +17,20 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product, report
 from ensemble_simplify.genesim._first_trees import voting_forest
-from ensemble_simplify.genesim._merge_trees import GapColumns
-from ensemble_simplify.genesim.inducers._inducers import cut_back
-from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import is_late, limits, time_left, unlimited
-from ensemble_simplify.reading import Model
-from ensemble_simplify.sampling import Coordinates, make_law
+from ensemble_simplify.sampling import (
+    OVERGROWN,
+    Alternation,
+    Coordinates,
+    ExactPrunings,
+    GrownTree,
+    make_law,
+)
 from ensemble_simplify.writing import (
     SHRINKAGE,
     apply_nodes,
     gini,
     shrunken,
-    weakest_links,
     weight_of_a_row,
     with_labels,
     write_tree,
@@ -39,8 +43,13 @@ _MOST_ROWS = 20_000
 _MADE, _MOST_MADE, _SMEARING, _TRAINING_SHARE = 10, 20_000, 0.25, 0.3
 # Of tables with many columns, fewer: about so many entries, but as many rows as there are.
 _MOST_ENTRIES = 2_000_000
-# Leaves of the trees. Where the path has no tree of a size, the next smaller one stands for it.
+# Leaves of the trees. Where there is no tree of a size, the next smaller one stands for it.
 _SIZES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
+# Leaves of the tree that is optimised on labels, and of what is grown on from it; the least lead
+# that a label has, of a row's weight.
+_OPTIMISED, _GROWN_ON, _LEAST_LEAD = 8, 96, 1e-9
+# What Gini impurity costs beside wrong labels: these alone would rank rows worse.
+_IMPURITY = 2.0
 # Folds without which trees are grown to tell how good their sizes are; of so many rows, one of the
 # folds tells it well enough. Forests of these trees are smaller.
 _FOLDS, _ONE_FOLD, _FOLD_TREES = 3, 5_000, 0.5
@@ -101,8 +110,6 @@ def _grown(model, X, label, weight, some, seed, shrinkage, most=1.0) -> tuple[li
     voted = np.average(right, weights=weight[some][known]) if known.any() else np.nan
     evidence = labels.copy()
     evidence[some] += weight[some, None] * np.nan_to_num(votes)
-    columns = GapColumns(model._table.gaps)
-    axes, _ = columns.axes([Model.of(forest, check=False).forest])
     made = _made_rows(model._table, X[some], weight[some], seed)
     target = np.zeros((len(some) + len(made), labels.shape[1]))
     of_rows = evidence[some] * (weight[some] / evidence[some].sum(axis=1))[:, None]
@@ -110,28 +117,51 @@ def _grown(model, X, label, weight, some, seed, shrinkage, most=1.0) -> tuple[li
     # in one thread, which adds the trees up in one order
     answers = forest.set_params(n_jobs=1).predict_proba(made)
     target[len(some) :, forest.classes_] = answers * ((1.0 - _TRAINING_SHARE) / answers.sum())
-    # without codes there is nothing to grow
-    with unlimited():
-        codes = axes.encode_rows(columns.rows(np.concatenate([X[some], made])))
-    nodes, sums, n_rows, _ = grow(
-        codes,
-        target,
-        max_depth=-1,
-        min_samples_split=2,
-        min_samples_leaf=model.min_samples_leaf,
-        n_counted=len(some),
-    )
-    total = sums.sum(axis=1)
-    pruned_at, _, n_leaves, _ = weakest_links(nodes, total * gini(sums / total[:, None]))
+    grown = _prunings(model, np.concatenate([X[some], made]).astype(np.float64), target, len(some))
     trees = []
-    for size in _SIZES:
-        step = int(np.searchsorted(-n_leaves, -size))
-        is_new = not trees or n_leaves[step] > trees[-1].get_n_leaves()
-        if is_new and n_leaves[step] <= (model.max_leaf_nodes or np.inf):
-            pruned, of = cut_back(nodes, pruned_at <= step)
-            decoded, _, missing_left = columns.written(axes.decode(pruned), n_rows[of])
-            trees.append(_written(model, decoded, missing_left, X, labels, evidence, shrinkage))
+    for tree in grown:
+        nodes, _, missing_left = tree.as_thresholds(~tree.is_leaf, {})
+        trees.append(_written(model, nodes, missing_left, X, labels, evidence, shrinkage))
     return trees, voted
+
+
+def _prunings(model, X, target, n_real) -> list[GrownTree]:
+    """Trees of rising sizes, for rows with a share of each class; the first `n_real` are counted.
+
+    Each is the best that one of two trees can be pruned to: a greedy one, and one grown on from a
+    small tree with few wrong labels, whose splits greed does not find.
+    """
+    weight = target.sum(axis=1)
+    gaps = model._table.gaps if model._table.gaps.seen.any() else None
+    rows = partial(
+        Bunch, X=X, answers=target / weight[:, None], n_real=n_real, gaps=gaps, is_complete=True
+    )
+    most = min(model.max_leaf_nodes or _SIZES[-1], _SIZES[-1])
+    with unlimited():
+        by_share = Alternation(rows(weight=weight), False, least=model.min_samples_leaf)
+        trees = [by_share.grown(OVERGROWN * most)]
+    few = min(_OPTIMISED, most)
+    if min(few, target.shape[1]) > 1:
+        # A wrong label costs what the first class is ahead of the second.
+        second, first = np.sort(target, axis=1)[:, -2:].T
+        lead = np.maximum(first - second, _LEAST_LEAD * weight)
+        by_label = Alternation(rows(weight=lead), True, least=model.min_samples_leaf)
+        starts = [by_label.grown(OVERGROWN * few, by_entropy=by) for by in (False, True)]
+        by_label.narrow(starts)
+        small = by_label.best([start.prunings(few) for start in starts], few)
+        trees.append(by_share.grown(min(_GROWN_ON, OVERGROWN * most), above=small))
+    for tree in trees:
+        tree.centre_thresholds(X)
+        tree.send_gaps(X[:n_real], ~model._table.gaps.seen)
+        tree.cost = _IMPURITY * tree.cost + tree.probability * (1.0 - tree.mean.max(axis=1))
+    prunings, found = ExactPrunings(trees, most), []
+    for size in (*(size for size in _SIZES if size < most), most):
+        which, is_split = prunings.best(size)
+        tree = trees[which].collapsed(is_split)[0]
+        # of few rows there may be no larger tree
+        if not found or tree.n_leaves > found[-1].n_leaves:
+            found.append(tree)
+    return found
 
 
 def _made_rows(table, X, weight, seed) -> np.ndarray:

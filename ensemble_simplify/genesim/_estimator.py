@@ -96,7 +96,8 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     min_samples_leaf : int, default=3
         Training rows that a leaf has at least.
     max_leaf_nodes : int or None, default=None
-        Most leaves of a tree. Larger trees are cut back along their cost-complexity path.
+        Most leaves of a tree. Grown trees are the best prunings of this size; bred ones are cut
+        back along their cost-complexity path.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best tree so far is the result. A model of
         yours that is being fitted is not interrupted.
@@ -242,14 +243,14 @@ class GenesimClassifier(LearnsFromTables, HoldsClassifierTree, ClassifierMixin, 
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = GenesimClassifier(random_state=0).fit(X[::2], y[::2])
     >>> print(f"{model.n_leaves_} leaves, accuracy {model.score(X[1::2], y[1::2]):.3f}")
-    8 leaves, accuracy 0.947
+    16 leaves, accuracy 0.947
 
     A smaller tree, without fitting again:
 
     >>> print(model.at(n_leaves=3).export_text())
-    |--- petal length (cm) <= 2.6
+    |--- petal length (cm) <= 2.45
     |   |--- class: 0 (chance 95.3 %, 25 training rows)
-    |--- petal length (cm) > 2.6
+    |--- petal length (cm) > 2.45
     |   |--- petal width (cm) <= 1.65
     |   |   |--- class: 1 (chance 89... %, 25 training rows)
     |   |--- petal width (cm) > 1.65

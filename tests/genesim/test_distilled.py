@@ -1,57 +1,28 @@
 """The tree that GenesimClassifier grows on what a forest says, against what is asked of it."""
 
 import warnings
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from alternatives import plain_tree
-from ensemble_simplify.genesim.inducers._ism_growth import grow
 from sklearn.datasets import load_wine, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import Bunch, check_random_state
 
 from ensemble_simplify import GenesimClassifier
 from ensemble_simplify.genesim import _distilled
+from ensemble_simplify.sampling import Alternation
 
 pytestmark = pytest.mark.usefixtures("few_votes")
 
 
-def entropy(votes):
-    share = votes / votes.sum()
-    share = share[share > 0]
-    return -votes.sum() * (share * np.log2(share)).sum()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_least_sizes_are_of_the_rows_that_count(seed):
-    """The first split is the best of those that leave enough of the first rows on both sides."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(8, size=(2, 60)).astype(np.int32)
-    votes, n_counted, least = rng.dirichlet(np.ones(3), 60), 15, 5
-    nodes, _, n_rows, _ = grow(
-        codes,
-        votes,
-        max_depth=1,
-        min_samples_split=2,
-        min_samples_leaf=least,
-        n_counted=n_counted,
-    )
-    gains = {}
-    for axis in range(2):
-        for cut in np.unique(codes[axis])[:-1]:
-            left = codes[axis] <= cut
-            if min(left[:n_counted].sum(), (~left[:n_counted]).sum()) >= least:
-                parts = votes[left].sum(axis=0), votes[~left].sum(axis=0)
-                gains[axis, cut] = entropy(votes.sum(axis=0)) - sum(map(entropy, parts))
-    assert (nodes[0, 0], nodes[0, 1]) == max(gains, key=gains.get)
-    left = codes[nodes[0, 0], :n_counted] <= nodes[0, 1]
-    assert n_rows.tolist() == [n_counted, left.sum(), n_counted - left.sum()]
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_are_labelled_by_labels_and_votes(weighted, all_votes):
-    X, y = make_classification(160, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
+    X, y = make_classification(160, 6, n_informative=4, n_classes=3, flip_y=0.5, random_state=0)
     X = X.astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, 160) if weighted else np.ones(160, dtype=int)
     model = GenesimClassifier(min_samples_leaf=4, max_leaf_nodes=23, random_state=3)
@@ -91,6 +62,59 @@ def test_sizes_are_measured_on_rows_that_were_left_out():
     assert front.trees[-1].score(X.astype(np.float32), y) > 0.75
     assert front.score.max() < 0.6
     assert np.argmax(front.merit) < 3
+
+
+def error_and_impurity(leaf, target):
+    """What a partition costs: wrong labels, and twice the Gini impurity."""
+    cost = 0.0
+    for one in np.unique(leaf):
+        sums = target[leaf == one].sum(axis=0)
+        cost += 2 * (sums.sum() - np.square(sums).sum() / sums.sum()) + sums.sum() - sums.max()
+    return cost / target.sum()
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_small_trees_have_splits_that_greed_does_not_find(seed):
+    """Two columns answer together, and no first split gains: a tree of few leaves tells it all."""
+    rng = np.random.default_rng(seed)
+    X, new = rng.random((400, 4)), rng.random((2000, 4))
+    y, truth = ((rows[:, 0] > 0.5) ^ (rows[:, 1] > 0.5) for rows in (X, new))
+    model = GenesimClassifier(random_state=0).fit(X, y)
+    assert model.at(n_leaves=8).score(new, truth) > 0.97
+    greedy = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
+    assert greedy.score(new, truth) < 0.7
+
+
+def test_prunings_cost_least_of_all_that_a_greedy_tree_has():
+    """No tree of a size costs more than any pruning of the greedy tree, listed one by one."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(6, size=(90, 3)).astype(float)
+    target = rng.dirichlet(np.ones(3), 90)
+    model = SimpleNamespace(
+        max_leaf_nodes=8,
+        min_samples_leaf=2,
+        _table=SimpleNamespace(gaps=SimpleNamespace(seen=np.zeros(3, dtype=bool))),
+    )
+    found = _distilled._prunings(model, X, target, 60)
+    greedy = Alternation(
+        Bunch(X=X, answers=target, weight=np.ones(90), n_real=60, gaps=None, is_complete=True),
+        False,
+        least=2,
+    ).grown(9)
+    least = {}
+    splits = np.flatnonzero(~greedy.is_leaf)
+    for kept in product((False, True), repeat=len(splits)):
+        is_split = np.zeros(len(greedy.nodes), dtype=bool)
+        is_split[splits] = kept
+        leaf = greedy.ends(is_split)[greedy.leaves(X)]
+        size, cost = len(np.unique(leaf)), error_and_impurity(leaf, target)
+        least[size] = min(cost, least.get(size, np.inf))
+    assert [tree.n_leaves for tree in found] == [1, 2, 3, 4, 6, 8]
+    for tree in found:
+        leaf = tree.leaves(X)
+        assert np.bincount(leaf[:60])[np.unique(leaf)].min() >= 2
+        costs = error_and_impurity(leaf, target)
+        assert costs <= min(least[size] for size in least if size <= tree.n_leaves) + 1e-9
 
 
 def test_tree_says_what_the_forest_says_better_than_a_plain_one():

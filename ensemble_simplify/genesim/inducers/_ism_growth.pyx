@@ -39,15 +39,13 @@ cdef void scan_axis(
     const double *whole,
     intp_t n,
     intp_t k,
-    intp_t n_counted,
-    intp_t counted,     # rows of the node among the first `n_counted`
-    intp_t least,       # of these on both sides
+    intp_t least,       # rows on both sides
     int32_t axis,
     double before,
     double *left,       # scratch, 2 * k
     Test *best,         # OUT: replaced by a better test of this axis
 ) noexcept nogil:
-    cdef intp_t i, c, on_left = 0
+    cdef intp_t i, c
     cdef int32_t here, above
     cdef double gain
     cdef double *right = left + k
@@ -56,9 +54,8 @@ cdef void scan_axis(
     for i in range(n - 1):
         for c in range(k):
             left[c] += votes[order[i] * k + c]
-        on_left += order[i] < n_counted
         here, above = code[order[i]], code[order[i + 1]]
-        if here == above or on_left < least or counted - on_left < least:
+        if here == above or i + 1 < least or n - i - 1 < least:
             continue
         for c in range(k):
             # rounding must not leave a negative weight
@@ -112,12 +109,10 @@ def grow(
     intp_t max_depth,
     intp_t min_samples_split,
     intp_t min_samples_leaf,
-    n_counted=None,
 ):
     """Grow a tree on rows with weighted class distributions, no further after the limit of time.
 
-    `codes` are of shape (n_axes, n_rows); with a negative `max_depth` there is no limit. The
-    least sizes are about the first `n_counted` rows, None: all.
+    `codes` are of shape (n_axes, n_rows); with a negative `max_depth` there is no limit.
 
     Returns
     -------
@@ -126,13 +121,11 @@ def grow(
     weights : float64 array of shape (n_nodes, n_classes)
         Sum of the votes of the rows in every node.
     n_rows : intp array of shape (n_nodes,)
-        Of the rows that are counted.
     stopped : bool
         Whether time was over.
     """
     cdef intp_t n_axes = codes.shape[0], n = codes.shape[1], k = votes.shape[1]
-    cdef intp_t i, c, middle, counted, work = 0
-    cdef intp_t n_first = n if n_counted is None else n_counted
+    cdef intp_t i, c, middle, n_here, work = 0
     cdef int32_t axis
     cdef double before
     cdef bint stopped = False, one_label
@@ -162,27 +155,25 @@ def grow(
             stack.pop_back()
             whole.assign(k, 0.0)
             one_label = True
-            counted = 0
+            n_here = current.end - current.begin
             for i in range(current.begin, current.end):
-                counted += order[i] < n_first
                 for c in range(k):
                     whole[c] += vote[order[i] * k + c]
                 one_label = one_label and label[order[i]] == label[order[current.begin]]
             test.axis, test.cut = -1, 0
             if not (
                 stopped or one_label or current.depth == max_depth
-                or counted < max(min_samples_split, 2 * min_samples_leaf)
+                or n_here < max(min_samples_split, 2 * min_samples_leaf)
             ):
                 before = impurity(whole.data(), k, True)
                 test.gain = 0.0
                 for axis in range(<int32_t> n_axes):
                     scan_axis(
                         code + axis * n, order + axis * n + current.begin, vote, whole.data(),
-                        current.end - current.begin, k, n_first, counted, min_samples_leaf,
-                        axis, before, sides.data(), &test,
+                        n_here, k, min_samples_leaf, axis, before, sides.data(), &test,
                     )
                 # What is open when the time is over becomes a leaf.
-                work += n_axes * (current.end - current.begin)
+                work += n_axes * n_here
                 if work > WORK_PER_POLL:
                     work = 0
                     stopped = should_stop()
@@ -191,7 +182,7 @@ def grow(
             node.size = 1
             nodes.push_back(node)
             weights.insert(weights.end(), whole.begin(), whole.end())
-            sizes.push_back(counted)
+            sizes.push_back(n_here)
             if test.axis < 0:
                 continue
             middle = divide(
