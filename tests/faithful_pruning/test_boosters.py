@@ -59,13 +59,14 @@ def near(forest, X, max_changes, n, seed=0):
     rows = X[rng.integers(len(X), size=n)].astype(np.float32)
     split = np.unique(forest.feature[forest.feature >= 0])
     may_miss = np.isnan(X).any(axis=0)
-    for i in range(n):
-        for j in rng.choice(split, max_changes, replace=False):
-            cut = np.float32(rng.choice(forest.threshold[forest.feature == j]))
-            end = rng.choice(np.array([-np.inf, cut, np.inf], dtype=np.float32))
-            rows[i, j] = np.nextafter(cut, end)
-            if may_miss[j] and rng.random() < 0.1:
-                rows[i, j] = np.nan
+    cuts = [forest.threshold[forest.feature == j].astype(np.float32) for j in split]
+    chosen = rng.random((n, len(split))).argsort(axis=1)[:, :max_changes]
+    for k, j in enumerate(split):
+        at = np.flatnonzero((chosen == k).any(axis=1))
+        cut = rng.choice(cuts[k], len(at))
+        ends = np.stack([np.full_like(cut, -np.inf), cut, np.full_like(cut, np.inf)])
+        rows[at, j] = np.nextafter(cut, ends[rng.integers(3, size=len(at)), np.arange(len(at))])
+        rows[at[may_miss[j] & (rng.random(len(at)) < 0.1)], j] = np.nan
     return rows.astype(np.float64)
 
 

@@ -77,10 +77,13 @@ def probes(forest, X, max_changes, n, rng):
     split = [j for j, values in enumerate(cuts) if len(values)]
     rows = X[rng.integers(len(X), size=n)].astype(np.float32)
     for _ in range(max_changes):
-        for i in range(n):
-            j = split[rng.integers(len(split))]
-            value = np.float32(cuts[j][rng.integers(len(cuts[j]))])
-            rows[i, j] = np.nextafter(value, np.float32(rng.choice([-np.inf, value, np.inf])))
+        column = rng.choice(split, n)
+        for j in split:
+            at = np.flatnonzero(column == j)
+            value = rng.choice(np.asarray(cuts[j], dtype=np.float32), len(at))
+            ends = np.stack([np.full_like(value, -np.inf), value, np.full_like(value, np.inf)])
+            end = ends[rng.integers(3, size=len(at)), np.arange(len(at))]
+            rows[at, j] = np.nextafter(value, end)
     return rows.astype(np.float64)
 
 
