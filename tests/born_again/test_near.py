@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from efforts import set_effort
+from ensemble_simplify.grid._limits import counted_clock
 from sklearn.base import clone
 from sklearn.datasets import (
     load_breast_cancer,
@@ -133,7 +134,9 @@ def test_fewer_changes_need_fewer_leaves():
 def test_forest_of_full_trees(load):
     X, y = load(return_X_y=True)
     forest = RandomForestClassifier(40, random_state=0)
-    model = BornAgainClassifier(forest, max_changes=1, time_limit=1.5, random_state=0).fit(X, y)
+    with counted_clock(300.0):
+        model = BornAgainClassifier(forest, max_changes=1, time_limit=1e5, random_state=0)
+        model.fit(X, y)
     assert n_different(model, X[::9], 1) == 0
     assert model.verify()
     assert (model.predict(X) == model.estimator_.predict(X)).all()
@@ -318,9 +321,9 @@ def test_exact_or_an_error():
     forest = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X, y))
     exact = BornAgainClassifier(forest, max_changes=0, method="exact", random_state=0).fit(X, y)
     assert exact.status_ == "optimal"
-    with pytest.raises(ValueError, match="leaves are needed"):
+    with counted_clock(30.0), pytest.raises(ValueError, match="leaves are needed"):
         BornAgainClassifier(
-            forest, max_changes=1, method="exact", time_limit=1, random_state=0
+            forest, max_changes=1, method="exact", time_limit=1e4, random_state=0
         ).fit(X, y)
 
 
@@ -366,8 +369,8 @@ def test_points_that_were_not_looked_at_count_as_exceptions(n_batches, monkeypat
 
     monkeypatch.setattr(Lines, "labels", labels)
     monkeypatch.setattr(near_rows, "BATCH_CELLS", 400)
-    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1)
-    with pytest.warns(ConvergenceWarning, match="not looked at"):
+    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1e5)
+    with counted_clock(300.0), pytest.warns(ConvergenceWarning, match="not looked at"):
         model.fit(X, y)
     n_seen = sum(done[:n_batches])
     assert model.n_points_ == len(points)
@@ -404,8 +407,8 @@ def test_a_tree_that_was_not_finished(monkeypatch):
     points = cells_near(forest, X)
     # all the time for the classes of points, and none for trees
     set_effort(monkeypatch, _line_search, label_share=1e6, tree_share=-1e6)
-    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1)
-    with pytest.warns(ConvergenceWarning, match="ended the search"):
+    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1e5)
+    with counted_clock(300.0), pytest.warns(ConvergenceWarning, match="ended the search"):
         model.fit(X, y)
     assert model.seen_share_ == 1
     assert model.n_exceptions_ == (model.predict(points) != forest.predict(points)).sum() > 0

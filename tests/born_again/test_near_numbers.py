@@ -8,6 +8,7 @@ import pytest
 from cell_grids import random_shape, tree_grid
 from efforts import set_effort
 from ensemble_simplify.born_again.near._line_trees import LineTrees
+from ensemble_simplify.grid._limits import counted_clock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import splits, whole_box
@@ -545,8 +546,8 @@ def test_points_that_were_not_looked_at_count_as_exceptions(monkeypatch):
 
     monkeypatch.setattr(NumberLines, "labels", labels)
     monkeypatch.setattr(near_rows, "BATCH_CELLS", 400)
-    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1)
-    with pytest.warns(ConvergenceWarning, match="not looked at"):
+    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1e5)
+    with counted_clock(300.0), pytest.warns(ConvergenceWarning, match="not looked at"):
         model.fit(X, y)
     n_unseen = round((1 - model.seen_share_) * model.n_points_)
     assert 0 < n_unseen <= model.n_exceptions_
@@ -561,8 +562,8 @@ def test_a_tree_that_was_not_finished(monkeypatch):
     X, y, _ = small_table(9, n_rows=40)
     # all the time for the answers to points, and none for trees
     set_effort(monkeypatch, _line_search, label_share=1e6, tree_share=-1e6)
-    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1)
-    with pytest.warns(ConvergenceWarning, match="ended the search"):
+    model = BornAgainRegressor(REGRESSORS["forest"], atol="30%", max_changes=1, time_limit=1e5)
+    with counted_clock(300.0), pytest.warns(ConvergenceWarning, match="ended the search"):
         model.fit(X, y)
     assert model.seen_share_ == 1
     assert model.n_exceptions_ == exceptions_of(model, X)[0] > 0
