@@ -60,7 +60,7 @@ def word_now(who: str, name: str, value: Any) -> Any:
 def old_name(old: str, now: str) -> Any:
     """A property that stands for one of another name, and warns."""
 
-    def get(self):
+    def get(self) -> Any:
         warn(
             f"{old} is called {now} since version 0.4, and {old} will go in 0.6. Write {now}.",
             FutureWarning,
