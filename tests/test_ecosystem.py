@@ -11,6 +11,7 @@ import pytest
 from estimators import ESTIMATORS, FOREST
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from random_models import FAMILIES
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -28,6 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.tree import export_graphviz, export_text, plot_tree
 from strategies import edge_points
+from what_is_said import look
 
 from ensemble_simplify import BornAgainClassifier, RepresenterTree, merge_trees
 
@@ -308,3 +310,12 @@ def test_cost_complexity_of_a_written_tree():
     model = BornAgainClassifier(FOREST).fit(X[:, :5], y)
     path = clone(model.decision_tree_).cost_complexity_pruning_path(X[:, :5], y)
     assert (np.diff(path.impurities) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name.startswith("onnx")])
+def test_what_is_said_of_models_in_onnx(family, seed):
+    pytest.importorskip("skl2onnx")
+    outcomes = look(seed, family=family)
+    assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
+    assert any(outcome.state == "answered" for outcome in outcomes)

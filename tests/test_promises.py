@@ -22,15 +22,6 @@ def test_what_is_said_of_random_models(part):
     assert states["answered"] > 6 * states["refused"]
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name.startswith("onnx")])
-def test_what_is_said_of_models_in_onnx(family, seed):
-    pytest.importorskip("skl2onnx")
-    outcomes = look(seed, family=family)
-    assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
-    assert any(outcome.state == "answered" for outcome in outcomes)
-
-
 # Empty boxes between changed subtrees, ensembles without any lead, what rounding makes whole.
 FOUND = {
     100933: ("pipeline of encoders", ["is_monotone", "sufficient_box", "faithful"]),
