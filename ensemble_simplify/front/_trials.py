@@ -28,6 +28,7 @@ from ensemble_simplify.front._methods import (
 )
 from ensemble_simplify.front._rules import size_in_words
 from ensemble_simplify.grid import doing, waiting
+from ensemble_simplify.representer import RepresenterTree
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -139,7 +140,10 @@ def _smaller(task, largest):
     """A result of the task's size, of a tree or card that holds it."""
     if METHODS[largest.name].kind == "scorecard":
         return card_result(largest.fitted.at(n_bins=task.max_leaf_nodes + MORE_BINS))
-    return of_tree(task, largest.name, largest.fitted.at(n_leaves=task.max_leaf_nodes))
+    smaller = largest.fitted.at(n_leaves=task.max_leaf_nodes)
+    # a representer tree keeps the rates that its leaves were given, and plain ones do not
+    is_rated = task.is_rated and not isinstance(smaller, RepresenterTree)
+    return of_tree(replace(task, is_rated=is_rated), largest.name, smaller)
 
 
 def _representers(sizes, task, seconds):

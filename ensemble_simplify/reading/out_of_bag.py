@@ -7,6 +7,7 @@ those to new rows. The trees that were grown without a row tell what it would an
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -111,32 +112,37 @@ def learned_from(model, X) -> str:
             X = step.transform(X)
         asked = Model.of(last, rows=X, check=False)
         forest = asked.finest
-        # the other trees need not be asked
-        forest = replace(forest, offsets=forest.offsets[: len(grown_on) + 1])
-        leaves = _leaves(forest, asked.table, X)
+        ends = forest.offsets[: len(grown_on) + 1]
+        at_leaves = [np.flatnonzero(forest.left[i:j] < 0) for i, j in pairwise(ends)]
+        stored = [own[at] for (own, _), at in zip(grown_on, at_leaves, strict=True)]
+        stored = np.concatenate(stored).astype(np.float64)
+        whole = np.rint(stored)
+        # sums of float32 numbers; what is further off are weights of rows
+        if (np.abs(stored - whole) > 0.01 + 1e-5 * stored).any():
+            return "unknown"
+        # of other rows the first tree tells nearly always, and the rest need not be asked
+        for n_trees in sorted({1, len(grown_on)}):
+            first = replace(forest, offsets=ends[: n_trees + 1])
+            counted = []
+            leaves = _leaves(first, asked.table, X)
+            for here, (own, rows), at in zip(leaves, grown_on, at_leaves, strict=False):
+                here = here if rows is None else here[rows]
+                begin = ends[len(counted)]
+                counted.append(np.bincount(here - begin, minlength=len(own))[at])
+            counted = np.concatenate(counted)
+            too_many = (counted > whole[: counted.size]).any()
+            too_few = (counted < whole[: counted.size]).any()
+            if too_many and too_few:
+                return "no"
     except (TypeError, ValueError, ImportError):  # no trees that can be read, or no rows for them
         return "unknown"
-    stored, counted = [], []
-    for t, (own, rows) in enumerate(grown_on):
-        at = np.flatnonzero(forest.left[forest.offsets[t] : forest.offsets[t + 1]] < 0)
-        here = leaves[t] if rows is None else leaves[t][rows]
-        counted.append(np.bincount(here - forest.offsets[t], minlength=len(own))[at])
-        stored.append(np.asarray(own, dtype=np.float64)[at])
-    stored, counted = np.concatenate(stored), np.concatenate(counted)
-    whole = np.rint(stored)
-    # sums of float32 numbers; what is further off are weights of rows
-    if (np.abs(stored - whole) > 0.01 + 1e-5 * stored).any():
-        return "unknown"
-    if np.array_equal(whole, counted):
+    if not (too_many or too_few):
         return "all"
-    # in how many leaves other rows of this number would be too many, and too few
+    # in how many leaves other rows of this number would be too many, or too few
     expected = whole * (counted.sum() / max(whole.sum(), 1.0))
-    chances = poisson.sf(whole, expected), poisson.cdf(whole - 1, expected)
-    off = (counted > whole).any(), (counted < whole).any()
-    for said, is_off, chance in zip(("part", "more"), off, chances, strict=True):
-        if not is_off:
-            return said if chance.sum() > _SURELY else "unknown"
-    return "no"
+    chance = poisson.cdf(whole - 1, expected) if too_many else poisson.sf(whole, expected)
+    said = "more" if too_many else "part"
+    return said if chance.sum() > _SURELY else "unknown"
 
 
 def _leaves(forest, table, X):

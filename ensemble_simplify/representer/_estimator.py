@@ -578,7 +578,8 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         if target != "value":
             y = None if material.y is None else material.y[material.kept]
             training = material.training
-            known = not self._is_fitted_before() or self._has_learned(X)
+            # what the model has learned matters for labels alone, and asking can take seconds
+            known = y is not None and (not self._is_fitted_before() or self._has_learned(X))
             self._evidence = self._evidence_of(training.X, y, training.weight, known)
         on_rows = self._set_size(which, is_split)
         if target != "value":

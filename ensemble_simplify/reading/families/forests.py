@@ -134,7 +134,8 @@ class OfMembers(Family):
         if samples is None:  # it is not known which rows were drawn
             return []
         # rows that were drawn several times have a weight, and count once
-        return [(own, np.unique(rows)) for own, rows in zip(counts, samples, strict=False)]
+        drawn = (np.flatnonzero(np.bincount(rows, minlength=n_rows)) for rows in samples)
+        return list(zip(counts, drawn, strict=False))
 
     def keep_members(self, kept: list) -> None:
         self.estimator.estimators_ = [self.estimator.estimators_[i] for i in kept]
