@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.grid import in_threads
 from ensemble_simplify.reading import Model, library_of, out_of_bag
 
 # Rows times trees, of all copies together, up to which they are fitted.
@@ -50,8 +52,9 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
     seed : int, default=0
         For copies of a model that has no seed of its own.
     n_jobs : int or None, default=None
-        Threads, one copy each. A copy has no more: threads that wait for each other after each of
-        many small steps can take longer than the steps.
+        Threads, one copy each. Where there are fewer copies, those of scikit-learn share them, as
+        their trees are fitted one by one. Others have no more: threads that wait for each other
+        after each of many small steps can take longer than the steps.
 
     Returns
     -------
@@ -59,6 +62,7 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
         Answers to rows that a copy has learned from are out-of-bag where it is a forest.
     """
     n_folds = int(fold_of.max()) + 1
+    n_own = max(effective_n_jobs(n_jobs) // n_folds, 1)
     if len(y) * n_trees * n_folds > MOST_EFFORT:
         return None
     begin = time.monotonic()
@@ -69,7 +73,7 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
         # the first one tells what all take
         if fold and time.monotonic() + (time.monotonic() - begin) * (n_folds / fold - 1) > end:
             return None
-        own, part = _unfitted(model, seed), safe_indexing(X, rows)
+        own, part = _unfitted(model, seed, n_own), safe_indexing(X, rows)
         if own is None or not len(rows):
             return None
         try:
@@ -85,12 +89,11 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
 
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        threads = Parallel(n_jobs=n_jobs, require="sharedmem")
-        copies = threads(delayed(fitted)(fold) for fold in range(n_folds))
+        copies = in_threads(n_jobs, [partial(fitted, fold) for fold in range(n_folds)])
     return None if any(each is None for each in copies) else copies
 
 
-def _unfitted(model, seed):
+def _unfitted(model, seed, n_threads):
     """The model as it was before its fit, with a seed; None if it cannot be had."""
     try:
         own = clone(model)
@@ -104,8 +107,11 @@ def _unfitted(model, seed):
         for name, value in given.items()
         if name.rpartition("__")[2] == "random_state" and value is None
     }
-    options, names = _SILENT.get(library_of(own), ({}, ()))
+    library = library_of(own)
+    options, names = _SILENT.get(library, ({}, ()))
     if all(given.get(name) is None for name in names):
         lacking |= options
     lacking |= {name: 1 for name in given if name.rpartition("__")[2] in _THREADS}
+    if "n_jobs" in given and library is None:
+        lacking["n_jobs"] = n_threads
     return own.set_params(**lacking)

@@ -7,9 +7,9 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import safe_indexing
@@ -27,7 +27,7 @@ from ensemble_simplify.front._methods import (
     of_tree,
 )
 from ensemble_simplify.front._rules import size_in_words
-from ensemble_simplify.grid import doing, waiting
+from ensemble_simplify.grid import doing, in_threads, waiting
 from ensemble_simplify.representer import RepresenterTree
 
 # A method that would get fewer seconds is not begun.
@@ -107,12 +107,15 @@ def judged(name, task, seconds):
 def _on_all_and_folds(method, task, seconds):
     """What a method makes of all rows; and for each fold its rows, and what is made without it."""
     share = None if seconds is None else seconds / (task.n_folds + 1)
-    (result,) = method.attempt(task, share)
-    task = task.like(result.fitted)
-    threads = Parallel(n_jobs=task.n_jobs, require="sharedmem")
+    whole = [partial(method.attempt, task, share)]
+    found = []
+    if task.copies and method is METHODS[FAVOURITE]:  # it tells how those of copies draw rows
+        found = [whole.pop()()]
+        task = task.like(found[0][0].fitted)
     # only labels are asked of what learns without a fold, and rates do not change these
     parts = [task.without(fold, is_rated=False) for fold in range(task.n_folds)]
-    found = threads(delayed(method.attempt)(part, share) for part in parts)
+    calls = [*whole, *(partial(method.attempt, part, share) for part in parts)]
+    (result,), *found = found + in_threads(task.n_jobs, calls)
     rows = [np.flatnonzero(task.fold_of == fold) for fold in range(task.n_folds)]
     return result, [(part, each) for part, (each,) in zip(rows, found, strict=True)]
 

@@ -34,8 +34,7 @@ from ensemble_simplify.genesim.inducers._inducers import (
     QuestTree,
     splits_of_bags,
 )
-from ensemble_simplify.genesim.population._evolution import in_threads
-from ensemble_simplify.grid import is_late, time_left, unlimited
+from ensemble_simplify.grid import in_threads, is_late, time_left, unlimited
 from ensemble_simplify.reading import Forest, Model, learned_from, unwrap
 
 # The inducers but CART grow bags together up to so many rows.

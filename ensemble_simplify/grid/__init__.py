@@ -7,8 +7,8 @@ nodes of a tree, `_category_splits` divides runs of codes, `_regions` restricts 
 over axes, `_cells` says what a forest answers on cells, `_gaps` where splits lie among rows,
 `_boxes` bounds what trees can add inside a box, `_joint` searches boxes for points of large sums or
 covers a space with boxes that have none, `_sweep` searches a sorted column for the best split, and
-`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time, and
-`waiting` tells people who wait.
+`_code_columns` puts columns into bins and sums over these. `_limits` holds the limits of time,
+`threads` shares out work, and `waiting` tells people who wait.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -63,6 +63,7 @@ from ensemble_simplify.grid.domain import (
     with_missing,
 )
 from ensemble_simplify.grid.linear_programs import LinearProgram
+from ensemble_simplify.grid.threads import in_threads
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,

@@ -18,8 +18,9 @@ from ensemble_simplify.reading.family import family_of
 from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.model import Model
 
-# Rows times trees that are sent through the trees at once.
-_BATCH = 1 << 22
+# Rows times trees that are sent through the trees at once: of other rows, the first such part tells
+# nearly always that no tree was grown on them.
+_BATCH = 1 << 19
 # Leaves that would be off among other rows, if none is: then these are no others.
 _SURELY = 8.0
 

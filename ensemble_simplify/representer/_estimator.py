@@ -30,7 +30,7 @@ from ensemble_simplify.base import (
     report,
     warn_out_of_time,
 )
-from ensemble_simplify.grid import limited, limits, time_left
+from ensemble_simplify.grid import in_threads, limited, limits, time_left
 from ensemble_simplify.representer._fidelity import node_figures, prunings, selected, stability
 from ensemble_simplify.representer._grower import (
     Grower,
@@ -53,11 +53,11 @@ from ensemble_simplify.sampling import (
     GrownTree,
     LearnsFromPredictor,
     Sample,
+    UnseenAnswers,
     agreement,
     agreement_by_class,
     share_of_time,
     unseen_agreement,
-    unseen_answers,
     warn_of_lost_classes,
 )
 from ensemble_simplify.writing import (
@@ -570,7 +570,12 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         material = self._material(X, y, sample_weight, target, fold_of, answers)
         arguments = self._law_arguments
         self.smearing_, self.keep_rows_ = arguments["smearing"], arguments["keep_rows"]
-        trees, most_new = self._grow_in_time(material)
+        unseen = self._unseen(material) if self._are_folds_asked else None
+        calls = [partial(self._grow_in_time, material)]
+        if unseen is not None and time_left() == np.inf:
+            # threads grow the tree beside those of the folds; a limit is the tree's first of all
+            calls += unseen.calls()
+        (trees, most_new), *_ = in_threads(self.n_jobs, calls)
         aside = material.aside(self._predictor)
         which, is_split = self._choose_size(trees, material, aside, most_new)
         self._measured = self._gather(material, aside, most_new)
@@ -591,7 +596,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
                 "Allow more leaves (max_leaf_nodes, max_depth), or set select=None to keep the "
                 "tree as it is grown.",
             )
-        self.folds_ = self._ask_folds(material)
+        self.folds_ = self._ask_folds(material, unseen)
         self.stability_ = self._ask_stability(material) if self.n_stability else None
         self.n_queries_ = self._predictor.n_queries
         return self
@@ -723,7 +728,19 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     def _fold_sizes(self, training):
         return sizes(self.max_leaf_nodes, self._n_classes(training))
 
-    def _ask_folds(self, material) -> Bunch | None:
+    def _unseen(self, material) -> UnseenAnswers:
+        """What trees of some sizes are to be asked that are grown without a fold each."""
+        n_leaves = self._fold_sizes(material.training)
+        how = {**self._growing(material.seeds[3]), "sizes": n_leaves}
+        return UnseenAnswers(
+            partial(self._rows_without, material, material.seeds[0]),
+            material.X,
+            material.fold_of,
+            (len(n_leaves), material.training.answers.shape[1]),
+            partial(pruned_trees, n_leaves=n_leaves, target=self._predictor.target, **how),
+        )
+
+    def _ask_folds(self, material, unseen) -> Bunch | None:
         """The answers of trees of some sizes to rows that they were not grown on.
 
         Where folds are asked for, each has rows of its own; else those of the trial tell.
@@ -733,13 +750,9 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         if (fold_of < 0).all() or (trial.answers is None and not self._are_folds_asked):
             return None
         if self._are_folds_asked:
-            n_leaves = self._fold_sizes(training)
-            how = {**self._growing(material.seeds[3]), "sizes": n_leaves}
-            learn = partial(pruned_trees, n_leaves=n_leaves, target=predictor.target, **how)
-            rows_without = partial(self._rows_without, material, material.seeds[0])
-            told = unseen_answers(
-                rows_without, X, fold_of, len(n_leaves), learn, n_jobs=self.n_jobs
-            )
+            if time_left() < np.inf:
+                in_threads(self.n_jobs, unseen.calls())
+            n_leaves, told = self._fold_sizes(training), unseen.answers
             agreement = unseen_agreement(told[:, kept], training, predictor)
         else:
             n_leaves, agreement = trial.sizes, trial.agreement

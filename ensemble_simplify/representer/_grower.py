@@ -6,13 +6,13 @@ import heapq
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import carried, is_late, preorder, sized_nodes, time_left
+from ensemble_simplify.grid import in_threads, is_late, preorder, sized_nodes, time_left
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._written_tree import pruning_path
 from ensemble_simplify.sampling import (
@@ -223,8 +223,8 @@ class Grower:
 
     def _in_threads(self, function, *arguments):
         """Call for every node; the compiled work under it lets go of the interpreter's lock."""
-        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return parallel(delayed(function)(*each) for each in zip(*arguments, strict=True))
+        calls = (partial(function, *each) for each in zip(*arguments, strict=True))
+        return in_threads(self.n_jobs, calls)
 
     def _draw(self, node):
         """The rows that a node still lacks, by random numbers of its own."""
@@ -420,9 +420,9 @@ def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, least=0, sizes=
         other = alternation.grown(grown.n_leaves, by_entropy=True)
         starts.append(other.prunings(max(sizes)))
     alternation.narrow([start.tree for start in starts])
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
     # the largest first: it takes longest
-    trees += parallel(delayed(carried(alternation.best))(starts, n) for n in sizes[::-1])[::-1]
+    calls = (partial(alternation.best, starts, n) for n in sizes[::-1])
+    trees += in_threads(n_jobs, calls)[::-1]
     for tree in trees:
         tree.centre_thresholds(rows.X)
     return trees

@@ -13,10 +13,10 @@ from ensemble_simplify.sampling.alternation import OVERGROWN, Alternation
 from ensemble_simplify.sampling.copula import CopulaLaw
 from ensemble_simplify.sampling.folds import (
     LAWS,
+    UnseenAnswers,
     clearly_best,
     draw_folds,
     unseen_agreement,
-    unseen_answers,
 )
 from ensemble_simplify.sampling.grown_tree import ExactPruning, ExactPrunings, GrownTree
 from ensemble_simplify.sampling.labelled import LEAST_SHARE, Sample, some_rows

@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from ensemble_simplify.grid import carried, limits, time_left
+from ensemble_simplify.grid import in_threads, limits, time_left
 from ensemble_simplify.sampling.labelled import Sample
 from ensemble_simplify.sampling.predictor import agreement
 
@@ -72,24 +71,28 @@ def draw_folds(answers, n_folds, random):
     return fold_of
 
 
-def unseen_answers(rows_without, X, fold_of, n_sizes, learn, n_jobs=None):
+class UnseenAnswers:
     """Answers to rows X of what is learned from rows without their fold, in so many sizes.
 
-    ``rows_without(fold)`` gives what is learned from. Rows of no fold have zeros. The array has
-    shape (n_sizes, n_rows, n_outputs). Folds are learned in threads: compiled work lets go of the
-    interpreter's lock. The rows of all are made before: a model is asked by one thread.
+    ``rows_without(fold)`` gives what is learned from. The array `answers`, of shape
+    (n_sizes, n_rows, n_outputs), is filled by `calls`, one a fold, which can be made in threads.
+    Rows of no fold have zeros.
     """
-    folds = np.unique(fold_of[fold_of >= 0])
-    learned_from = [rows_without(fold) for fold in folds]
-    unseen = np.zeros((n_sizes, len(X), learned_from[0].answers.shape[1]))
 
-    def learned(rows, fold):
-        places = np.flatnonzero(fold_of == fold)
-        unseen[:, places] = learn(rows)(X[places])
+    def __init__(self, rows_without, X, fold_of, shape, learn):
+        self.X, self.fold_of = X, fold_of
+        self.rows_without, self.learn = rows_without, learn
+        n_sizes, n_outputs = shape
+        self.answers = np.zeros((n_sizes, len(X), n_outputs))
 
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-    parallel(delayed(carried(learned))(*each) for each in zip(learned_from, folds, strict=True))
-    return unseen
+    def calls(self) -> list:
+        """Functions that learn without a fold each, and ask what was learned about it."""
+        return [partial(self._learn, fold) for fold in np.unique(self.fold_of[self.fold_of >= 0])]
+
+    def _learn(self, fold):
+        places = np.flatnonzero(self.fold_of == fold)
+        learned = self.learn(self.rows_without(fold))
+        self.answers[:, places] = learned(self.X[places])
 
 
 def most_learned(n_columns, most=_MOST_LEARNED) -> int:
@@ -128,19 +131,22 @@ def choose_law(
     judged = rows.fold >= 0
     most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_LEARNED))
     n_samples = min(_TRIED * len(rows.X), most)
-    samples = []
-    for law, base in laws.values():
+    per_batch = n_samples // 10
+
+    def sampled(law, base):
         # Each law has a share of what is left: a slow model must not spend all on the first.
         with limits(_TRIAL_SHARE * time_left()):
-            samples.append(Sample(law, predictor, rows, base, n_samples, seed, n_samples // 10))
-    most = most_learned(rows.X.shape[1], _MOST_TRIED)
-    told = [
-        unseen_answers(
-            partial(sample.rows, most=most), rows.X, rows.fold, n_sizes, learn, n_jobs=n_jobs
-        )
+            return Sample(law, predictor, rows, base, n_samples, seed, per_batch)
+
+    samples = in_threads(n_jobs, [partial(sampled, *each) for each in laws.values()])
+    most, shape = most_learned(rows.X.shape[1], _MOST_TRIED), (n_sizes, rows.answers.shape[1])
+    trials = [
+        UnseenAnswers(partial(sample.rows, most=most), rows.X, rows.fold, shape, learn)
         for sample in samples
     ]
-    answers = dict(zip(laws, told, strict=True))
+    # the folds of all laws together keep the threads busy
+    in_threads(n_jobs, [call for trial in trials for call in trial.calls()])
+    answers = {name: trial.answers for name, trial in zip(laws, trials, strict=True)}
     agreements = {name: unseen_agreement(each, rows, predictor) for name, each in answers.items()}
     scores = {
         name: _score(each[:, judged], rows.told[judged], predictor.target)

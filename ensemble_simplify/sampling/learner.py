@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from ensemble_simplify.base import (
     takes_missing,
     word_now,
 )
-from ensemble_simplify.grid import time_left, unlimited
+from ensemble_simplify.grid import in_threads, time_left, unlimited
 from ensemble_simplify.reading import (
     Gaps,
     Model,
@@ -434,9 +435,10 @@ class LearnsFromPredictor:
             return Trial(name, options[name])
         places = some_rows(len(training.X), _MOST_BASE_ROWS, [seed, 9])
         rows = taken(training, places)
-        made = {
-            name: self._make_law(how, rows, columns, gaps, seed) for name, how in options.items()
-        }
+        calls = [
+            partial(self._make_law, how, rows, columns, gaps, seed) for how in options.values()
+        ]
+        made = dict(zip(options, in_threads(self.n_jobs, calls), strict=True))
         sizes, learn = self._trial(training, seed)
         laws = {name: (law, base) for name, (law, base, _) in made.items()}
         name, agreements, answers = choose_law(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,17 @@ class Predictor:
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
     says: str = ""  # how errors about answers begin
+    # threads ask a model one at a time: it need not be made for more
+    turn: Any = field(default_factory=RLock, init=False)
 
     def __post_init__(self) -> None:
         self.says = self.says or f"the model {self.name} returned"
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "turn"}
+
+    def __setstate__(self, state):
+        vars(self).update(state, turn=RLock())
 
     def first_answers(self, X, y) -> np.ndarray:
         """Answers to the training rows.
@@ -121,9 +130,12 @@ class Predictor:
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def _call_once(self, method, X, given):
-        self.n_queries += X.shape[0]
         try:
-            return self.asked.answers(X, method) if given is None else self.asked.ask(given, method)
+            with self.turn:
+                self.n_queries += X.shape[0]
+                if given is None:
+                    return self.asked.answers(X, method)
+                return self.asked.ask(given, method)
         except Exception as error:
             told = (
                 f"the model {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "

@@ -16,10 +16,9 @@ import numpy as np
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
-from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.base import report
-from ensemble_simplify.grid import carried, limits, time_left
+from ensemble_simplify.grid import in_threads, limits, time_left
 
 # Scores that the kernel computes itself.
 KERNEL_METRICS = ("accuracy", "balanced_accuracy", "neg_log_loss")
@@ -265,12 +264,3 @@ class Evolution:
             f"iteration {len(self.history.best_score) - 1}: best score {score[0]:.4f} with "
             f"{n_leaves[0]} leaves, mean {score.mean():.4f}",
         )
-
-
-def in_threads(n_threads, calls) -> list:
-    """Run functions without arguments in threads; results in their order."""
-    if n_threads == 1 or len(calls) == 1:
-        return [call() for call in calls]
-    return Parallel(n_jobs=n_threads, require="sharedmem")(
-        delayed(carried(call))() for call in calls
-    )
