@@ -80,7 +80,7 @@ class LearnedRows:
             )
 
 
-def checked_rows(model, X, y, X_more, random_state) -> Given:
+def checked_rows(model, X, y, X_more, random_state, n_jobs=None) -> Given:
     """Rows, labels and the model's answers; fewer rows if there are very many."""
     if hasattr(model, "fit"):
         check_is_fitted(model)
@@ -102,7 +102,7 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
     if y is not None:
         y = _labels(y, X)
     learned, n_given = learned_from(model, X), X.shape[0]
-    X, answers, own, kept, notes = _answered(model, X, "X", random_state)
+    X, answers, own, kept, notes = _answered(model, X, "X", random_state, n_jobs, learned)
     notes += drawn
     n_judged = len(answers)
     if y is not None:
@@ -114,7 +114,7 @@ def checked_rows(model, X, y, X_more, random_state) -> Given:
         X_more = _table(X_more, "X_more")
         _check_alike(X, X_more)
         if len(X_more):
-            more, *theirs, _, told = _answered(model, X_more, "X_more", random_state)
+            more, *theirs, _, told = _answered(model, X_more, "X_more", random_state, n_jobs)
             X = stacked(X, more)
             answers, own = map(np.concatenate, zip((answers, own), theirs, strict=True))
             notes += told
@@ -193,7 +193,7 @@ def _labels(y, X):
     return y
 
 
-def _answered(model, X, name, random_state):
+def _answered(model, X, name, random_state, n_jobs, learned="all"):
     """Rows, the model's answers to learn from, its own (the same?), the rows' numbers, notes."""
     n_rows, n_features = X.shape
     most = _most_rows(n_features)
@@ -202,11 +202,11 @@ def _answered(model, X, name, random_state):
         kept = np.sort(check_random_state(random_state).permutation(n_rows)[:most])
         X = safe_indexing(X, kept)
         notes.append(f"{most:,} of the {n_rows:,} rows of {name} were used, drawn at random.")
-    else:
+    elif learned == "all":
         # on its own training rows a forest is right by heart: what its trees answer to rows that
         # they have not seen is compared instead
         known = out_of_bag(model, X)
-    own = _one_output(model, Model(model).ask(X))
+    own = _one_output(model, Model(model).in_threads(n_jobs).ask(X))
     answers = own if known is None else _one_output(model, known[0])
     return X, answers, own, kept, notes
 

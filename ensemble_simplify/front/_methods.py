@@ -120,6 +120,11 @@ class Task:
         return self._trees[1]
 
     @property
+    def knows_rates(self) -> bool:
+        """Whether there are labels of which leaves can hold rates."""
+        return self.is_classifier and self.y is not None and len(self.y) > 0
+
+    @property
     def n_folds(self) -> int:
         """How often rows are left out."""
         return int(self.fold_of.max()) + 1
@@ -292,7 +297,7 @@ def _plain(task, X, labels, name):
 
 def of_tree(task, name, fitted, *promised):
     """A tree as a result. Its leaves hold rates of `y`, where that is known."""
-    if task.is_rated and task.is_classifier and task.y is not None and len(task.y):
+    if task.is_rated and task.knows_rates:
         rated = getattr(fitted, "calibrated", fitted._with_rates)
         # these rows alone have labels
         fitted = rated(safe_indexing(task.X, np.arange(len(task.y))), task.y)
@@ -327,6 +332,9 @@ def representer(task, seconds) -> list[MethodResult]:
     )
     # with copies of the model, each fold has another one to learn
     fold_of = task.fold_of if task.n_folds and not task.copies else None
+    # The next fit alone reads these: answers that are known, and whether leaves get rates by what
+    # the model says, which it need not be asked where `of_tree` gives them those of labels.
+    fitted._known, fitted._is_rated = task.own, task.is_rated and not task.knows_rates
     fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
     return [of_tree(task, "representer", fitted)]
 

@@ -247,7 +247,7 @@ def simplify(
     model = unwrap(model)
     kinds = _checked_kinds(kinds)
     names = _checked_methods(methods, kinds)
-    given = checked_rows(model, X, y, X_more, random_state)
+    given = checked_rows(model, X, y, X_more, random_state, n_jobs)
     rng = check_random_state(random_state)
     by_class = is_classifier(model)
     has_learned = given.learned in LEARNED

@@ -2,21 +2,82 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from ensemble_simplify.grid._limits import carried
+
+# `free` counts the threads that calls of this one may still start, if it shares some.
+_OWN = threading.local()
 
 
 def in_threads(n_jobs: int | None, calls: Iterable[Callable[[], Any]]) -> list:
     """Run functions without arguments in threads; results in their order.
 
-    It is for compiled work, which lets go of the interpreter's lock. In such a thread joblib counts
-    one processor, so that calls in threads start no further ones.
+    It is for compiled work, which lets go of the interpreter's lock. A call may do the same: all
+    share so many threads as the outermost asks for, and those that have nothing left to do help.
     """
     calls = list(calls)
-    if len(calls) < 2 or effective_n_jobs(n_jobs) == 1:
+    if min(len(calls), effective_n_jobs(n_jobs)) < 2:
         return [call() for call in calls]
-    return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(carried(call))() for call in calls)
+    free = getattr(_OWN, "free", None)
+    if free is None:
+        free = threading.Semaphore(effective_n_jobs(n_jobs) - 1)
+    return _Work(calls, free).done()
+
+
+class _Work:
+    """Calls that are not made yet, and the results and errors of those that are, by number."""
+
+    def __init__(self, calls, free):
+        self.left = deque((i, carried(call)) for i, call in enumerate(calls))
+        self.free, self.results = free, [None] * len(calls)
+        self.errors, self.helpers = {}, []
+
+    def done(self) -> list:
+        """Make all calls, with the help of threads that are free; the first error is raised."""
+        self._run()
+        # who waits is no longer busy
+        self.free.release()
+        try:
+            for helper in self.helpers:
+                helper.join()
+        finally:
+            self.free.acquire()
+        if self.errors:
+            raise self.errors[min(self.errors)]
+        return self.results
+
+    def _run(self):
+        outer, _OWN.free = getattr(_OWN, "free", None), self.free
+        try:
+            while self.left:
+                # looked at anew before each call: others may have ended since
+                if len(self.left) > 1 and self.free.acquire(blocking=False):
+                    self.helpers.append(threading.Thread(target=self._help, daemon=True))
+                    self.helpers[-1].start()
+                self._call(*self.left.popleft())
+        except IndexError:  # another thread took the last one
+            return
+        finally:
+            _OWN.free = outer
+
+    def _call(self, i, call):
+        try:
+            self.results[i] = call()
+        except Exception as error:
+            self.errors[i] = error
+            self.left.clear()
+        except BaseException:  # an interrupt, which does not wait for the others
+            self.left.clear()
+            raise
+
+    def _help(self):
+        try:
+            self._run()
+        finally:
+            self.free.release()

@@ -5,14 +5,21 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_even_slices
-from sklearn.utils.parallel import Parallel, delayed
 
+from ensemble_simplify.grid import in_threads
 from ensemble_simplify.reading.cut_offs import around, insides
 from ensemble_simplify.reading.family import family_of, says_it_takes_gaps, unwrap
 from ensemble_simplify.reading.forest import Forest, read_forest
@@ -23,6 +30,13 @@ from ensemble_simplify.reading.trees import classes_of
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
+# Models whose trees can be asked in threads: they do nothing but read them.
+_FORESTS = (
+    RandomForestClassifier,
+    RandomForestRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
 # Rows that tell how all of them come.
 _SAMPLE = 50
 
@@ -106,6 +120,19 @@ class Model:
     def classes(self) -> np.ndarray | None:
         """Labels of the classes, in the order of its probabilities; None of a regressor."""
         return classes_of(self.estimator) if self.forest is None else self.forest.classes
+
+    def in_threads(self, n_jobs) -> Model:
+        """The model asked in so many threads, if it is a forest that says nothing of threads."""
+        if self._n_jobs is not None or not isinstance(self.estimator, _FORESTS):
+            return self
+        other = copy.copy(self)
+        other._n_jobs = n_jobs
+        return other
+
+    @property
+    def takes_threads(self) -> bool:
+        """Whether several threads may ask it at once."""
+        return self._n_jobs is not None
 
     @property
     def adds_in_any_order(self) -> bool:
@@ -266,11 +293,8 @@ class Model:
                 answers = np.asarray(function(X))
             else:
                 slices = gen_even_slices(X.shape[0], n_tasks)
-                answers = np.concatenate(
-                    Parallel(n_jobs=self._n_jobs, require="sharedmem")(
-                        delayed(function)(X[rows]) for rows in slices
-                    )
-                )
+                calls = [partial(function, X[rows]) for rows in slices]
+                answers = np.concatenate(in_threads(self._n_jobs, calls))
         # some models that were fitted on a column of targets answer with a column
         is_column = method == "predict" and answers.ndim == 2 and answers.shape[1] == 1
         return answers[:, 0] if is_column else answers

@@ -186,8 +186,9 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
     n_jobs : int or None, default=None
         Threads, which learn without one fold or optimise a tree of one size each; or, for
         "per_node", draw rows and look for splits, one node each. None: 1 unless in a
-        ``joblib.parallel_config`` context. -1: all processors. The model is asked by one thread;
-        give a slow one its own `n_jobs`. The tree does not depend on it.
+        ``joblib.parallel_config`` context. -1: all processors. The model is asked by one thread at
+        a time, unless it is a forest; give a slow one its own `n_jobs`. The tree does not depend on
+        it.
     random_state : int, RandomState instance or None, default=None
         An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
     verbose : int, default=0
@@ -580,7 +581,7 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         which, is_split = self._choose_size(trees, material, aside, most_new)
         self._measured = self._gather(material, aside, most_new)
         self._evidence = None
-        if target != "value":
+        if self.__dict__.pop("_is_rated", True) and target != "value":
             y = None if material.y is None else material.y[material.kept]
             training = material.training
             # what the model has learned matters for labels alone, and asking can take seconds

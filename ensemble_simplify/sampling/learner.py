@@ -243,7 +243,8 @@ class LearnsFromPredictor:
         )
         X, table = self._read_rows(X, rows)
         predictor = self._make_predictor(table, target)
-        answers = predictor.first_answers(X[kept], y)
+        known = self.__dict__.pop("_known", None)
+        answers = predictor.first_answers(X[kept], y, None if known is None else known[kept])
         # Only now are there answers to order levels by: splits of ordered codes part those alike.
         if table.coded.any():
             orders = level_orders(table, X[kept], answers, weight[kept])
@@ -364,9 +365,8 @@ class LearnsFromPredictor:
         knows_names = not comes_fitted(self.estimator) or hasattr(model, "feature_names_in_")
         if table.is_plain and not knows_names:
             table = replace(table, names=None)
-        return Predictor(
-            Model(model, table), target, name=self._name_of(model), batch_size=self.batch_size
-        )
+        asked = Model(model, table).in_threads(self.n_jobs)
+        return Predictor(asked, target, name=self._name_of(model), batch_size=self.batch_size)
 
     def _make_law(self, options, training, columns, gaps, seed, most_fitted=_MOST_BASE_ROWS):
         """The law of some options, the rows that it is made of, and what makes it anew.
@@ -388,7 +388,7 @@ class LearnsFromPredictor:
             "n_neighbors": self.n_neighbors,
             "seed": seed,
         }
-        return make_law(**arguments), base, arguments
+        return make_law(**arguments, n_jobs=self.n_jobs), base, arguments
 
     def _resolve_folds(self, fold_of, kept, answers, seed) -> np.ndarray:
         """The fold of every row given; -1 for none."""
@@ -561,12 +561,12 @@ class LearnsFromPredictor:
         return self._predictor.decisions(rows, X if as_given else None)
 
 
-def make_law(*, sampler, smearing, n_neighbors, seed, **common):
+def make_law(*, sampler, smearing, n_neighbors, seed, n_jobs=None, **common):
     """Make the law; `common` are the rows, their weights, columns and gaps, and `keep_rows`."""
     if sampler == "kernel":
         return KernelLaw(**common)
     if sampler == "leaves":
-        return LeafLaw(**common, seed=seed)
+        return LeafLaw(**common, seed=seed, n_jobs=n_jobs)
     if sampler == "copula":
         return CopulaLaw(**common, smearing=smearing, seed=seed)
     if sampler == "neighbors":

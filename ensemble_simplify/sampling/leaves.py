@@ -10,10 +10,13 @@ Blesch, Kapar and Wright, 2023), without their rounds of real against synthetic 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.special import ndtri
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.tree import ExtraTreeRegressor
 
+from ensemble_simplify.grid import in_threads
 from ensemble_simplify.sampling.law import Law, first_above
 
 # Trees, and the fewest rows of a leaf.
@@ -29,11 +32,11 @@ _MOST_SCORED = 100
 class LeafLaw(Law):
     """Each value from a training row that shares a leaf with the base row."""
 
-    def __init__(self, X, weight, columns, *, keep_rows=0.0, seed=0, gaps=None):
+    def __init__(self, X, weight, columns, *, keep_rows=0.0, seed=0, gaps=None, n_jobs=None):
         super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows, gaps=gaps)
         self.members = columns.coordinates
         trees = np.arange(_TREES)
-        leaves = self._leaves(seed)
+        leaves = self._leaves(seed, n_jobs)
         order = np.argsort(leaves, axis=0, kind="stable")
         # places at which the rows of another leaf begin, tree by tree
         by_leaf = np.take_along_axis(leaves, order, axis=0)
@@ -46,19 +49,27 @@ class LeafLaw(Law):
         self.cell_of[order, trees] = np.cumsum(begins.T.ravel()).reshape(leaves.T.shape).T - 1
         self.upto = self._cumulated(weight)
 
-    def _leaves(self, seed):
+    def _leaves(self, seed, n_jobs):
         """The leaf of each row in each tree."""
         scores = _scores(self.X, self.weight)
         random = np.random.default_rng([seed, 11])
         n_columns = scores.shape[1]
         some = np.sort(random.permutation(n_columns)[:_MOST_SCORED])
-        forest = ExtraTreesRegressor(
-            _TREES,
+        grown = partial(
+            ExtraTreeRegressor,
             min_samples_leaf=_LEAST_ROWS,
             max_features=min((n_columns + 1) // 2, max(_MOST_CANDIDATES, int(n_columns**0.5))),
-            random_state=int(random.integers(np.iinfo(np.int32).max)),
         )
-        return forest.fit(scores, scores[:, some]).apply(scores)
+        # the trees of scikit-learn's ExtraTreesRegressor, in threads that the other laws share
+        most = np.iinfo(np.int32).max
+        seeds = np.random.RandomState(int(random.integers(most))).randint(most, size=_TREES)
+        rows = scores.astype(np.float32)
+
+        def leaves(tree):
+            return tree.fit(rows, scores[:, some]).apply(rows)
+
+        trees = [grown(random_state=seed) for seed in seeds.tolist()]
+        return np.column_stack(in_threads(n_jobs, [partial(leaves, tree) for tree in trees]))
 
     def _cumulated(self, of_rows) -> np.ndarray:
         """A number of each row, summed over the rows of all cells up to each place."""

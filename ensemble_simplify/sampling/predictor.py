@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
@@ -29,7 +30,7 @@ class Predictor:
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
     says: str = ""  # how errors about answers begin
-    # threads ask a model one at a time: it need not be made for more
+    # threads ask most models one at a time: they need not be made for more
     turn: Any = field(default_factory=RLock, init=False)
 
     def __post_init__(self) -> None:
@@ -41,13 +42,13 @@ class Predictor:
     def __setstate__(self, state):
         vars(self).update(state, turn=RLock())
 
-    def first_answers(self, X, y) -> np.ndarray:
-        """Answers to the training rows.
+    def first_answers(self, X, y, known=None) -> np.ndarray:
+        """Answers to the training rows; `known`, if they are.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
         or, for probabilities, those of `y`, or numbers.
         """
-        raw = self._ask(X)
+        raw = self._ask(X) if known is None else self._checked(known, len(X))
         if self.target != "value":
             classes = getattr(self.asked.estimator, "classes_", None)
             if classes is None and self.target == "label":
@@ -133,6 +134,7 @@ class Predictor:
         try:
             with self.turn:
                 self.n_queries += X.shape[0]
+            with nullcontext() if self.asked.takes_threads else self.turn:
                 if given is None:
                     return self.asked.answers(X, method)
                 return self.asked.ask(given, method)
