@@ -5,8 +5,9 @@
 process of its own. Given are the seconds of processor time; how many times those of one ``predict``
 of the same rows this is, and those of fitting the model, both by one thread; the peak of memory
 above that of the data and the model; and the slope, by how much the logarithm of the seconds grows
-with that of the size, from the size before. `DIR` is another checkout, whose kernels are built; its
-calls are timed in turn with these.
+with that of the size, from the size before. What prunes forests alone has a forest of scikit-learn,
+whose trees are fitted on 20,000 rows at most. `DIR` is another checkout, whose kernels are built;
+its calls are timed in turn with these.
 """
 
 from __future__ import annotations
@@ -73,31 +74,38 @@ CALLS = {
     "FaithfulPruner, k = 0": fitted("FaithfulPruner", max_changes=0),
     "BornAgainClassifier, k = 0": fitted("BornAgainClassifier", max_changes=0),
     "SelectiveTreeClassifier": fitted("SelectiveTreeClassifier"),
+    "FeatureBudgetPruner": fitted("FeatureBudgetPruner"),
 }
+# Calls that take no boosting.
+OF_FORESTS = ("FeatureBudgetPruner",)
+# Rows of a tree of a forest, at most: all of a million would take minutes.
+MOST_OF_A_TREE = 20_000
 
 
 class Case:
     """Rows, a model, and a plain tree on its answers; made once for each shape."""
 
-    def __init__(self, rows, columns, trees, leaves):
+    def __init__(self, call, rows, columns, trees, leaves):
         import joblib
 
         import ensemble_simplify
 
         self.package = ensemble_simplify
-        path = CACHE / f"{rows}-{columns}-{trees}-{leaves}.joblib"
+        kind = "forest" if call in OF_FORESTS else "boosting"
+        path = CACHE / f"{kind}-{rows}-{columns}-{trees}-{leaves}.joblib"
         if not path.exists():
             CACHE.mkdir(exist_ok=True)
-            joblib.dump(self._made(rows, columns, trees, leaves), path)
+            joblib.dump(self._made(kind, rows, columns, trees, leaves), path)
         from sklearn.frozen import FrozenEstimator
 
         self.X, self.y, self.model, self.tree, self.fit_seconds = joblib.load(path)
         self.frozen = FrozenEstimator(self.model)
 
     @staticmethod
-    def _made(rows, columns, trees, leaves):
+    def _made(kind, rows, columns, trees, leaves):
         from lightgbm import LGBMClassifier
         from sklearn.datasets import make_classification
+        from sklearn.ensemble import RandomForestClassifier
         from sklearn.tree import DecisionTreeClassifier
 
         X, y = make_classification(
@@ -106,6 +114,11 @@ class Case:
         model = LGBMClassifier(
             n_estimators=trees, num_leaves=leaves, min_child_samples=5, n_jobs=1, verbose=-1
         )
+        if kind == "forest":
+            most = min(rows, MOST_OF_A_TREE)
+            model = RandomForestClassifier(
+                trees, max_leaf_nodes=leaves, max_samples=most, random_state=0
+            )
         begin = time.process_time()
         model.fit(X, y)
         seconds = time.process_time() - begin
@@ -124,8 +137,8 @@ def work(name):
     warnings.simplefilter("ignore")
     call, *sizes = name.split("|")
     # what is loaded and made when it is first needed is no work in proportion to anything
-    CALLS[call](Case(300, 10, 3, 4))
-    case = Case(*map(int, sizes))
+    CALLS[call](Case(call, 300, 10, 3, 4))
+    case = Case(call, *map(int, sizes))
     begin = time.process_time()
     case.model.predict(case.X)
     predicted = time.process_time() - begin
@@ -167,7 +180,7 @@ def main():
     parser.add_argument("--against", type=Path, metavar="DIR", help="another checkout, built")
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names wanted")
     parser.add_argument("--axes", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds for a process")
+    parser.add_argument("--patience", type=float, default=15.0, help="seconds for a process")
     options = parser.parse_args()
     print(environment("lightgbm", "highspy"))
     print("\nUsual sizes: " + ", ".join(f"{n:,} {what}" for what, n in USUAL.items()) + ".\n")
@@ -180,7 +193,7 @@ def main():
             for size in SIZES[axis]:
                 shape = {**USUAL, axis: size}
                 name = "|".join([call, *map(str, shape.values())])
-                Case(*shape.values())  # made before it is timed
+                Case(call, *shape.values())  # made before it is timed
                 if name not in known:
                     found = measured(__file__, name, ROOT, options.patience)
                     other = False

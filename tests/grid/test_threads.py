@@ -1,0 +1,78 @@
+"""Work that threads share."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ensemble_simplify.grid import in_threads, limits, time_left
+
+
+def test_results_are_in_the_order_of_the_calls():
+    for n_jobs in (None, 1, 2, 5):
+        assert in_threads(n_jobs, [lambda i=i: i * i for i in range(20)]) == [
+            i * i for i in range(20)
+        ]
+    assert in_threads(2, []) == []
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_nested_calls_start_no_more_threads_than_the_outermost_asks_for(n_jobs):
+    busy, most, lock = set(), [], threading.Lock()
+
+    def leaf(i):
+        with lock:
+            busy.add(threading.get_ident())
+            most.append(len(busy))
+        threading.Event().wait(0.002)
+        with lock:
+            busy.discard(threading.get_ident())
+        return i
+
+    def outer(k):
+        return in_threads(8, [lambda i=i: leaf((k, i)) for i in range(6)])
+
+    found = in_threads(n_jobs, [lambda k=k: outer(k) for k in range(n_jobs + 1)])
+    assert found == [[(k, i) for i in range(6)] for k in range(n_jobs + 1)]
+    # where the outermost starts none, the calls under it share what they ask for
+    assert max(most) <= (8 if n_jobs == 1 else n_jobs)
+
+
+def test_a_thread_without_work_helps_with_nested_calls():
+    has_ended = threading.Event()
+
+    def part():
+        has_ended.wait(60)
+        threading.Event().wait(0.005)
+        return threading.get_ident()
+
+    def long():
+        return in_threads(2, [part] * 60)
+
+    threads, _ = in_threads(2, [long, has_ended.set])
+    assert len(set(threads)) == 2
+
+
+def test_the_first_error_is_raised_and_no_further_call_is_made():
+    made = []
+
+    def fails():
+        raise ValueError("third")
+
+    calls = [lambda: made.append(0), lambda: made.append(1), fails]
+    calls += [lambda: made.append(9)] * 100
+    with pytest.raises(ValueError, match="third"):
+        in_threads(1, calls)
+    assert made == [0, 1]
+    made.clear()
+    with pytest.raises(ValueError, match="third"):
+        in_threads(2, [fails, fails, *calls])
+    assert len(made) < 100
+
+
+def test_calls_keep_the_limits_of_time_of_who_starts_them():
+    with limits(1000.0):
+        left = in_threads(3, [time_left] * 9)
+    assert all(0 < seconds <= 1000.0 for seconds in left)
+    assert time_left() == float("inf")
