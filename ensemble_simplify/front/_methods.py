@@ -334,7 +334,7 @@ def representer(task, seconds) -> list[MethodResult]:
     fold_of = task.fold_of if task.n_folds and not task.copies else None
     # The next fit alone reads these: answers that are known, and whether leaves get rates by what
     # the model says, which it need not be asked where `of_tree` gives them those of labels.
-    fitted._known, fitted._is_rated = task.own, task.is_rated and not task.knows_rates
+    fitted._known_answers, fitted._is_rated = task.own, task.is_rated and not task.knows_rates
     fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
     return [of_tree(task, "representer", fitted)]
 

@@ -243,7 +243,7 @@ class LearnsFromPredictor:
         )
         X, table = self._read_rows(X, rows)
         predictor = self._make_predictor(table, target)
-        known = self.__dict__.pop("_known", None)
+        known = self.__dict__.pop("_known_answers", None)
         answers = predictor.first_answers(X[kept], y, None if known is None else known[kept])
         # Only now are there answers to order levels by: splits of ordered codes part those alike.
         if table.coded.any():
