@@ -491,6 +491,7 @@ class Simplification:
             X=given.X,
             y=given.y,
             answers=given.answers,
+            own=given.own,
             fold_of=np.full(len(given.answers), -1, dtype=np.intp),
         )
         if lacking := method.lacks(task):
