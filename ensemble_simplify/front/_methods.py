@@ -332,10 +332,9 @@ def representer(task, seconds) -> list[MethodResult]:
     )
     # with copies of the model, each fold has another one to learn
     fold_of = task.fold_of if task.n_folds and not task.copies else None
-    # The next fit alone reads these: answers that are known, and whether leaves get rates by what
-    # the model says, which it need not be asked where `of_tree` gives them those of labels.
-    fitted._known_answers, fitted._is_rated = task.own, task.is_rated and not task.knows_rates
-    fitted.fit(task.X, answers=task.answers, fold_of=fold_of)
+    # the model need not be asked for rates where `of_tree` gives leaves those of labels
+    rates = task.is_rated and not task.knows_rates
+    fitted._fit(task.X, answers=task.answers, fold_of=fold_of, known=task.own, rates=rates)
     return [of_tree(task, "representer", fitted)]
 
 
@@ -560,3 +559,20 @@ KINDS = ("tree", "scorecard", "selective")
 # They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"
+
+
+def method_of(name) -> Method:
+    """The method behind a row of the table."""
+    return METHODS[name.removesuffix(SMALL)]
+
+
+def of_row(name, results) -> MethodResult | None:
+    """Which results of a method belong into a row of the table; None: none does."""
+    found = {result.name: result for result in results}
+    # where the whole tree is small enough there is no smaller one
+    return found.get(name, found.get(name.removesuffix(SMALL)))
+
+
+def made_again(name, task, seconds=None) -> MethodResult | None:
+    """What the method behind a row of the table makes of another task."""
+    return of_row(name, method_of(name).attempt(task, seconds))

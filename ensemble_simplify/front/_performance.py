@@ -18,7 +18,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_absolute_error, roc
 
 from ensemble_simplify.base import binomial_interval, safe_indexing
 from ensemble_simplify.front._judged import accuracy_stated, lost_stated, spread, stated
-from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, of_tree
+from ensemble_simplify.front._methods import NotTried, made_again, method_of, of_tree
 from ensemble_simplify.front._statement import Statement
 from ensemble_simplify.front._trials import ON_Y
 from ensemble_simplify.writing import one_line
@@ -336,30 +336,27 @@ def _of_model(found, at, event):
 def _of_form(found, at, event):
     """What results say that were made as the recommended one, each of rows that it has not seen."""
     name = found.best
-    method = METHODS[name.removesuffix(SMALL)]
     task = found._task.of_size(found._candidates[name].size)
     chance = np.full(len(task.answers), np.nan)
     for fold in np.unique(task.fold_of[at]):
         part, own = task.without(fold), np.flatnonzero(task.fold_of == fold)
         # what learns nothing from rows is the same without them, but for the rates in its leaves
         made = found.best_model.fitted
-        if method.judged != "never":
-            made = _again(method, part, name)
+        if method_of(name).judged != "never":
+            made = _again(name, part)
         for rows, rated in _rated(task, part, own, name, made):
             chance[rows] = _probability(rated, safe_indexing(task.X, rows), event)
     return chance[at]
 
 
-def _again(method, part, name):
-    """What the method makes of a part of the rows."""
+def _again(name, part):
+    """What is made of a part of the rows."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # simplify has told what all rows make it say
-            found = {result.name: result.fitted for result in method.attempt(part, None)}
+            return made_again(name, part).fitted
     except NotTried as reason:
         raise NotMeasured(f"without a part of the rows, {reason}.") from None
-    # where the whole tree is small enough there is no smaller one
-    return found.get(name, found.get(name.removesuffix(SMALL)))
 
 
 def _rated(task, part, own, name, made):

@@ -23,7 +23,7 @@ from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._document import Asked, write_document
 from ensemble_simplify.front._inputs import LearnedRows, checked_rows
 from ensemble_simplify.front._judged import FIGURES, Judged
-from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
+from ensemble_simplify.front._methods import NotTried, Task, made_again, method_of
 from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
 from ensemble_simplify.front._simplified import SimplifiedModel
@@ -484,7 +484,6 @@ class Simplification:
         True
         """
         name = self._named(name)
-        method = METHODS[name.removesuffix(SMALL)]
         given = checked_rows(self.model, X, y, None, self._task.seed)
         task = replace(
             self._task,
@@ -494,14 +493,12 @@ class Simplification:
             own=given.own,
             fold_of=np.full(len(given.answers), -1, dtype=np.intp),
         )
-        if lacking := method.lacks(task):
+        if lacking := method_of(name).lacks(task):
             raise ValueError(f"{name!r} cannot be fitted to these rows: {lacking}.")
         try:
-            found = {result.name: result for result in method.attempt(task, time_limit)}
+            result = made_again(name, task, time_limit)
         except NotTried as reason:
             raise ValueError(f"{name!r} cannot be fitted to these rows: {reason}.") from None
-        # where the whole tree is small enough there is no smaller one
-        result = found.get(name, found.get(name.removesuffix(SMALL)))
         return simplified(result, self.model, LearnedRows(task.table, task.X))
 
     def _named(self, name):

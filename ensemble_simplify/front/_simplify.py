@@ -31,6 +31,8 @@ from ensemble_simplify.front._methods import (
     METHODS,
     SMALL,
     Task,
+    method_of,
+    of_row,
     selective_tree,
 )
 from ensemble_simplify.front._result import Simplification, simplified
@@ -450,16 +452,15 @@ def _learn_again(results, best, search, refit):
     If there is no time for it, or it fails, the first one stays.
     """
     trial, task = results[best], search.task
-    name = best.removesuffix(SMALL)
-    method = METHODS[name]
+    method = method_of(best)
     # trials in folds end with a fit on all rows, as `refit` wants it; the others leave a part out,
     # unless copies of the model are asked about that part
     if method.judged == "never" or refit == (method.judged == "folds") or task.copies:
         return
     rows = task if refit else task.without(0)
-    again = try_method(name, rows, search.seconds_left(), _fits)
-    found = {each.name: each.result for each in again if each.result is not None}
-    if (result := found.get(best, found.get(name))) is not None:
+    again = try_method(best.removesuffix(SMALL), rows, search.seconds_left(), _fits)
+    found = (each.result for each in again if each.result is not None)
+    if (result := of_row(best, found)) is not None:
         trial.result = result
 
 

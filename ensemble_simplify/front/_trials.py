@@ -20,10 +20,10 @@ from ensemble_simplify.front._methods import (
     ALWAYS,
     METHODS,
     MORE_BINS,
-    SMALL,
     MethodResult,
     NotTried,
     card_result,
+    method_of,
     of_tree,
 )
 from ensemble_simplify.front._rules import size_in_words
@@ -187,7 +187,7 @@ def _made(task, result, size, predicted, measured=None):
     if may_win and task.min_samples_leaf:
         nodes = result.fitted.decision_tree_.tree_
         may_win = nodes.n_node_samples[nodes.children_left < 0].min() >= task.min_samples_leaf
-    is_card = METHODS[result.name.removesuffix(SMALL)].kind == "scorecard"
+    is_card = method_of(result.name).kind == "scorecard"
     # a promise near some rows is none at every input
     everywhere = result.is_proven and result.name == "born_again"
     return Candidate(

@@ -525,8 +525,6 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
 
     # ------------------------------------------------------------------ fit
 
-    @fit_context(prefer_skip_nested_validation=False)
-    @limited
     def fit(
         self,
         X: ArrayLike,
@@ -563,12 +561,23 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         self : estimator
             The fitted estimator.
         """
+        return self._fit(X, y, sample_weight, fold_of=fold_of, answers=answers)
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @limited
+    def _fit(
+        self, X, y=None, sample_weight=None, *, fold_of=None, answers=None, known=None, rates=True
+    ):
+        """`fit`, where the model's own answers may be `known` already.
+
+        Without `rates`, leaves get none by what the model says: who calls gives them others.
+        """
         target = self._resolve_target()
         check_options(self)
         self.sampling_ = sampling_of(self)
         check_folds(self, fold_of)
         self._are_folds_asked = fold_of is not None or self.n_folds > 0
-        material = self._material(X, y, sample_weight, target, fold_of, answers)
+        material = self._material(X, y, sample_weight, target, fold_of, answers, known)
         arguments = self._law_arguments
         self.smearing_, self.keep_rows_ = arguments["smearing"], arguments["keep_rows"]
         unseen = self._unseen(material) if self._are_folds_asked else None
@@ -581,12 +590,12 @@ class RepresenterTree(Scored, HoldsTree, LearnsFromPredictor, BaseEstimator):
         which, is_split = self._choose_size(trees, material, aside, most_new)
         self._measured = self._gather(material, aside, most_new)
         self._evidence = None
-        if self.__dict__.pop("_is_rated", True) and target != "value":
+        if rates and target != "value":
             y = None if material.y is None else material.y[material.kept]
             training = material.training
             # what the model has learned matters for labels alone, and asking can take seconds
-            known = y is not None and (not self._is_fitted_before() or self._has_learned(X))
-            self._evidence = self._evidence_of(training.X, y, training.weight, known)
+            learned = y is not None and (not self._is_fitted_before() or self._has_learned(X))
+            self._evidence = self._evidence_of(training.X, y, training.weight, learned)
         on_rows = self._set_size(which, is_split)
         if target != "value":
             warn_of_lost_classes(

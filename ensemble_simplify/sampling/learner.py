@@ -217,9 +217,12 @@ class LearnsFromPredictor:
 
     # ------------------------------------------------------------------ rows, answers and the law
 
-    def _material(self, X, y, sample_weight, target, fold_of=None, answers=None) -> Material:
+    def _material(
+        self, X, y, sample_weight, target, fold_of=None, answers=None, known=None
+    ) -> Material:
         """Check the rows, fit or take the predictor, ask it, and choose the law.
 
+        `answers` judge trees on folds; `known` are the predictor's own, which is not asked then.
         Sets ``estimator_``, ``classes_``, ``sampler_`` and what new rows are read and judged by:
         ``_table``, ``_predictor``, ``_may_miss``, ``_takes_missing`` and ``_law_arguments``.
         """
@@ -243,7 +246,6 @@ class LearnsFromPredictor:
         )
         X, table = self._read_rows(X, rows)
         predictor = self._make_predictor(table, target)
-        known = self.__dict__.pop("_known_answers", None)
         answers = predictor.first_answers(X[kept], y, None if known is None else known[kept])
         # Only now are there answers to order levels by: splits of ordered codes part those alike.
         if table.coded.any():

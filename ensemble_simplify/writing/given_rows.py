@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ensemble_simplify.grid import float32_floor, next_after, shortest_decimal
+from ensemble_simplify.writing.named_columns import truth_values
 
 # Whole numbers up to this are float32 numbers.
 _WHOLE = 2.0**24
@@ -14,8 +15,7 @@ _WHOLE = 2.0**24
 
 def like_rows(named, X):
     """A tree or an ensemble that knows which of its columns hold truth values in some rows."""
-    kinds = _kinds(X, named.n_features)
-    return replace(named, booleans=frozenset(j for j, kind in kinds.items() if "bool" in kind))
+    return replace(named, booleans=truth_values(_kinds(X, named.n_features).values()))
 
 
 def _kinds(X, n_features) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,10 +31,9 @@ class Span:
 ALL = Span()
 
 
-def truth_values(table: Table) -> frozenset:
-    """The columns of a table that held truth values in the frame that was fitted on."""
-    kinds = (str(column.whole) for column in table.columns)
-    return frozenset(j for j, kind in enumerate(kinds) if "bool" in kind)
+def truth_values(dtypes: Iterable) -> frozenset:
+    """Which columns hold truth values, by their dtypes."""
+    return frozenset(j for j, dtype in enumerate(dtypes) if "bool" in str(dtype).lower())
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,7 +115,7 @@ class NamedTree(NamedColumns):
         tables = (given, vars(tree).get("_table"))
         # one whose columns have levels
         table = next((t for t in tables if t is not None and not t.is_plain), None)
-        truths = (truth_values(t) for t in tables if t is not None)
+        whole = ([column.whole for column in t.columns] for t in tables if t is not None)
         classes = getattr(tree, "classes_", None)
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
@@ -137,7 +137,7 @@ class NamedTree(NamedColumns):
             names=_names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
-            booleans=next(truths, frozenset()),
+            booleans=truth_values(next(whole, ())),
             told=told,
             shares_of=getattr(outer, "_shares_of", ""),
         )
@@ -516,7 +516,7 @@ class NamedEnsemble(NamedColumns):
             n_features=forest.n_features,
             names=None if names is None else [str(name) for name in names],
             table=None if table.is_plain else table,
-            booleans=truth_values(table),
+            booleans=truth_values(column.whole for column in table.columns),
             model=model,
             code=code_of(forest, model.estimator),
             classes=None if forest.classes is None else [plain(c) for c in forest.classes],
