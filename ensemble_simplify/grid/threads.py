@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,9 +26,11 @@ def in_threads(n_jobs: int | None, calls: Iterable[Callable[[], Any]]) -> list:
     if min(len(calls), effective_n_jobs(n_jobs)) < 2:
         return [call() for call in calls]
     free = getattr(_OWN, "free", None)
-    if free is None:
-        free = threading.Semaphore(effective_n_jobs(n_jobs) - 1)
-    return _Work(calls, free).done()
+    if free is not None:
+        return _Work(calls, free).done()
+    # filters of warnings are those of the whole process: threads leave each other's behind
+    with warnings.catch_warnings():
+        return _Work(calls, threading.Semaphore(effective_n_jobs(n_jobs) - 1)).done()
 
 
 class _Work:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 
 import pytest
 
@@ -76,3 +77,24 @@ def test_calls_keep_the_limits_of_time_of_who_starts_them():
         left = in_threads(3, [time_left] * 9)
     assert all(0 < seconds <= 1000.0 for seconds in left)
     assert time_left() == float("inf")
+
+
+def test_threads_that_catch_warnings_leave_no_filters_behind():
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+
+    def first():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            first_in.set()
+            second_in.wait(60)
+        first_out.set()
+
+    def second():
+        first_in.wait(60)
+        with warnings.catch_warnings():
+            second_in.set()
+            first_out.wait(60)
+
+    before = list(warnings.filters)
+    in_threads(2, [first, second])
+    assert warnings.filters == before
