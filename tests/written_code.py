@@ -59,8 +59,18 @@ def by_c(text, rows, folder, *, n_proba=0, real=False, n_texts=0, library=None):
 
 
 def by_sqlite(text, frame):
-    """The columns that a query answers, in the order of the rows of a frame; `id` is its key."""
+    """The columns that a query answers, in the order of the rows of a frame; `id` is its key.
+
+    SQLite has no floats of 32 bits: casts to these, as other databases write them, call a function.
+    """
+    while (end := text.find(" AS REAL)")) >= 0:
+        start = text.rindex("CAST(", 0, end)
+        while text.count("(", start, end) != 1 + text.count(")", start, end):
+            start = text.rindex("CAST(", 0, start)
+        inside = text[start + len("CAST(") : end]
+        text = f"{text[:start]}SINGLE({inside}{text[end + len(' AS REAL') :]}"
     with sqlite3.connect(":memory:") as connection:
+        connection.create_function("SINGLE", 1, lambda number: float(np.float32(number)))
         frame.assign(id=np.arange(len(frame))).to_sql("rows", connection, index=False)
         found = pd.read_sql(text, connection)
     assert found["id"].is_unique

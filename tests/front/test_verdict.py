@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from ensemble_simplify.front._judged import Candidate, Judged, interval_of
+from ensemble_simplify.front._judged import Candidate, Judged, interval_of, spread
 from ensemble_simplify.front._statement import BY_COPIES, ON_LEARNED, ON_ROWS
 from ensemble_simplify.front._verdict import judge, notes
 
@@ -272,6 +273,19 @@ def test_an_interval_of_values_holds_what_another_tree_would_have(tail, how):
         # the mean square of lognormal numbers; the values have variance 1
         held.append(low <= 1.0 - size[5] ** 2 * np.exp(2.0 * tail**2) <= high)
     assert np.mean(held) >= 0.92
+
+
+@pytest.mark.parametrize("n", [4, 9, 25])
+def test_an_interval_of_few_values_is_as_wide_as_student_has_it(n):
+    """Where errors have no skewness, it is Student's, around the mean of their squares."""
+    away = np.resize([1.0, -1.0], 2 * n)
+    errors = np.sqrt(np.repeat([0.1, 0.3], n))
+    judged = Judged(away, None, False)
+    low, high = interval_of(Candidate("tree", 4, away + errors), judged)
+    # the values differ from their mean by one each, so the R2 is one less a mean of squares
+    error = stats.sem(errors**2) * np.sqrt(spread(judged))
+    expected = stats.t.interval(0.95, 2 * n - 1, loc=0.8, scale=error)
+    assert (low, high) == pytest.approx(expected)
 
 
 def test_an_interval_where_all_or_nothing_is_explained():

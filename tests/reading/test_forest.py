@@ -229,6 +229,17 @@ def test_linear_votes(kind, n_classes):
     assert_linear(forest, points(model, forest)[:600])
 
 
+@pytest.mark.parametrize("weights", [(3.0, 1.0, 1.0), (0.7, 0.2, 0.3), (0.0, 1.0, 2.0)])
+def test_weights_count_in_linear_votes_of_labels(weights):
+    """Where the trees do not agree, the first one decides alone, or counts for nothing."""
+    X, y = small_data(8, n_classes=3)
+    trees = [(str(i), CLASSIFIERS["tree"](i).set_params(max_features=1)) for i in range(3)]
+    model = VotingClassifier(trees, weights=weights).fit(X, y)
+    plain = model.predict(X) != VotingClassifier(trees).fit(X, y).predict(X)
+    assert plain.any()
+    assert_linear(read_forest(model), X)
+
+
 def test_linear_votes_are_exact_where_they_can_be():
     X, y = small_data(9)
     grown = RandomForestClassifier(6, random_state=0).fit(np.arange(len(X))[:, None], y)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from readers import READERS, catboost_json, catboost_of, edges, to_onnx, to_treelite
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -169,6 +170,25 @@ def _keeping(model, n_classes=2):
     return _fitted(model.set_params(**dict(members)), n_classes)
 
 
+def bagging_without_a_class():
+    """Two of the members have learned two of the three classes, and know these as 0 and 1."""
+    model = _fitted(BaggingClassifier(_bit(0, 3), 3, random_state=0), 3)
+    model.estimators_ = [forest(3), forest(2, 2), forest(2, 5)]
+    for member, classes in zip(model.estimators_[1:], ([0, 2], [1, 2]), strict=True):
+        member.classes_ = np.array(classes)
+    return model
+
+
+def bagging_of_labels():
+    """Members that answer labels alone, one of which has learned two of the three classes."""
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    vote = VotingClassifier([("one", tree), ("two", _bit(0, 3))])
+    model = _fitted(BaggingClassifier(vote, 2, max_samples=0.3, random_state=0), 3)
+    own = np.arange(N) % 3 != 1
+    model.estimators_[1] = clone(vote).fit(ROWS[own], np.arange(N)[own] % 3)
+    return model
+
+
 def bagging_of_forests():
     model = _fitted(BaggingClassifier(forest(), 3, random_state=0))
     model.estimators_ = [forest(), forest(2, 2), forest(2, 5)]
@@ -273,6 +293,8 @@ STEPS = {
     "forest: ties": forest,
     "forest of three: ties": lambda: forest(3, 5),
     "bagging: mean of means": bagging_of_forests,
+    "bagging: members without a class": bagging_without_a_class,
+    "bagging: labels of members without a class": bagging_of_labels,
     "soft votes": lambda: votes("soft"),
     "soft votes: weights": lambda: votes("soft", [0.1, 0.2, 0.3, 0.6, 1.2]),
     "hard votes": lambda: votes("hard"),
@@ -395,6 +417,8 @@ LANGUAGES = {
     "C, nested": (dict(language="c", form="nested"), run_c),
     "SQLite, nested": (dict(_SQL, form="nested"), run_sql(by_sqlite)),
     "SQLite, tables": (dict(_SQL, form="tables"), run_sql(by_sqlite)),
+    # SQLite is given what it lacks of PostgreSQL: floats of 32 bits
+    "PostgreSQL, nested": (dict(_SQL, form="nested", dialect="postgresql"), run_sql(by_sqlite)),
     "DuckDB, nested": (dict(_SQL, form="nested"), run_sql(by_duckdb)),
     "Python": (dict(language="python"), run_python),
     "JavaScript": (dict(language="javascript"), run_javascript),
