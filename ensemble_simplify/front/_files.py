@@ -185,7 +185,7 @@ def _frame(path):
     except (ValueError, OSError) as error:  # of a parser, or of the encoding
         raise CannotRead(
             f"{path} is not a table that pandas can read: {error}. Give a table with a header, in "
-            "CSV or TSV (.tsv) and UTF-8, or in Parquet (.parquet)."
+            "CSV (with commas) or TSV (.tsv) and UTF-8, or in Parquet (.parquet)."
         ) from error
 
 

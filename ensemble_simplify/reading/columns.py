@@ -54,6 +54,10 @@ class Column:
         """The highest code; infinity where there are no levels."""
         return np.inf
 
+    def showing(self, number, entry) -> Column:
+        """The column in which a number that does not tell what was given stands for this entry."""
+        return self
+
     # ------------------------------------------------------------------ entries and numbers
 
     def numbers(self, entries, name) -> np.ndarray:
@@ -118,6 +122,41 @@ class Column:
     def translated(self, values, codes, ends) -> np.ndarray:
         """What entries of another table's column are here, by what `codes_of` answered."""
         return codes[values.astype(np.intp)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeftOut(Column):
+    """A column that the steps of a pipeline leave out: whatever it holds, the model does not look.
+
+    Its entries are numbers where they are such; others are all the same number, but for gaps.
+
+    Attributes
+    ----------
+    other : object
+        The entry of every number; None: the numbers themselves.
+    """
+
+    other: Any = None
+
+    def showing(self, number, entry) -> Self:
+        return self if isinstance(plain(entry), Real) else replace(self, other=plain(entry))
+
+    def numbers(self, entries, name) -> np.ndarray:
+        try:
+            return super().numbers(entries, name)
+        except ValueError:
+            return np.array([np.nan if is_missing(entry) else 0.0 for entry in entries])
+
+    def entries(self, numbers) -> np.ndarray:
+        if self.other is None:
+            return super().entries(numbers)
+        return as_objects([self.other] * len(numbers))
+
+    def knows_kind_of(self, other: Column) -> bool:
+        return True
+
+    def codes_of(self, other: Column) -> tuple | None:
+        return None if other.levels is None else (np.zeros(len(other.levels) + 1), None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,9 +251,9 @@ class Levels(Column):
         place = np.where(np.isnan(numbers), gap, np.nan_to_num(numbers)).astype(np.intp)
         return entry_of[place] if is_text else entry_of[place].astype(np.float64)
 
-    def is_unknown(self, number) -> bool:
-        """Whether a number stands for a level that the model does not know, or for a gap."""
-        return bool(np.isnan(number)) or number >= len(self.levels)
+    def showing(self, number, entry) -> Self:
+        known = number < len(self.levels)  # which no gap is
+        return self if known or is_missing(entry) else replace(self, other=plain(entry))
 
     def frame_dtype(self, numbers) -> Any:
         return self.dtype
@@ -377,6 +416,7 @@ def common_levels(columns: list[Column], name, any_levels: bool) -> np.ndarray |
 
     See `Table.common`; errors call the column by `name`.
     """
+    columns = [column for column in columns if not isinstance(column, LeftOut)]
     with_levels = [column for column in columns if isinstance(column, Levels)]
     if not with_levels:
         return None

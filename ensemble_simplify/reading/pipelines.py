@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 )
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_floor, last_float32
-from ensemble_simplify.reading.columns import Column, Levels, is_missing, plain_levels
+from ensemble_simplify.reading.columns import Column, LeftOut, Levels, is_missing, plain_levels
 from ensemble_simplify.reading.family import owner_of, unwrap
 from ensemble_simplify.reading.table import Table
 
@@ -89,7 +89,7 @@ class Transformers:
     rescaled : ndarray of bool, shape (number of output columns,)
         Output columns of other numbers than the input's.
     table : Table or None
-        The input columns, if some of them have levels.
+        The input columns, if some of them have levels, or are left out.
     given : Table
         The same, with or without levels, in the dtypes and the kind of frame that the steps take.
     filled : ndarray of bool, shape (n_features,)
@@ -116,16 +116,18 @@ class Transformers:
         self.source, state = made
         self.rescaled, self._same = state == _SCALED, state == _PLAIN
         self.table = None
+        chosen = any(isinstance(step, ColumnTransformer) for _, step in self._steps)
+        self._left_out = set(range(self.n_features)) - set(self.source.tolist()) if chosen else ()
         # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
         if self._steps and isinstance(self._steps[0][1], TableCodes):
             self.table = self._steps[0][1].table
-        elif any(levels is not None for levels in self._levels):
+        elif self._left_out or any(levels is not None for levels in self._levels):
             self.table = Table(tuple(map(self._column, range(self.n_features))), names)
         self.given = self.table or Table.of_numbers(self.n_features, names)
         if rows is not None:
             self.given = self.given.like(rows)
-        if self.table is None and not any(isinstance(s, ColumnTransformer) for _, s in self._steps):
+        if self.table is None and not chosen:
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
             self.given = replace(self.given, names=None)
@@ -135,6 +137,8 @@ class Transformers:
     def _column(self, j) -> Column:
         """The input column j, as its encoder knows it."""
         unknown = "refused" if self._refuses[j] else "code"
+        if j in self._left_out:
+            return LeftOut(unknown=unknown)
         if self._levels[j] is None:
             return Column(unknown=unknown)
         lacks_none, knows_nan = j in self._as_none, j in self._as_nan
@@ -278,7 +282,7 @@ class Transformers:
                 # the next step refuses rows with more, which the pipeline then never answers
                 # bounds of float64 would make float64 of it, in NumPy 1
                 X = np.clip(X, np.float32(-FLOAT32_MAX), np.float32(FLOAT32_MAX))
-            if finite and self.table is None and np.isnan(_numbers(X)).any():
+            if finite and not self.given.coded.any() and np.isnan(_numbers(X)).any():
                 raise refused(name, step, "answers NaN to finite rows")
         return _numbers(X)
 

@@ -21,6 +21,7 @@ from ensemble_simplify.grid import Domain, columns_of, domain_of_columns, read_d
 from ensemble_simplify.reading.columns import (
     Column,
     Hashed,
+    LeftOut,
     Levels,
     are_texts,
     as_categories,
@@ -193,6 +194,8 @@ class Table:
             unknown = min((table.unknown[j] for table in with_levels or tables), key=_UNKNOWN.index)
             alike = [base.columns[j], *(table.columns[j] for table in tables)]
             alike = [column for column in alike if (column.levels is None) == (levels is None)]
+            # one of both can leave a column out that the other looks at
+            alike.sort(key=lambda column: isinstance(column, LeftOut))
             if levels is None:
                 is_code = any(column.is_code for column in alike)
                 columns.append(replace(alike[0], unknown=unknown, is_code=is_code))
@@ -394,13 +397,11 @@ class Table:
 
         `numbers` are those of one `row` of the `given` ones.
         """
-        columns = list(self.columns)
-        for j, column in enumerate(columns):
-            if isinstance(column, Levels) and column.is_unknown(numbers[j]):
-                entry = _entry(given, row, j)
-                if not is_missing(entry):
-                    columns[j] = replace(column, other=plain(entry))
-        return replace(self, columns=tuple(columns))
+        shown = self._with_columns(
+            column.showing(numbers[j], _entry(given, row, j))
+            for j, column in enumerate(self.columns)
+        )
+        return shown if shown is self else replace(shown, as_objects=True)
 
     def check_bounds(self, inside) -> None:
         """Refuse (ValueError) bounds of a domain that choose among levels which are `reordered`.

@@ -41,9 +41,14 @@ from strategies import CLASSIFIERS, edge_points, small_data
 
 from ensemble_simplify import (
     BornAgainClassifier,
+    FaithfulPruner,
     GenesimClassifier,
     InterpretableSingleModel,
+    agreement,
+    is_sensitive,
     merge_trees,
+    nearest_flip,
+    sufficient_box,
     verify,
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
@@ -216,6 +221,58 @@ def test_columns_that_are_left_out():
     pipeline = piped(KNNImputer(keep_empty_features=True), FOREST).fit(X, y)
     with pytest.raises(TypeError, match=r"'knnimputer', .* changes rows that miss nothing"):
         read_forest(pipeline)
+
+
+@pytest.fixture(scope="module")
+def with_text_left_out():
+    """A model that looks at one of four columns; the others hold text, dates and names of rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(9, size=80), "b": rng.choice(["red", "blue"], 80)})
+    X["c"] = pd.date_range("2020-01-01", periods=80)
+    X["d"] = [None if i % 7 == 0 else f"row {i}" for i in range(80)]
+    y = np.where(X["a"] > 4, "high", "low")
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0)
+    model = make_pipeline(ColumnTransformer([("scale", StandardScaler(), ["a"])]), forest)
+    return model.fit(X, y), X, y
+
+
+def test_what_a_column_that_is_left_out_holds_does_not_matter(with_text_left_out):
+    model, X, y = with_text_left_out
+    other = make_pipeline(ColumnTransformer([("own", "passthrough", ["a"])]), clone(model[-1]))
+    other.fit(X, np.where(X["a"] > 5, "high", "low"))
+    assert verify(model, model)
+    found = verify(model, other, X=X, max_changes=0)
+    assert not found
+    assert (model.predict(X) == other.predict(X)).mean() == agreement(model, other, X).share
+    for method in (BornAgainClassifier, FaithfulPruner):
+        fitted = method(FrozenEstimator(model), max_changes=0).fit(X, y)
+        assert (fitted.predict(X) == model.predict(X)).all()
+        assert fitted.verify()
+    flip = nearest_flip(model, X[1:2])
+    assert flip.changes.keys() == {"a"}
+    # what the model does not look at is shown as it was given
+    others = ["b", "c", "d"]
+    assert flip.row.loc[0, others].tolist() == X.loc[1, others].tolist()
+    assert model.predict(flip.row)[0] == flip.predictions[1] != flip.predictions[0]
+    assert not is_sensitive(model, others).sensitive
+    assert sufficient_box(model, X[:1]).features == ["a"]
+
+
+def test_a_model_that_looks_at_what_another_one_leaves_out(with_text_left_out):
+    model, X, y = with_text_left_out
+    encoder = ColumnTransformer([("b", OneHotEncoder(), ["b"])], remainder="drop")
+    other = make_pipeline(encoder, clone(model[-1])).fit(X, y)
+    assert not verify(model, other)
+    shown = agreement(model, other, X)
+    assert shown.share == (model.predict(X) == other.predict(X)).mean()
+    # it takes numbers where the first one is given text
+    numbers = X.assign(b=np.arange(80), c=0, d=0)
+    other = make_pipeline(ColumnTransformer([("b", "passthrough", ["b"])]), clone(model[-1]))
+    other.fit(numbers, y)
+    assert not verify(model, other)
+    for pair in ((model, other), (other, model)):
+        with pytest.raises(ValueError, match="The column 'b' of X holds"):
+            verify(*pair, X=X, max_changes=0)
 
 
 def test_constant_columns():
