@@ -28,10 +28,12 @@ cdef extern from "_dp_rows.h" nogil:
     void es_join_min[T](T *acc, const T *a, const T *b, intp_t n)
     void es_join_min_mapped[T](
         T *acc, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
+    enum Merge:
+        CLASSES
+        FREE_CLASSES
+        LARGEST
     void es_merge_mapped[T](
-        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, int free)
-    void es_most_mapped[T](
-        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
+        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, Merge merge)
     int es_solve_row[T](
         bint is_next, T *row, const T *below, const T *acc, const int32_t *start,
         const int32_t *left, const int32_t *right, intp_t n)
@@ -82,14 +84,6 @@ cdef int is_late(intp_t *joins_left, intp_t n_joins) except -1 nogil:
 
 # ----------------------------------------------------------------- which regions hold one class
 
-# How the cells of a region merge: into their class where none is free, or some are; or into the
-# largest of their codes.
-cdef enum Merge:
-    CLASSES
-    FREE_CLASSES
-    LARGEST
-
-
 cdef void merge_parts(
         const OpenBlock *our, Merge merge, value_t **where) noexcept nogil:  # where: IN, OUT
     """Classes of the regions of a block, from those of the two sides of an outer split."""
@@ -101,16 +95,10 @@ cdef void merge_parts(
         const int32_t *ia = row_map(our, one)
         const int32_t *ib = row_map(our, two)
     for row in range(our.block.n_rows):
-        if merge == LARGEST:
-            es_most_mapped(
-                block + row * n,
-                where[one.box] + part_row(our, one, row), ia,
-                where[two.box] + part_row(our, two, row), ib, n)
-        else:
-            es_merge_mapped(
-                block + row * n,
-                where[one.box] + part_row(our, one, row), ia,
-                where[two.box] + part_row(our, two, row), ib, n, merge == FREE_CLASSES)
+        es_merge_mapped(
+            block + row * n,
+            where[one.box] + part_row(our, one, row), ia,
+            where[two.box] + part_row(our, two, row), ib, n, merge)
 
 
 cdef void merge_cells(
@@ -612,6 +600,7 @@ cdef class RegionValues:
     cdef:
         Layout layout
         Kind kind
+        int64_t infinite     # value of a region without a tree
         vector[void *] where
         list memory          # what keeps the blocks alive
         bytearray changed    # by outer box: differs from the layer below
@@ -619,6 +608,10 @@ cdef class RegionValues:
     def __cinit__(self, Layout layout not None, Kind kind):
         self.layout = layout
         self.kind = kind
+        # in the order of the kinds
+        self.infinite = (
+            es_infinite(<uint8_t> 0), es_infinite(<uint16_t> 0), es_infinite(<int16_t> 0),
+            es_infinite(<int32_t> 0))[kind]
         self.where.resize(layout.n_boxes)
         self.changed = bytearray(layout.n_boxes)
 
@@ -634,7 +627,7 @@ cdef class RegionValues:
     def solved(self):
         """Whether the value of the whole grid is finite."""
         shape = self.layout.shape
-        return self.value([0] * len(shape), [n - 1 for n in shape]) < self.infinite()
+        return self.value([0] * len(shape), [n - 1 for n in shape]) < self.infinite
 
     def split(self, lo, hi):
         """Best split of a region as (axis, cut, value), by the values of its parts; or None."""
@@ -653,15 +646,6 @@ cdef class RegionValues:
         cdef intp_t i
         for i in range(self.layout.n_axes):
             out[i] = position[self.layout.axis[i]]
-
-    cdef int64_t infinite(self) noexcept nogil:
-        if self.kind == DEPTH_8:
-            return es_infinite(<uint8_t> 0)
-        if self.kind == DEPTH_16:
-            return es_infinite(<uint16_t> 0)
-        if self.kind == SPLITS_16:
-            return es_infinite(<int16_t> 0)
-        return es_infinite(<int32_t> 0)
 
     cdef int64_t at(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
         """Value of the region lo..hi, axes in layout order."""
@@ -703,7 +687,7 @@ cdef class RegionValues:
             GridSplit best
         best.axis = -1
         best.cut = -1
-        best.join = self.infinite()
+        best.join = self.infinite
         for i in range(self.layout.n_axes):
             a[i] = lo[i]
             b[i] = hi[i]

@@ -78,25 +78,22 @@ static inline void es_merge_by(Merge merge, T *__restrict out, const T *__restri
     for (intptr_t i = 0; i < n; i++) out[i] = merge(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
 }
 
-/* out[i] = the common class of a[i] and b[i] (free if both are), or mixed; `free`: whether any
-   cell is free */
+/* How the cells of a region merge: into their class where none is free, or some are; or into the
+   largest of their codes. */
+enum Merge { CLASSES, FREE_CLASSES, LARGEST };
+
+/* out[i] = the common class of a[i] and b[i] (free if both are), or mixed; or the larger of both */
 template <class T>
 static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
                                    const int32_t *__restrict ia, const T *__restrict b,
-                                   const int32_t *__restrict ib, intptr_t n, int free) {
-    if (free)
+                                   const int32_t *__restrict ib, intptr_t n, Merge merge) {
+    if (merge == LARGEST)
+        es_merge_by<T>([](T x, T y) { return es_most<T>(x, y); }, out, a, ia, b, ib, n);
+    else if (merge == FREE_CLASSES)
         es_merge_by<T>([](T x, T y) { return es_merge<T>(x, y); }, out, a, ia, b, ib, n);
     else
         es_merge_by<T>([](T x, T y) { return x == y ? x : Value<T>::mixed; }, out, a, ia, b, ib,
                        n);
-}
-
-/* out[i] = the larger of a[i] and b[i] */
-template <class T>
-static inline void es_most_mapped(T *__restrict out, const T *__restrict a,
-                                  const int32_t *__restrict ia, const T *__restrict b,
-                                  const int32_t *__restrict ib, intptr_t n) {
-    es_merge_by<T>([](T x, T y) { return es_most<T>(x, y); }, out, a, ia, b, ib, n);
 }
 
 /* One row: entry e is one plus the best of acc[e] and of its splits inside the row (left[x],

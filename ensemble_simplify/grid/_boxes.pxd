@@ -77,8 +77,6 @@ cdef class BoundedTrees:
     cdef const Gain *_take_best(self) noexcept nogil
     cdef int _leave_out(self, outside) except -1
     cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil
-    cdef object _cells(self, const int32_t *cells, intp_t n)
-
     cdef int _add_spreads(self, vector[float64_t] &spread) except -1
 
     @cython.final

@@ -243,16 +243,6 @@ cdef class BoundedTrees:
 
     # ------------------------------------------------------------------ the walk, depth first
 
-    cdef object _cells(self, const int32_t *cells, intp_t n):
-        """Cells that stand one after the other, as an int32 array of shape (n, n_axes)."""
-        cdef intp_t i, a
-        array = np.empty((n, self.n_axes), dtype=np.int32)
-        cdef int32_t[:, ::1] out = array
-        for i in range(n):
-            for a in range(self.n_axes):
-                out[i, a] = cells[i * self.n_axes + a]
-        return array
-
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil:
         """Halve the box and look at one half of it: 0 the left, 1 the right."""
         cdef Frame frame

@@ -18,7 +18,7 @@ from libc.math cimport INFINITY, exp, log
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
-from ensemble_simplify.grid._regions cimport Node
+from ensemble_simplify.grid._regions cimport Node, rows_of
 from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t
 
 cdef enum:
@@ -175,7 +175,7 @@ cdef class JointSearch(BoundedTrees):
         if n == 0:
             return 1
         with gil:
-            cells = self._cells(self.pending.data(), n)
+            cells = rows_of(self.pending.data(), n, self.n_axes)
             kept = range(n) if self.judge is None else np.flatnonzero(self.judge(cells)).tolist()
             for i in kept:
                 for a in range(self.n_axes):
@@ -300,4 +300,4 @@ cdef class JointSearch(BoundedTrees):
         finally:
             self.judge = None
         self.stopped = (None, "time", "boxes")[self.limit]
-        return self._cells(self.found.data(), self.found.size() // self.n_axes)
+        return rows_of(self.found.data(), self.found.size() // self.n_axes, self.n_axes)

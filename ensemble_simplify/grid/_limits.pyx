@@ -65,16 +65,19 @@ cdef int should_stop() except -1 nogil:
 
 
 @contextmanager
-def limits(time_limit=None):
-    """Hold what runs inside to some seconds from now; None: as it was."""
+def _until(deadline):
+    """Let the limit of time end then, for what runs inside alone."""
     global es_deadline
-    before = es_deadline
-    if time_limit is not None:
-        es_deadline = min(es_deadline, now() + time_limit)
+    before, es_deadline = es_deadline, deadline
     try:
         yield
     finally:
         es_deadline = before
+
+
+def limits(time_limit=None):
+    """Hold what runs inside to some seconds from now; None: as it was."""
+    return _until(es_deadline if time_limit is None else min(es_deadline, now() + time_limit))
 
 
 def limited(function):
@@ -97,16 +100,9 @@ def limited(function):
     return wrapper
 
 
-@contextmanager
 def unlimited():
     """Let something run to its end, though the clock runs on: without it there is no answer."""
-    global es_deadline
-    before = es_deadline
-    es_deadline = INFINITY
-    try:
-        yield
-    finally:
-        es_deadline = before
+    return _until(INFINITY)
 
 
 @contextmanager
@@ -124,20 +120,13 @@ def uncounted():
         es_deadline += now() - begin
 
 
-@contextmanager
 def at_least(seconds):
     """Leave so many seconds, from now, to what runs inside, even where the limit ends earlier.
 
     It is for what has to end, as the proof without which nothing of what was found is known. The
     limit outside stays as it was.
     """
-    global es_deadline
-    before = es_deadline
-    es_deadline = max(es_deadline, now() + seconds)
-    try:
-        yield
-    finally:
-        es_deadline = before
+    return _until(max(es_deadline, now() + seconds))
 
 
 def until(share, time_limit):

@@ -37,6 +37,8 @@ cdef inline int32_t restrict_root(
 
 # Fill `size` of pre-order nodes whose axes are right.
 cdef void set_sizes(vector[Node] &nodes) noexcept nogil
+# Numbers that stand one after the other, as an int32 array of shape (n, width).
+cdef object rows_of(const int32_t *numbers, intp_t n, intp_t width)
 # To and from int32 arrays of shape (n_nodes, 3).
 cdef object nodes_to_array(const vector[Node] &nodes)
 cdef void array_to_nodes(const int32_t[:, ::1] array, vector[Node] &nodes) noexcept nogil

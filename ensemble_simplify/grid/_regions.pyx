@@ -27,17 +27,21 @@ from ensemble_simplify._typedefs cimport int32_t, intp_t, uint8_t
 
 # ----------------------------------------------------------------- arrays of nodes
 
-cdef void set_sizes(vector[Node] &nodes) noexcept nogil:
+cdef void fill_sizes(Node *nodes, intp_t n) noexcept nogil:
     cdef intp_t i
-    for i in range(<intp_t> nodes.size() - 1, -1, -1):
+    for i in range(n - 1, -1, -1):
         nodes[i].size = 1
         if nodes[i].axis >= 0:
+            # the right child stands behind all that is below the left one
             nodes[i].size += nodes[i + 1].size
             nodes[i].size += nodes[i + nodes[i].size].size
 
 
+cdef void set_sizes(vector[Node] &nodes) noexcept nogil:
+    fill_sizes(nodes.data(), nodes.size())
+
+
 cdef object rows_of(const int32_t *numbers, intp_t n, intp_t width):
-    """Numbers that stand one after the other, as an int32 array of shape (n, width)."""
     array = np.empty((n, width), dtype=np.int32)
     cdef int32_t[:, ::1] view = array
     if n and width:
@@ -50,23 +54,16 @@ cdef object nodes_to_array(const vector[Node] &nodes):
 
 
 cdef void array_to_nodes(const int32_t[:, ::1] array, vector[Node] &nodes) noexcept nogil:
-    cdef intp_t i
+    # a row of the array is a node as it stands in memory
     nodes.resize(array.shape[0])
-    for i in range(array.shape[0]):
-        nodes[i].axis = array[i, 0]
-        nodes[i].cut = array[i, 1]
-        nodes[i].size = array[i, 2]
+    if nodes.size():
+        memcpy(nodes.data(), &array[0, 0], nodes.size() * sizeof(Node))
 
 
 def with_sizes(int32_t[:, ::1] nodes):
     """Fill the column of sizes of one tree, in place, and return its array. O(nodes)."""
-    cdef intp_t i
     with nogil:
-        for i in range(nodes.shape[0] - 1, -1, -1):
-            nodes[i, 2] = 1
-            if nodes[i, 0] >= 0:
-                nodes[i, 2] += nodes[i + 1, 2]
-                nodes[i, 2] += nodes[i + nodes[i, 2], 2]
+        fill_sizes(<Node *> &nodes[0, 0], nodes.shape[0])
     return np.asarray(nodes)
 
 

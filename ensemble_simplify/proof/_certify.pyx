@@ -22,7 +22,7 @@ from libc.math cimport INFINITY
 
 from ensemble_simplify.grid._boxes cimport BoundedTrees, Gain
 from ensemble_simplify.grid._limits cimport should_stop
-from ensemble_simplify.grid._regions cimport Node, nodes_to_array
+from ensemble_simplify.grid._regions cimport Node, nodes_to_array, rows_of
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, uint8_t, uint64_t,
 )
@@ -365,11 +365,7 @@ cdef class Certifier(BoundedTrees):
         cdef intp_t label
         self._load(cell, cell)
         self._bound_units()
-        if self.n_alive[self.top[model]] == 1:
-            for label in range(self.n_labels):
-                if self.alive[self.top[model] * self.n_labels + label]:
-                    return label
-        label = self._decide(model)
+        label = self._settled(model)
         return label if label >= 0 else self._ask(model)
 
     cdef int _flush(self) except -1 nogil:
@@ -380,7 +376,7 @@ cdef class Certifier(BoundedTrees):
             return 0
         self.n_pending = 0
         with gil:
-            cells = self._cells(self.pending.data(), n)
+            cells = rows_of(self.pending.data(), n, self.n_axes)
             first = self.judge(0, cells)
             if self.n_models == 1:
                 wrong = np.flatnonzero(first != self.target)
@@ -396,14 +392,12 @@ cdef class Certifier(BoundedTrees):
     cdef int _point_out(self, const int32_t *cell) except -1 nogil:
         """Keep a cell that refutes, and its labels."""
         cdef intp_t a
+        cdef int32_t *kept = self.witness.data() + (2 - self.n_models) * self.n_axes
+        # labels are asked of what is kept: they make another box the one that is looked at
         for a in range(self.n_axes):
-            self.witness[(2 - self.n_models) * self.n_axes + a] = cell[a]
-        if self.n_models == 1:
-            self.witness_label[0] = self.target
-            self.witness_label[1] = self.label_of(0, cell)
-        else:
-            self.witness_label[0] = self.label_of(0, cell)
-            self.witness_label[1] = self.label_of(1, cell)
+            kept[a] = cell[a]
+        self.witness_label[0] = self.target if self.n_models == 1 else self.label_of(0, kept)
+        self.witness_label[1] = self.label_of(self.n_models - 1, kept)
         return 0
 
     # ------------------------------------------------------------------ the search
@@ -506,7 +500,7 @@ cdef class Certifier(BoundedTrees):
         """Look at the box: 0 settled, 1 to be halved, 2 refuted (`lo` is a cell that refutes)."""
         cdef intp_t n = self.n_labels
         cdef intp_t t, a, b, u, v, first, second
-        cdef bint some_right, some_wrong, same
+        cdef bint some_right, some_wrong
         self._bound_units()
         u = self.top[0]
         if self.n_models == 1:
@@ -538,12 +532,10 @@ cdef class Certifier(BoundedTrees):
             if not some_wrong:
                 return 0
             if self.twin.size():
-                same = True
                 for t in range(self.first_tree[1]):
                     if not self._equals_twin(t):
-                        same = False
                         break
-                if same:
+                else:
                     return 0
             if self._choose():
                 return 1
@@ -595,10 +587,7 @@ cdef class Certifier(BoundedTrees):
             if verdict == 3:
                 return REFUTED
             if verdict == 2:
-                cell = self.pending.data()
-                for a in range(self.n_axes):
-                    cell[a] = self.lo[a]
-                self._point_out(cell)
+                self._point_out(self.lo.data())
                 return REFUTED
             if verdict == 1:
                 self._enter(self.next_axis, self.next_cut, self.next_side)
@@ -620,20 +609,14 @@ cdef class Certifier(BoundedTrees):
             self._bound_units()
             node.axis = node.cut = -1
             node.size = 1
-            label = -1
-            if self.n_alive[self.top[0]] == 1:
-                label = self._settled(0)
-            elif self._choose():
+            if self.n_alive[self.top[0]] > 1 and self._choose():
                 node.axis = self.next_axis
                 node.cut = self.next_cut
                 tree.push_back(node)
                 self._enter(node.axis, node.cut, 0)
                 continue
-            else:
-                label = self._decide(0)
-                if label < 0:
-                    label = self._ask(0)
-            node.cut = <int32_t> label
+            label = self._settled(0)
+            node.cut = <int32_t> (label if label >= 0 else self._ask(0))
             tree.push_back(node)
             if not self._turn():
                 return 1
@@ -654,7 +637,7 @@ cdef class Certifier(BoundedTrees):
     cdef intp_t _ask(self, intp_t model) except -1 nogil:
         """What the judge says of a model at the first cell of the box."""
         with gil:
-            return self.judge(model, self._cells(self.lo.data(), 1))[0]
+            return self.judge(model, rows_of(self.lo.data(), 1, self.n_axes))[0]
 
     # ------------------------------------------------------------------ from Python
 
@@ -689,7 +672,7 @@ cdef class Certifier(BoundedTrees):
         with nogil:
             outcome = self.certify(first, last, limit)
         n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
-        cells = self._cells(self.witness.data(), n_rows)
+        cells = rows_of(self.witness.data(), n_rows, self.n_axes)
         if outcome == REFUTED:
             return False, (self.witness_label[0], self.witness_label[1]), cells
         if outcome == PROVEN:

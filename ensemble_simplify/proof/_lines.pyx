@@ -13,21 +13,13 @@ LineWalker
     A sum over trees, which labels the lines of rows.
 """
 
-import numpy as np
-
 cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._limits cimport should_stop
-from ensemble_simplify.grid._regions cimport Node, right_child
+from ensemble_simplify.grid._regions cimport Node, right_child, rows_of
 from ensemble_simplify._typedefs cimport FREE as FREE_LABEL
-from ensemble_simplify._typedefs cimport (
-    float64_t,
-    int32_t,
-    intp_t,
-    uint8_t,
-    uint16_t,
-)
+from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, uint8_t, uint16_t
 
 cdef enum:
     # Class of a cell whose votes are too close to tell.
@@ -345,7 +337,7 @@ def find_runs(
     """
     cdef:
         intp_t n_rows = cells.shape[0], n_axes = cells.shape[1]
-        intp_t i, a, k
+        intp_t i, a
         int32_t p, q, n, before
         label_t label
         vector[int32_t] found
@@ -373,9 +365,4 @@ def find_runs(
                         found.push_back(before)
                     before = -1 if label == free else <int32_t> label
                     p = q + 1
-    runs = np.empty((found.size() // 6, 6), dtype=np.int32)
-    cdef int32_t[:, ::1] runs_ = runs
-    for i in range(runs_.shape[0]):
-        for k in range(6):
-            runs_[i, k] = found[6 * i + k]
-    return runs
+    return rows_of(found.data(), found.size() // 6, 6)
