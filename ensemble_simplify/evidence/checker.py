@@ -788,12 +788,8 @@ class Claim:
         return [(first.get(label), second.get(label)) for label in {**first, **second}]
 
     def _within(self):
-        models, atol, rtol, n = (
-            self.models,
-            self.claim["atol"],
-            self.claim["rtol"],
-            self.models.n_boxes,
-        )
+        models, n = self.models, self.models.n_boxes
+        atol, rtol = self.claim["atol"], self.claim["rtol"]
         proven, refuted = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         for i, j in self.pairs:
             one, two = (np.zeros((2, n)) if k is None else models.ranges[k] for k in (i, j))

@@ -204,10 +204,7 @@ class Differences:
         """
         import pandas as pd
 
-        told = [
-            {**{name: getattr(rule, name) for name in _COUNTS}, **_answers_of(rule)}
-            for rule in self.rules
-        ]
+        told = [(*(getattr(rule, name) for name in _COUNTS), *rule.answers) for rule in self.rules]
         return pd.DataFrame(told, columns=[*_COUNTS, "model_a", "model_b"])
 
     def summary(self, models: str = "The models") -> str:
@@ -269,19 +266,11 @@ class Differences:
         )
 
 
+# What a frame of rules has of each, beside the answers.
 _COUNTS = (
-    "rule",
-    "n_rows",
-    "n_differing",
-    "share",
-    "volume",
-    "share_differing",
-    "share_of_differences",
+    *("rule", "n_rows", "n_differing", "share", "volume"),
+    *("share_differing", "share_of_differences"),
 )
-
-
-def _answers_of(rule):
-    return dict(zip(("model_a", "model_b"), rule.answers, strict=True))
 
 
 def _shown(answer):

@@ -305,30 +305,26 @@ def walks(cells, shape, max_changes):
     cells : int32 array of shape (n, n_axes)
     from_axis : intp array of shape (n,)
     """
-    yield np.arange(len(cells)), cells, np.zeros(len(cells), dtype=np.intp)
-    if max_changes == 1:
-        return
-    step = max(1, WALK_CELLS // max(1, sum(shape) * len(shape)))
-    for i in range(0, len(cells), step):
-        rows = np.arange(i, min(i + step, len(cells)))
-        yield from _further(rows, cells[rows], 0, shape, max_changes - 1)
+    rows = np.arange(len(cells))
+    yield rows, cells, np.zeros(len(cells), dtype=np.intp)
+    yield from _further(rows, cells, 0, shape, max_changes - 1)
 
 
 def _further(rows, cells, from_axis, shape, n):
     """`walks` of cells changed on one to `n` axes from an axis on."""
-    for a in range(from_axis, len(shape) - 1):
-        row = np.repeat(rows, shape[a])
-        changed = np.repeat(cells, shape[a], axis=0)
-        position = np.tile(np.arange(shape[a], dtype=np.int32), len(cells))
-        other = position != changed[:, a]
-        changed[:, a] = position
-        row, changed = row[other], changed[other]
-        yield row, changed, np.full(len(row), a + 1, dtype=np.intp)
-        if n > 1:
-            step = max(1, WALK_CELLS // max(1, sum(shape) * len(shape)))
-            for i in range(0, len(row), step):
-                part = slice(i, i + step)
-                yield from _further(row[part], changed[part], a + 1, shape, n - 1)
+    step = max(1, WALK_CELLS // max(1, sum(shape) * len(shape)))
+    for i in range(0, len(rows) if n else 0, step):
+        part = slice(i, i + step)
+        for a in range(from_axis, len(shape) - 1):
+            row = np.repeat(rows[part], shape[a])
+            changed = np.repeat(cells[part], shape[a], axis=0)
+            # each row once for every cell of the axis, but for its own
+            position = np.tile(np.arange(shape[a], dtype=np.int32), len(rows[part]))
+            other = position != changed[:, a]
+            changed[:, a] = position
+            row, changed = row[other], changed[other]
+            yield row, changed, np.full(len(row), a + 1, dtype=np.intp)
+            yield from _further(row, changed, a + 1, shape, n - 1)
 
 
 def axis_lines(cells, shape, max_changes, step):
