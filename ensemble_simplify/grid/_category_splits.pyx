@@ -38,6 +38,14 @@ cdef struct Task:
     Codes codes
 
 
+cdef struct Written:
+    # A split or a leaf of the new tree, and the old node.
+    intp_t right
+    intp_t origin
+    float64_t threshold
+    bint missing_left
+
+
 @cython.final
 cdef class SetTree:
     """A tree with tests of sets of codes, to be written: as a whole, or where some codes can be.
@@ -67,9 +75,7 @@ cdef class SetTree:
         vector[Task] stack
         vector[Codes] known                 # of each feature, at the node that is being written
         # the nodes that are written; the left child of each comes next
-        vector[intp_t] new_right, origin
-        vector[float64_t] new_threshold
-        vector[uint8_t] new_missing_left
+        vector[Written] written
 
     def __init__(self, left, right, feature, threshold, missing_left, sets):
         n_nodes = len(left)
@@ -123,16 +129,16 @@ cdef class SetTree:
                 for i in range(n_features):
                     self.known[i] = Codes(window[i, 0], window[i, 1], window[i, 2] != 0)
             self._write_branch(0, max_nodes)
-            while self.stack.size() and <intp_t> self.origin.size() <= max_nodes:
+            while self.stack.size() and <intp_t> self.written.size() <= max_nodes:
                 task = self.stack.back()
                 self.stack.pop_back()
                 if task.kind == KNOW:
                     self.known[task.which] = task.codes
                 else:
-                    self.new_right[task.parent] = self.origin.size()
+                    self.written[task.parent].right = self.written.size()
                     self._write_branch(task.which, max_nodes)
             self.stack.clear()
-        n = <intp_t> self.origin.size()
+        n = <intp_t> self.written.size()
         if n > max_nodes:
             self._forget()
             return None
@@ -141,21 +147,19 @@ cdef class SetTree:
         cdef float64_t[::1] threshold = arrays[2]
         cdef uint8_t[::1] missing_left = arrays[3].view(np.uint8)
         for i in range(right.shape[0]):
-            right[i], origin[i] = self.new_right[i], self.origin[i]
-            threshold[i], missing_left[i] = self.new_threshold[i], self.new_missing_left[i]
+            right[i], origin[i] = self.written[i].right, self.written[i].origin
+            threshold[i] = self.written[i].threshold
+            missing_left[i] = self.written[i].missing_left
         self._forget()
         return arrays
 
     cdef void _forget(self) noexcept nogil:
         """Free what was written: it takes as much memory as the answer."""
-        self.new_right = vector[intp_t]()
-        self.origin = vector[intp_t]()
-        self.new_threshold = vector[float64_t]()
-        self.new_missing_left = vector[uint8_t]()
+        self.written = vector[Written]()
 
     cdef int _write_branch(self, intp_t node, intp_t max_nodes) except -1 nogil:
         """Write a node and what comes to the left below it; right sides are put off."""
-        while self.left[node] >= 0 and <intp_t> self.origin.size() <= max_nodes:
+        while self.left[node] >= 0 and <intp_t> self.written.size() <= max_nodes:
             if self.has_set[node]:
                 node = self._write_set(node)
             else:
@@ -219,15 +223,12 @@ cdef class SetTree:
 
     cdef int _add(self, intp_t node, float64_t threshold, bint missing_left) except -1 nogil:
         """Write a split or leaf for a node."""
-        self.new_right.push_back(-1)
-        self.origin.push_back(node)
-        self.new_threshold.push_back(threshold)
-        self.new_missing_left.push_back(missing_left)
+        self.written.push_back(Written(-1, node, threshold, missing_left))
         return 0
 
     cdef int _put_off(self, intp_t right) except -1 nogil:
         """Put off the right side of the split that is written next."""
-        self.stack.push_back(Task(WRITE, right, self.origin.size(), Codes(0, 0, False)))
+        self.stack.push_back(Task(WRITE, right, self.written.size(), Codes(0, 0, False)))
         return 0
 
     cdef int _put_off_known(self, intp_t feature, intp_t right, Codes codes) except -1 nogil:

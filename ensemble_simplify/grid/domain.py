@@ -223,9 +223,7 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None, 
     reader.read_integers(domain.integers, categorical)
     reader.read_levels(domain.known_levels, known)
     reader.read_missing(domain.missing, missing)
-    reader.read_one_hot(domain.one_hot)
-    reader.read_at_most_one(domain.at_most_one)
-    reader.read_implies(domain.implies)
+    reader.read_ties(domain)
     reader.read_bounds(domain.bounds, categorical)
     return reader.inside()
 
@@ -273,17 +271,15 @@ class _DomainReader:
         else:
             self.missing = np.zeros(self.n_features, dtype=bool)
 
-    def read_one_hot(self, entry):
-        for group in self._groups("one_hot", entry):
-            self._forbid_two(group)
-            self.clauses.add(frozenset((j, True) for j in group))
-
-    def read_at_most_one(self, entry):
-        for group in self._groups("at_most_one", entry):
-            self._forbid_two(group)
-
-    def read_implies(self, entry):
-        for chain in self._groups("implies", entry):
+    def read_ties(self, domain):
+        for name in ("one_hot", "at_most_one"):
+            for group in self._groups(name, domain):
+                # of any two, one is not 1
+                pairs = combinations(group, 2)
+                self.clauses |= {frozenset({(a, False), (b, False)}) for a, b in pairs}
+                if name == "one_hot":
+                    self.clauses.add(frozenset((j, True) for j in group))
+        for chain in self._groups("implies", domain):
             self.clauses |= {frozenset({(a, False), (b, True)}) for a, b in pairwise(chain)}
 
     def read_bounds(self, entry, categorical):
@@ -343,9 +339,9 @@ class _DomainReader:
             chosen[[self._number(feature) for feature in entry]] = True
         return chosen
 
-    def _groups(self, name, entry):
+    def _groups(self, name, domain):
         """The groups of an entry of the domain, whose features are then known to be 0 or 1."""
-        for group in entry:
+        for group in getattr(domain, name):
             if isinstance(group, str) or not np.iterable(group):
                 raise ValueError(
                     f"{name} in domain holds {group!r}. It must be a list of lists of features."
@@ -353,9 +349,6 @@ class _DomainReader:
             numbers = [self._number(feature) for feature in group]
             self.binary.update(numbers)
             yield numbers
-
-    def _forbid_two(self, group):
-        self.clauses |= {frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2)}
 
 
 def with_missing(domain, missing):
