@@ -72,7 +72,7 @@ class Stream:
             return cls(lambda: (part.compute() for part in parts), engine=partial(_on_dask, X))
         if hasattr(X, "mapInPandas"):
             engine = partial(_on_spark, X)
-            return cls(lambda: engine(_itself, in_turn=True), engine=engine)
+            return cls(lambda: engine(lambda rows: rows, in_turn=True), engine=engine)
         if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
             import pyarrow as pa
 
@@ -122,10 +122,6 @@ class Stream:
         if kept is None:
             raise ValueError("X is a stream without rows. Give one that was not read before.")
         return kept, places, n_seen
-
-
-def _itself(rows):
-    return rows
 
 
 def _answer_rows(answer, rows):

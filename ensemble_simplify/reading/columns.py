@@ -198,11 +198,6 @@ class Levels(Column):
     def highest(self) -> float:
         return len(self.levels) - 1.0 + (self.unknown == "code")
 
-    @property
-    def is_unnamed(self) -> bool:
-        """Whether the names of some levels are not known."""
-        return False
-
     def key(self, entry) -> Hashable:
         """What an entry is looked up by."""
         return str(entry) if self.by_text else entry
@@ -392,6 +387,7 @@ class Hashed(Levels):
 
     @property
     def is_unnamed(self) -> bool:
+        """Whether the names of some levels are not known."""
         return any(map(is_stand_in, self.levels.tolist()))
 
     def key(self, entry) -> Hashable:

@@ -131,12 +131,7 @@ class Model:
 
     @property
     def takes_threads(self) -> bool:
-        """Whether several threads may ask it at once."""
-        return self._n_jobs is not None
-
-    @property
-    def adds_in_any_order(self) -> bool:
-        """Whether its own threads add up its trees in the order in which they end."""
+        """Whether several threads may ask it at once; its own add trees up as they end."""
         return self._n_jobs is not None
 
     @property

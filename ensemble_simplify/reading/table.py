@@ -373,7 +373,7 @@ class Table:
         They begin at some row of those that were `given`, by which levels are called.
         """
         for j, column in enumerate(self.columns if inside is not None else ()):
-            if not isinstance(column, Levels) or column.is_unnamed:
+            if not isinstance(column, Levels) or self.unnamed(j):
                 continue
             codes, low, high = numbers[:, j], inside.low[j], inside.high[j]
             outside = (codes < low) | (codes > high) | (np.isnan(codes) & ~inside.missing[j])

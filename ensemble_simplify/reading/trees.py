@@ -42,8 +42,12 @@ class Tree:
     folded: bool = False
     rescaled: bool = False
     by_dtype: bool = False
-    missing_left: np.ndarray | None = None
+    missing_left: Any = None
     sets: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.missing_left is None:
+            self.missing_left = np.zeros(len(self.left), dtype=bool)
 
 
 @dataclass(eq=False)
@@ -209,20 +213,12 @@ class Nodes:
         self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
         self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
         self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
-        widths = [tree.value.shape[1] for tree in trees]
-        self.value = np.concatenate(
-            [
-                spread(tree.value, slice(width), max(widths))
-                for tree, width in zip(trees, widths, strict=True)
-            ]
-        )
+        values = [tree.value for tree in trees]
+        most = max(value.shape[1] for value in values)
+        values = [spread(value, slice(value.shape[1]), most) for value in values]
+        self.value = np.concatenate(values)
         self.inner = self.left != -1
-        self.missing_left = np.concatenate(
-            [
-                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
-                for tree, size in zip(trees, self.sizes, strict=True)
-            ]
-        )
+        self.missing_left = np.concatenate([tree.missing_left for tree in trees])
         self._check_tests()
         self._check_structure()
 

@@ -91,7 +91,7 @@ def _next_to_ties(ensemble, dialect, X):
 def _reasons(ensemble, dialect):
     """Why code that follows the steps of a program can answer otherwise."""
     program, vote, found = ensemble.code, ensemble.forest.vote, []
-    if ensemble.model.adds_in_any_order:
+    if ensemble.model.takes_threads:
         found.append("threads of the model (n_jobs) add its trees up in any order")
     if dialect is not None and vote.coarsest > np.finfo(np.float64).eps:
         if dialect is COMMON:

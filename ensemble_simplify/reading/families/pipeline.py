@@ -274,7 +274,7 @@ def transformers_of(pipeline: Pipeline, rows: Any = None) -> tuple[Transformers,
 def _fold_tests(tree, nodes, folded):
     """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
     turned = np.zeros(len(tree.left), dtype=bool)
-    to_left = turned.copy() if tree.missing_left is None else tree.missing_left
+    to_left = tree.missing_left
     threshold, goes_left = tree.threshold.copy(), to_left.copy()
     threshold[nodes] = folded.threshold
     goes_left[nodes] = np.where(folded.missing_stays, to_left[nodes], folded.missing_passes)
