@@ -149,7 +149,7 @@ class Law:
         if n_neighbors is not None:
             window = self._windows(places.row, columns.coordinates, n_neighbors, law != SMEAR)
             places = replace(places, window=window)
-        self.nominal, self.level = places.nominal, places.level
+        self.nominal, self.level, self.row_at = places.nominal, places.level, places.row
         self.allowed_start = places.allowed_start
         self.smearer = Smearer(X, weight, smearing, places)
 
@@ -344,19 +344,26 @@ def _placed(X, weight, columns, law) -> tuple[Places, list]:
     coordinates, nominal, n_rows = columns.coordinates, columns.nominal, X.shape[0]
     patterns, first = [], []
     level = np.empty((len(coordinates), n_rows), dtype=np.int32)
+    row = np.empty_like(level)
     # splits compare in float32, so what is one number there is one level
-    X32 = X.astype(np.float32)
+    by_column = np.ascontiguousarray(X.T, dtype=np.float32)
     for i, members in enumerate(coordinates):
         if members.size == 1:
-            values, inverse = np.unique(X32[:, members[0]], return_inverse=True)
-            values = values[:, None]
+            values = by_column[members[0]]
+            row[i] = _ascending(values)
+            values = values[row[i]]
+            is_new = np.append(True, values[1:] != values[:-1])
+            level[i, row[i]] = np.cumsum(is_new) - 1
+            first.append(np.flatnonzero(is_new))
+            patterns.append(values[is_new][:, None])
         else:
-            values, inverse = np.unique(X32[:, members], axis=0, return_inverse=True)
-        level[i] = inverse.ravel()
-        patterns.append(values)
-        counts = np.bincount(level[i], minlength=len(values))
-        first.append(np.cumsum(counts) - counts)
-    row = np.argsort(level, axis=1, kind="stable").astype(np.int32)
+            values, inverse, counts = np.unique(
+                by_column[members].T, axis=0, return_inverse=True, return_counts=True
+            )
+            level[i] = inverse.ravel()
+            row[i] = _ascending(level[i])
+            first.append(np.cumsum(counts) - counts)
+            patterns.append(values)
     n_allowed = [
         len(values) if has_set else 0 for values, has_set in zip(patterns, nominal, strict=True)
     ]
@@ -375,6 +382,15 @@ def _placed(X, weight, columns, law) -> tuple[Places, list]:
         window=np.zeros((0, n_rows, 2), dtype=np.int32),
     )
     return places, patterns
+
+
+def _ascending(values) -> np.ndarray:
+    """The order of numbers; of equal ones, the first comes first."""
+    order = np.argsort(values)
+    ranked = values[order]
+    # a stable sort takes several times as long, and without ties it is the same
+    is_tied = (ranked[1:] == ranked[:-1]).any()
+    return np.argsort(values, kind="stable") if is_tied else order
 
 
 def _starts(sizes) -> np.ndarray:
