@@ -8,12 +8,12 @@ are real; a split into two leaves gives each of them enough of these.
 """
 
 from libc.math cimport INFINITY, log
-from libcpp.algorithm cimport pop_heap, push_heap, sort
+from libcpp.algorithm cimport pop_heap, push_heap
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, should_stop, uint8_t, uint16_t,
+    float64_t, int32_t, intp_t, popcount, should_stop, uint8_t, uint16_t, uint64_t,
 )
 from ensemble_simplify.grid._sweep cimport TIE
 
@@ -72,9 +72,9 @@ cdef cppclass Room:
     vector[int32_t] differ      # rows whose answer depends on the split
     vector[double] gain         # of each of these, by going left
     vector[double] bins         # sums of the rows of each code of a column; all 0 between columns
-    vector[uint8_t] is_met      # which codes rows have; all 0 between columns
-    vector[int32_t] met         # these
-    vector[double] sums, left, right, with_missing
+    vector[uint64_t] is_met     # a bit for each code that rows have; all 0 between columns
+    vector[int32_t] met         # codes that rows have
+    vector[double] sums, left, right, with_missing, inverse
     vector[Part] stack
     vector[intp_t] visited      # nodes of a pass, parents first
     vector[uint8_t] is_moved    # nodes whose rows are others than in the last pass
@@ -193,24 +193,28 @@ cdef double cost_of(const Rows *r, const Nodes *t) noexcept nogil:
 
 # --------------------------------------------------------------------- one split
 
-cdef inline void meet(Room &room, intp_t code) noexcept nogil:
-    if not room.is_met[code]:
-        room.is_met[code] = True
-        room.met.push_back(<int32_t>code)
-
-
 cdef void meet_codes(
     const uint16_t *codes, const int32_t *rows, intp_t n_rows, intp_t n_codes, Room &room
 ) noexcept nogil:
     """List the codes that some rows have, ascending: all codes where there are many rows."""
-    cdef intp_t i
-    if n_rows * FEW < n_codes:
-        for i in range(n_rows):
-            meet(room, codes[rows[i]])
-        sort(room.met.begin(), room.met.end())
-    else:
+    cdef intp_t i, w
+    cdef uint64_t bits, lowest
+    if n_rows >= n_codes:
         for i in range(n_codes):
             room.met.push_back(<int32_t>i)
+        return
+    for i in range(n_rows):
+        room.is_met[codes[rows[i]] >> 6] |= (<uint64_t>1) << (codes[rows[i]] & 63)
+    # a cut below all of the rows, as among all codes
+    if n_rows * FEW >= n_codes:
+        room.is_met[0] |= 1
+    for w in range(<intp_t>room.is_met.size()):
+        bits = room.is_met[w]
+        room.is_met[w] = 0
+        while bits:
+            lowest = bits & (~bits + 1)
+            room.met.push_back(<int32_t>(64 * w + popcount(lowest - 1)))
+            bits ^= lowest
 
 
 cdef void forget_codes(Room &room, intp_t width) noexcept nogil:
@@ -218,7 +222,6 @@ cdef void forget_codes(Room &room, intp_t width) noexcept nogil:
     cdef size_t i
     cdef intp_t k
     for i in range(room.met.size()):
-        room.is_met[room.met[i]] = False
         for k in range(room.met[i] * width, (room.met[i] + 1) * width):
             room.bins[k] = 0.0
     room.met.clear()
@@ -301,23 +304,43 @@ cdef inline double score_side(
     return score
 
 
-cdef inline double score_both(
-    const Rows *r, const double *left, double *right, const double *sums, int criterion
+cdef inline bint is_hopeless(
+    const double *left, const double *right, const double *inverse, double least, intp_t n
 ) noexcept nogil:
-    """The score of a left side and of the rest of the sums; -inf if one has too few rows."""
-    cdef intp_t k, n = r.n_outputs
+    """Whether two sides surely gain no more entropy than so much (`least`).
+
+    They gain at most the chi-squared statistic, which needs no logarithm; `inverse` are the shares
+    of the labels in the node, inverted.
+    """
+    cdef double gain = -left[n] - right[n]
+    cdef intp_t k
+    for k in range(n):
+        gain += inverse[k] * (left[k] * left[k] / left[n] + right[k] * right[k] / right[n])
+    return gain <= least
+
+
+cdef inline double score_both(
+    const Rows *r, const double *left, double *right, const double *sums, int criterion, intp_t n,
+    const double *inverse, double least,
+) noexcept nogil:
+    """The score of a left side and of the rest of the sums; -inf if one has too few rows.
+
+    It is -inf, too, of a gain of entropy that does not exceed `least`.
+    """
+    cdef intp_t k
     for k in range(n + 2):
         right[k] = sums[k] - left[k]
     if min(left[n], right[n]) <= TIE * sums[n] or min(left[n + 1], right[n + 1]) < r.least:
         return -INFINITY
+    if criterion == ENTROPY and is_hopeless(left, right, inverse, least, n):
+        return -INFINITY
     return score_side(left, n, criterion) + score_side(right, n, criterion)
 
 
-cdef void find_stump(
-    const Rows *r, Part part, int criterion, Room &room, Split *best
+cdef inline void sweep_columns(
+    const Rows *r, Part part, int criterion, intp_t n_outputs, Room &room, Split *best
 ) noexcept nogil:
-    """The split into two leaves whose answers are free; its score must be above that of `best`."""
-    cdef intp_t i, j, m, b, k, width = r.n_outputs + 2
+    cdef intp_t i, j, m, b, k, width = n_outputs + 2
     cdef double scale
     cdef const uint16_t *codes
     cdef double *bins = room.bins.data()
@@ -325,14 +348,18 @@ cdef void find_stump(
     cdef double *left = room.left.data()
     cdef double *right = room.right.data()
     cdef double *with_missing = room.with_missing.data()
+    cdef double *inverse = room.inverse.data()
     cdef const double *sums
+    cdef double score, whole = best.score
     add_rows(r, part, room)
     sums = room.sums.data()
-    scale = sums[r.n_outputs]
+    for k in range(n_outputs):
+        inverse[k] = sums[n_outputs] / sums[k] if sums[k] > 0.0 else 0.0
+    scale = sums[n_outputs]
     if r.label == NULL:
         scale = 0.0
         for i in range(part.begin, part.end):
-            for k in range(room.rows[i] * r.n_outputs, (room.rows[i] + 1) * r.n_outputs):
+            for k in range(room.rows[i] * n_outputs, (room.rows[i] + 1) * n_outputs):
                 scale += r.weight[room.rows[i]] * r.value[k] * r.value[k]
     for m in range(r.n_tried):
         j = r.tried[m]
@@ -349,19 +376,39 @@ cdef void find_stump(
             b = room.met[i]
             if b > r.n_cuts[j]:
                 break
-            if bins[b * width + r.n_outputs] == 0.0:
+            if bins[b * width + n_outputs] == 0.0:
                 continue
             for k in range(width):
                 left[k] += bins[b * width + k]
-            take(best, score_both(r, left, right, sums, criterion), scale, j, b, False,
-                 False)
-            if missing[r.n_outputs] > 0.0:
+            score = score_both(
+                r, left, right, sums, criterion, n_outputs, inverse, best.score - whole
+            )
+            take(best, score, scale, j, b, False, False)
+            if missing[n_outputs] > 0.0:
                 for k in range(width):
                     with_missing[k] = left[k] + missing[k]
-                take(best, score_both(r, with_missing, right, sums, criterion), scale, j,
-                     b, True, False)
+                score = score_both(
+                    r, with_missing, right, sums, criterion, n_outputs, inverse, best.score - whole
+                )
+                take(best, score, scale, j, b, True, False)
         forget_codes(room, width)
     room.n_read += r.n_tried * (part.end - part.begin)
+
+
+cdef void find_stump(
+    const Rows *r, Part part, int criterion, Room &room, Split *best
+) noexcept nogil:
+    """The split into two leaves whose answers are free; its score must be above that of `best`.
+
+    By entropy, that is the score of the node as a leaf.
+    """
+    # compiled for two labels alone, which most models have, loops over them are gone
+    if r.n_outputs == 2 and criterion == SQUARES:
+        sweep_columns(r, part, SQUARES, 2, room, best)
+    elif r.n_outputs == 2 and criterion == ENTROPY:
+        sweep_columns(r, part, ENTROPY, 2, room, best)
+    else:
+        sweep_columns(r, part, criterion, r.n_outputs, room, best)
 
 
 cdef bint improve(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
@@ -457,12 +504,13 @@ cdef class Alternating:
         for j in range(r.n_columns):
             n_codes = max(n_codes, <intp_t>n_cuts[j] + 2)
         self.room.bins.assign(n_codes * (r.n_outputs + 2), 0.0)
-        self.room.is_met.assign(n_codes, False)
+        self.room.is_met.assign((n_codes + 63) >> 6, 0)
         self.room.met.reserve(n_codes)
         self.room.sums.resize(r.n_outputs + 2)
         self.room.left.resize(r.n_outputs + 2)
         self.room.right.resize(r.n_outputs + 2)
         self.room.with_missing.resize(r.n_outputs + 2)
+        self.room.inverse.resize(r.n_outputs)
         self.room.n_read = 0
 
     cdef Part everything(self) noexcept nogil:
