@@ -508,8 +508,10 @@ class LearnsFromPredictor:
         )
         n_folds = np.unique(material.training.fold[material.training.fold >= 0]).size
         n_samples = n_unseen(self._n_drawn(material.law), n_folds)
-        sample = self._sample_of(others, law, base, seed, n_samples)
-        return sample.rows(most=most_learned(others.X.shape[1]))
+        most = most_learned(others.X.shape[1])
+        if law.keep_rows > 0.0:  # beside training rows, no more than these stay of a wide table
+            n_samples = min(n_samples, max(most // 2, most - len(others.X)))
+        return self._sample_of(others, law, base, seed, n_samples).rows(most=most)
 
     def _n_drawn(self, law) -> int:
         """Synthetic rows of one sample."""
