@@ -12,7 +12,7 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 
 from ensemble_simplify.base._scikit_learn import _fit_context
-from ensemble_simplify.grid import doing, waiting
+from ensemble_simplify.grid import doing, later, waiting
 
 # Frames of these packages are not the user's: warnings point beyond them.
 _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
@@ -41,7 +41,12 @@ class TimeLimitError(TimeoutError):
 
 
 def warn(message, category=UserWarning) -> None:
-    """Warn at the line, outside this package and scikit-learn, from which all this was called."""
+    """Warn at the line, outside this package and scikit-learn, from which all this was called.
+
+    Threads that share work leave it to who started them: filters of warnings are not safe there.
+    """
+    if later(warn, message, category):
+        return
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1

@@ -27,7 +27,7 @@ from ensemble_simplify.front._methods import (
     of_tree,
 )
 from ensemble_simplify.front._rules import size_in_words
-from ensemble_simplify.grid import doing, in_threads, waiting
+from ensemble_simplify.grid import doing, held_back, in_threads, waiting
 from ensemble_simplify.representer import RepresenterTree
 
 # A method that would get fewer seconds is not begun.
@@ -58,10 +58,10 @@ def try_method(name, task, seconds, attempt=None) -> list[Trial]:
     begin = time.monotonic()
     if name not in ALWAYS and seconds is not None and seconds < LEAST_SECONDS:
         return [Trial(name, note="time_limit was used up", was_tried=False)]
-    told = []
     try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        # other packages' warnings are not about the result; filters do not hold back our own
+        with warnings.catch_warnings(), held_back() as told:
+            warnings.simplefilter("ignore")
             found = (attempt or judged)(name, task, seconds)
     except NotTried as reason:
         return [Trial(name, seconds=time.monotonic() - begin, note=str(reason), was_tried=False)]
@@ -69,7 +69,7 @@ def try_method(name, task, seconds, attempt=None) -> list[Trial]:
         what = f"{type(error).__name__}: {short(error)}"
         return [Trial(name, seconds=time.monotonic() - begin, note=what)]
     seconds = time.monotonic() - begin
-    said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
+    said = [text for _, (text, category) in told if issubclass(category, UserWarning)]
     note = short(said[0]) if said else ""
     return [
         Trial(result.name, result, candidate, seconds, result.note or note)

@@ -63,7 +63,7 @@ from ensemble_simplify.grid.domain import (
     with_missing,
 )
 from ensemble_simplify.grid.linear_programs import LinearProgram
-from ensemble_simplify.grid.threads import in_threads
+from ensemble_simplify.grid.threads import held_back, in_threads, later
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,

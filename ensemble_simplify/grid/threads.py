@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from joblib import effective_n_jobs
 
 from ensemble_simplify.grid._limits import carried
 
-# `free` counts the threads that calls of this one may still start, if it shares some.
+# `free` counts the threads that calls of this one may still start, if it shares some; `held` has
+# what this one puts off.
 _OWN = threading.local()
 
 
@@ -26,11 +28,32 @@ def in_threads(n_jobs: int | None, calls: Iterable[Callable[[], Any]]) -> list:
     if min(len(calls), effective_n_jobs(n_jobs)) < 2:
         return [call() for call in calls]
     free = getattr(_OWN, "free", None)
-    if free is not None:
-        return _Work(calls, free).done()
+    work = _Work(calls, threading.Semaphore(effective_n_jobs(n_jobs) - 1) if free is None else free)
     # filters of warnings are those of the whole process: threads leave each other's behind
-    with warnings.catch_warnings():
-        return _Work(calls, threading.Semaphore(effective_n_jobs(n_jobs) - 1)).done()
+    with warnings.catch_warnings() if free is None else nullcontext():
+        work.run()
+    return work.told()
+
+
+@contextmanager
+def held_back() -> Generator[list]:
+    """A list of what is put off inside by `later`, as functions and their arguments."""
+    outer, _OWN.held = getattr(_OWN, "held", None), []
+    try:
+        yield _OWN.held
+    finally:
+        _OWN.held = outer
+
+
+def later(function: Callable, *arguments: Any) -> bool:
+    """Put off a call until the thread that shared this work is alone again; whether it is put off.
+
+    Then the calls are made in the order of the work, whatever the threads did first.
+    """
+    held = getattr(_OWN, "held", None)
+    if held is not None:
+        held.append((function, arguments))
+    return held is not None
 
 
 class _Work:
@@ -39,10 +62,11 @@ class _Work:
     def __init__(self, calls, free):
         self.left = deque((i, carried(call)) for i, call in enumerate(calls))
         self.free, self.results = free, [None] * len(calls)
+        self.held = [[] for _ in calls]
         self.errors, self.helpers = {}, []
 
-    def done(self) -> list:
-        """Make all calls, with the help of threads that are free; the first error is raised."""
+    def run(self) -> None:
+        """Make all calls, with the help of threads that are free."""
         self._run()
         # who waits is no longer busy
         self.free.release()
@@ -51,6 +75,11 @@ class _Work:
                 helper.join()
         finally:
             self.free.acquire()
+
+    def told(self) -> list:
+        """The results, after what the calls have put off; the first error is raised."""
+        for function, arguments in [each for held in self.held for each in held]:
+            function(*arguments)
         if self.errors:
             raise self.errors[min(self.errors)]
         return self.results
@@ -71,7 +100,8 @@ class _Work:
 
     def _call(self, i, call):
         try:
-            self.results[i] = call()
+            with held_back() as self.held[i]:
+                self.results[i] = call()
         except Exception as error:
             self.errors[i] = error
             self.left.clear()

@@ -1,5 +1,7 @@
 """One call that tries every method: its figures are true, and its result works on any table."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -31,6 +33,7 @@ from ensemble_simplify import (
     simplify,
     verify,
 )
+from ensemble_simplify.base import warn
 from ensemble_simplify.front import _inputs, _methods
 from ensemble_simplify.front._inputs import folds
 from ensemble_simplify.front._methods import METHODS, Method, NotTried
@@ -665,6 +668,22 @@ def test_what_a_method_raises_is_a_line(classified, monkeypatch, error, tried, n
         assert found.best == "plain_tree"
     if note.startswith("Zero"):
         assert "&lt;&amp; by" in found._repr_html_()
+
+
+def test_notes_do_not_depend_on_the_number_of_threads(classified, monkeypatch):
+    model, X, y = classified
+    attempt = METHODS["cultivated"].attempt
+
+    def warns(task, seconds):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as threads of other folds may do
+            warn(f"learned from {len(task.answers)} rows")
+        return attempt(task, seconds)
+
+    monkeypatch.setitem(METHODS, "cultivated", Method(3.0, warns))
+    for n_jobs in (None, 2, 3):
+        found = simplify(model, X[200:], y[200:], methods=["cultivated"], n_jobs=n_jobs, **SMALL)
+        assert rows_of(found)["cultivated"].note == "learned from 200 rows"
 
 
 def test_time_used_up_leaves_the_plain_trees(classified, capsys):

@@ -7,7 +7,8 @@ import warnings
 
 import pytest
 
-from ensemble_simplify.grid import in_threads, limits, time_left
+from ensemble_simplify.base import warn
+from ensemble_simplify.grid import held_back, in_threads, limits, time_left
 
 
 def test_results_are_in_the_order_of_the_calls():
@@ -98,3 +99,41 @@ def test_threads_that_catch_warnings_leave_no_filters_behind():
     before = list(warnings.filters)
     in_threads(2, [first, second])
     assert warnings.filters == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_no_warning_is_lost_while_another_thread_ignores_all(n_jobs):
+    is_ignored, has_warned = threading.Event(), threading.Event()
+
+    def ignores():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            is_ignored.set()
+            has_warned.wait(60 if n_jobs > 1 else 0)
+
+    def warns(k):
+        is_ignored.wait(60)
+        warn(f"number {k}")
+        has_warned.set()
+
+    def nested():
+        in_threads(3, [lambda k=k: warns(k) for k in range(5)])
+        warn("after these")
+
+    calls = [ignores, nested, lambda: warns("last")]
+    expected = [*(f"number {k}" for k in range(5)), "after these", "number last"]
+    with pytest.warns(UserWarning, match="number|after") as warned:
+        in_threads(n_jobs, calls)
+    assert [str(each.message) for each in warned] == expected
+    with held_back() as held:
+        in_threads(n_jobs, calls)
+    assert [text for _, (text, _) in held] == expected
+
+
+def test_warnings_before_an_error_are_given():
+    def fails():
+        warn("before")
+        raise ValueError("an error")
+
+    with pytest.warns(UserWarning, match="before"), pytest.raises(ValueError, match="an error"):
+        in_threads(2, [fails, fails])
