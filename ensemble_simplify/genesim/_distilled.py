@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product, report
 from ensemble_simplify.genesim._first_trees import voting_forest
-from ensemble_simplify.grid import is_late, limits, time_left, unlimited
+from ensemble_simplify.grid import in_threads, is_late, limits, time_left, unlimited
 from ensemble_simplify.sampling import (
     OVERGROWN,
     Alternation,
@@ -69,19 +69,24 @@ def distilled_front(model, X, label, weight, random_state) -> Bunch:
     some = np.arange(len(X))
     if len(X) > _MOST_ROWS:
         some = np.sort(random_state.choice(len(X), _MOST_ROWS, replace=False))
-    trees, voted = _grown(model, X, label, weight, some, seed, model.shrinkage)
-    sizes = np.array([tree.get_n_leaves() for tree in trees])
     # Within a class, rows are dealt out to the folds in turn.
     fold_of = np.empty(len(some), dtype=np.intp)
     mixed = random_state.permutation(len(some))
     fold_of[mixed[np.argsort(label[some][mixed], kind="stable")]] = np.arange(len(some)) % _FOLDS
-    told = np.zeros((3, len(trees)))
+    folds = []
     for fold in range(1 if len(some) > _ONE_FOLD else _FOLDS):
         inside, outside = some[fold_of != fold], some[fold_of == fold]
-        if not (len(inside) and len(outside)) or is_late():
+        if not (len(inside) and len(outside)):
             break
+        folds.append((inside, outside))
+    parts = [(X, label, weight, some, seed, model.shrinkage, 1.0)]
+    for inside, _ in folds:
         part = (of[inside] for of in (X, label, weight))
-        others, _ = _grown(model, *part, np.arange(len(inside)), seed, SHRINKAGE, _FOLD_TREES)
+        parts.append((*part, np.arange(len(inside)), seed, SHRINKAGE, _FOLD_TREES))
+    (trees, voted), *without = _all_grown(model, parts)
+    sizes = np.array([tree.get_n_leaves() for tree in trees])
+    told = np.zeros((3, len(trees)))
+    for (_, outside), (others, _) in zip(folds, without, strict=False):
         of_size = np.searchsorted([tree.get_n_leaves() for tree in others], sizes, side="right")
         share = weight[outside]
         for i, k in enumerate(of_size - 1):
@@ -89,20 +94,33 @@ def distilled_front(model, X, label, weight, random_state) -> Bunch:
             of_label = np.maximum(chance[np.arange(len(outside)), label[outside]], 1e-15)
             right = chance.argmax(axis=1) == label[outside]
             told[:, i] += product(share, right), product(share, np.log(of_label)), share.sum()
-        report(model, f"trees without fold {fold + 1} of {_FOLDS}")
     with np.errstate(invalid="ignore"):
         # so that rounding of logarithms does not choose
         score, merit = np.round(told[:2] / told[2], 12)
     return Bunch(n_leaves=sizes, score=score, merit=merit, trees=trees, voted=voted)
 
 
-def _grown(model, X, label, weight, some, seed, shrinkage, most=1.0) -> tuple[list, float]:
+def _all_grown(model, parts) -> list:
+    """What is grown on each part of the rows; only on the first ones where time is short."""
+    # Threads share the trees of a forest, and then what is grown beside each other.
+    at_once, found = len(parts) if time_left() == np.inf else 1, []
+    while len(found) < len(parts) and not (found and is_late()):
+        calls = []
+        for part in parts[len(found) : len(found) + at_once]:
+            X, label, weight, some, seed, _, most = part
+            with limits(_FOREST_SHARE * time_left()):
+                forest = voting_forest(model, X[some], label[some], weight[some], seed, most)
+            calls.append(partial(_grown, model, *part[:-1], *forest))
+        found += in_threads(model.n_jobs, calls)
+        report(model, f"trees on {len(found)} of {len(parts)} parts of the rows")
+    return found
+
+
+def _grown(model, X, label, weight, some, seed, shrinkage, forest, votes) -> tuple[list, float]:
     """Trees of rising sizes, grown on some of the rows; the out-of-bag score of their forest.
 
-    `most` is as of `voting_forest`. All rows count in the leaves.
+    All rows count in the leaves.
     """
-    with limits(_FOREST_SHARE * time_left()):
-        forest, votes = voting_forest(model, X[some], label[some], weight[some], seed, most)
     labels = np.zeros((len(X), len(model.classes_)))
     labels[np.arange(len(X)), label] = weight
     known = np.isfinite(votes).all(axis=1)
@@ -137,16 +155,20 @@ def _prunings(model, X, target, n_real) -> list[GrownTree]:
         Bunch, X=X, answers=target / weight[:, None], n_real=n_real, gaps=gaps, is_complete=True
     )
     most = min(model.max_leaf_nodes or _SIZES[-1], _SIZES[-1])
-    with unlimited():
-        by_share = Alternation(rows(weight=weight), False, least=model.min_samples_leaf)
-        trees = [by_share.grown(OVERGROWN * most)]
+    by_share = Alternation(rows(weight=weight), False, least=model.min_samples_leaf)
     few = min(_OPTIMISED, most)
-    if min(few, target.shape[1]) > 1:
+    calls = [partial(by_share.grown, OVERGROWN * most)]
+    is_label = min(few, target.shape[1]) > 1
+    if is_label:
         # A wrong label costs what the first class is ahead of the second.
         second, first = np.sort(target, axis=1)[:, -2:].T
         lead = np.maximum(first - second, _LEAST_LEAD * weight)
         by_label = Alternation(rows(weight=lead), True, least=model.min_samples_leaf)
-        starts = [by_label.grown(OVERGROWN * few, by_entropy=by) for by in (False, True)]
+        calls += [partial(by_label.grown, OVERGROWN * few, by_entropy=by) for by in (False, True)]
+    with unlimited():
+        trees = in_threads(model.n_jobs, calls)
+    if is_label:
+        trees, starts = trees[:1], trees[1:]
         by_label.narrow(starts)
         small = by_label.best([start.prunings(few) for start in starts], few)
         trees.append(by_share.grown(min(_GROWN_ON, OVERGROWN * most), above=small))

@@ -93,6 +93,7 @@ def test_prunings_cost_least_of_all_that_a_greedy_tree_has():
     model = SimpleNamespace(
         max_leaf_nodes=8,
         min_samples_leaf=2,
+        n_jobs=None,
         _table=SimpleNamespace(gaps=SimpleNamespace(seen=np.zeros(3, dtype=bool))),
     )
     found = _distilled._prunings(model, X, target, 60)
