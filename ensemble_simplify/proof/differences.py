@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +27,8 @@ from ensemble_simplify.base import (
     check_atol,
     check_column_names,
     differ,
+    element,
+    in_html,
     validate_params,
 )
 from ensemble_simplify.grid import FLOAT32_MAX, Domain, float32_floor, read_domain, waiting
@@ -249,21 +250,18 @@ class Differences:
         )
 
     def _repr_html_(self):
+        summary = element("p", self.summary())
         if not self.rules:
-            return f"<p>{escape(self.summary())}</p>"
+            return summary
+
+        def row(kind, cells):
+            return element("tr", *(element(kind, cell, style="text-align:left") for cell in cells))
+
         titles = ["rule", "rows", "volume", "they differ on", "model_a says", "model_b says"]
-        head = "".join(f'<th style="text-align:left">{title}</th>' for title in titles)
-        body = ""
-        for rule in self.rules:
-            row = "".join(
-                f'<td style="text-align:left">{escape(cell)}</td>' for cell in rule.cells()
-            )
-            body += f"<tr>{row}</tr>"
-        return (
-            f"<p>{escape(self.summary())}</p>"
-            f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div><p>{self._measured()}</p>"
-        )
+        body = element("tbody", *(row("td", rule.cells()) for rule in self.rules))
+        table = element("table", element("thead", row("th", titles)), body)
+        measured = element("p", self._measured())
+        return in_html([summary, element("div", table, style="overflow-x:auto"), measured])
 
 
 # What a frame of rules has of each, beside the answers.

@@ -31,15 +31,9 @@ WRAPPED = ("decision_tree_", "pruned_estimator_")
 # Their predict is that of their best_estimator_; a subclass may have one of its own.
 _SEARCHES = (GridSearchCV, RandomizedSearchCV)
 # Attributes that tell how the trees of an ensemble were grown: of no use without some of the trees.
-_HISTORY = (
-    "train_score_",
-    "validation_score_",
-    "oob_improvement_",
-    "oob_scores_",
-    "oob_score_",
-    "oob_decision_function_",
-    "oob_prediction_",
-    "evals_result_",
+_HISTORY = frozenset(
+    "train_score_ validation_score_ oob_improvement_ oob_scores_ oob_score_ "
+    "oob_decision_function_ oob_prediction_ evals_result_".split()
 )
 # Families, and stand-ins for native boosters, by the names of their classes.
 _FAMILIES: dict[str, type[Family]] = {}

@@ -139,11 +139,6 @@ class Model:
         """The vote that turns sums into a class or a number."""
         return self.forest.vote
 
-    @property
-    def sums(self):
-        """The sums whose largest column is the class; None where there are none."""
-        return self.forest.sums
-
     def _with(self, table, **changed) -> Model:
         """The same model with another table, and whatever else is changed."""
         other = copy.copy(self)

@@ -27,17 +27,8 @@ from ensemble_simplify.reading.trees import Reading, Tree, classes_of, name_of, 
 
 # Losses whose predictions are sums of leaves.
 _IDENTITY = (
-    "RMSE",
-    "MAE",
-    "Quantile",
-    "LogLinQuantile",
-    "MAPE",
-    "Lq",
-    "Huber",
-    "Expectile",
-    "LogCosh",
-    "Cox",
-    "SurvivalAft",
+    *("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Lq", "Huber", "Expectile"),
+    *("LogCosh", "Cox", "SurvivalAft"),
     *("YetiRank", "YetiRankPairwise", "PairLogit", "PairLogitPairwise", "QueryRMSE"),
     *("QuerySoftMax", "QueryCrossEntropy", "StochasticRank", "LambdaMart"),
 )
