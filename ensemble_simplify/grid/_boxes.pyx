@@ -19,6 +19,7 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, array_to_nodes, restrict_root, right_child
@@ -186,10 +187,8 @@ cdef class BoundedTrees:
     cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil:
         """Shrink the box on one axis, saving the trees that may change."""
         cdef uint64_t bit = <uint64_t> 1 << (axis & 63)
-        cdef intp_t t, k
-        cdef intp_t size = 3 * self.width
+        cdef intp_t t, size = 3 * self.width
         cdef float64_t *kept
-        cdef const float64_t *own
         self.lo[axis] = lo
         self.hi[axis] = hi
         self.n_visited += self.n_trees
@@ -202,27 +201,21 @@ cdef class BoundedTrees:
                 self.saved_tree[self.n_saved] = <int32_t> t
                 self.saved_root[self.n_saved] = self.roots[t]
                 kept = self.saved_bound.data() + self.n_saved * size
-                own = self.bound.data() + t * size
-                for k in range(size):
-                    kept[k] = own[k]
+                memcpy(kept, self.bound.data() + t * size, size * sizeof(float64_t))
                 self.n_saved += 1
                 self._restrict(t)
         return 0
 
     cdef void _undo(self, intp_t n_saved) noexcept nogil:
         """Give the trees saved since `n_saved` back."""
-        cdef intp_t size = 3 * self.width
-        cdef intp_t t, k
+        cdef intp_t t, size = 3 * self.width
         cdef const float64_t *kept
-        cdef float64_t *own
         while self.n_saved > n_saved:
             self.n_saved -= 1
             t = self.saved_tree[self.n_saved]
             self.roots[t] = self.saved_root[self.n_saved]
             kept = self.saved_bound.data() + self.n_saved * size
-            own = self.bound.data() + t * size
-            for k in range(size):
-                own[k] = kept[k]
+            memcpy(self.bound.data() + t * size, kept, size * sizeof(float64_t))
 
     # ------------------------------------------------------------------ choosing a cut
 

@@ -94,14 +94,12 @@ cdef void paint_node(Painter *p, int32_t node) noexcept nogil:
         return
     if p.lo[axis] <= cut:
         saved = p.hi[axis]
-        if cut < saved:
-            p.hi[axis] = cut
+        p.hi[axis] = min(saved, cut)
         paint_node(p, node + 1)
         p.hi[axis] = saved
     if p.hi[axis] > cut:
         saved = p.lo[axis]
-        if cut + 1 > saved:
-            p.lo[axis] = cut + 1
+        p.lo[axis] = max(saved, cut + 1)
         paint_node(p, right_child(p.nodes, node))
         p.lo[axis] = saved
 

@@ -303,6 +303,11 @@ ctypedef fused label_t:
     int32_t
 
 
+cdef struct Run:
+    # cells of one label along a line of a row; `before` is the label of the cell before them
+    int32_t row, axis, first, last, label, before
+
+
 def find_runs(
     const label_t[:, ::1] labels,
     label_t free,
@@ -340,7 +345,7 @@ def find_runs(
         intp_t i, a
         int32_t p, q, n, before
         label_t label
-        vector[int32_t] found
+        vector[Run] found
     with nogil:
         for i in range(n_rows):
             for a in range(n_axes):
@@ -357,12 +362,8 @@ def find_runs(
                         own_last[i, a] = q
                         own_before[i, a] = before
                     elif label != free:
-                        found.push_back(<int32_t> i)
-                        found.push_back(<int32_t> a)
-                        found.push_back(p)
-                        found.push_back(q)
-                        found.push_back(<int32_t> label)
-                        found.push_back(before)
+                        found.push_back(
+                            Run(<int32_t> i, <int32_t> a, p, q, <int32_t> label, before))
                     before = -1 if label == free else <int32_t> label
                     p = q + 1
-    return rows_of(found.data(), found.size() // 6, 6)
+    return rows_of(<const int32_t *> found.data(), found.size(), 6)
