@@ -22,6 +22,8 @@ from ensemble_simplify.reading import Model, library_of, out_of_bag
 
 # Rows times trees, of all copies together, up to which they are fitted.
 MOST_EFFORT = 4_000_000
+# Trees that a model counts as where they are not read: as many as most have.
+_UNREAD = 100
 # Part of the time limit that they may take.
 SHARE = 0.25
 # What silences a library whose fits talk, and the parameters by which users do it themselves.
@@ -34,7 +36,7 @@ _SILENT = {
 _THREADS = ("n_jobs", "thread_count")
 
 
-def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=None) -> list | None:
+def fitted_copies(model, X, y, fold_of, forest, seconds=None, seed=0, n_jobs=None) -> list | None:
     """A copy of the model for each fold, with its answers; None where there can be none.
 
     Parameters
@@ -45,8 +47,8 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
     y : ndarray, shape (n_labelled,)
     fold_of : ndarray, shape (n_rows,)
         The fold that each row is left out in; -1: in none.
-    n_trees : int
-        Of the model.
+    forest : Forest or None
+        Of the model; None: its trees are not read.
     seconds : float or None, default=None
         The limit of time, of which they get a part. None: there is none.
     seed : int, default=0
@@ -63,6 +65,7 @@ def fitted_copies(model, X, y, fold_of, n_trees, seconds=None, seed=0, n_jobs=No
     """
     n_folds = int(fold_of.max()) + 1
     n_own = max(effective_n_jobs(n_jobs) // n_folds, 1)
+    n_trees = _UNREAD if forest is None else forest.n_trees
     if len(y) * n_trees * n_folds > MOST_EFFORT:
         return None
     begin = time.monotonic()

@@ -272,9 +272,8 @@ def simplify(
         time_limit=time_limit,
     )
     if has_learned and given.y is not None and given.is_whole:
-        n_trees = task.forest.n_trees
         task.copies = fitted_copies(
-            model, given.X, given.y, fold_of, n_trees, time_limit, task.seed, n_jobs
+            model, given.X, given.y, fold_of, task.forest, time_limit, task.seed, n_jobs
         )
     how = ON_LEARNED if has_learned else ON_ROWS
     how = OUT_OF_BAG if given.is_out_of_bag else how

@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -13,6 +15,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer
 
 from ensemble_simplify import SimplifiedModel, agreement, simplify
 from ensemble_simplify.front import _copies
@@ -42,6 +46,16 @@ def test_labels_that_a_forest_knows_by_heart_are_no_accuracy(noise):
     assert "copies of it were fitted" in outcome.notes[0]
     again = simplify(forest, X, y, methods="representer", max_leaf_nodes=8, random_state=0)
     assert again.verdict.text == outcome.verdict.text
+
+
+@pytest.mark.parametrize("step", [PCA(2, random_state=0), PowerTransformer()])
+def test_forests_behind_steps_that_are_not_read(noise, step):
+    """Such a pipeline can only be asked, but what it has learned from is told as of any other."""
+    X, y, forest = noise
+    model = make_pipeline(step, clone(forest)).fit(X, y)
+    outcome = simplify(model, X, y, methods="representer", max_leaf_nodes=8, random_state=0)
+    assert all(row.accuracy < 0.6 for row in outcome.table)
+    assert "copies of it were fitted" in outcome.notes[0]
 
 
 def test_without_labels_the_answers_are_out_of_bag(noise):
@@ -190,7 +204,7 @@ def test_copies_have_one_thread_each(noise):
     X, y, _ = noise
     forest = RandomForestClassifier(5, n_jobs=2, random_state=0).fit(X, y)
     fold_of = np.arange(len(X)) % 3
-    copies = _copies.fitted_copies(forest, X, y, fold_of, 5, n_jobs=2)
+    copies = _copies.fitted_copies(forest, X, y, fold_of, None, n_jobs=2)
     for fold, (copy, answers) in enumerate(copies):
         rows = fold_of != fold
         alone = RandomForestClassifier(5, random_state=0).fit(X[rows], y[rows])
