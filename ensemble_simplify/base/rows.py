@@ -173,8 +173,8 @@ def check_column_names(models, X=None, parameter="X") -> None:
         if names is not None and (j := misnamed(model, names)) is not None:
             raise ValueError(
                 f"{parameter} has the column {names[j]!r} where {type(model).__name__}(...) was "
-                f"fitted on {str(model.feature_names_in_[j])!r}. Pass the columns it was fitted on, "
-                "in their order."
+                f"fitted on {str(model.feature_names_in_[j])!r}. Pass the columns it was fitted "
+                "on, in their order."
             )
     for other in named[1:]:
         ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)

@@ -14,7 +14,15 @@ learned from some rows at all.
 """
 
 from ensemble_simplify.reading import program as steps
-from ensemble_simplify.reading.columns import UNKNOWN, Column, Hashed, Levels, is_missing, plain
+from ensemble_simplify.reading.columns import (
+    UNKNOWN,
+    Column,
+    Hashed,
+    LeftOut,
+    Levels,
+    is_missing,
+    plain,
+)
 from ensemble_simplify.reading.decision import (
     has_probabilities,
     labels_of_scores,

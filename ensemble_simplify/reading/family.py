@@ -452,10 +452,13 @@ def owner_of(kind: type, method: str) -> type:
 def says_it_takes_gaps(estimator: Any) -> bool | None:
     """Whether a model, fitted or not, says that it takes missing values; None: it does not say.
 
-    A pipeline's tags do not tell: its steps refuse missing values themselves.
+    Tags of a pipeline, or of what holds one, do not tell: its steps refuse missing values
+    themselves.
     """
-    inner = unwrap(estimator)
-    if isinstance(inner, Pipeline) or not hasattr(inner, "__sklearn_tags__"):
+    inner = part = unwrap(estimator)
+    while part is not None and not isinstance(part, Pipeline):
+        part = unwrap(getattr(part, "estimator", None))
+    if part is not None or not hasattr(inner, "__sklearn_tags__"):
         return None
     return bool(get_tags(inner).input_tags.allow_nan)
 

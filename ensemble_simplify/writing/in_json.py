@@ -12,6 +12,7 @@ from ensemble_simplify.grid import preorder
 from ensemble_simplify.reading import (
     Column,
     Hashed,
+    LeftOut,
     Levels,
     Model,
     Reading,
@@ -99,6 +100,8 @@ def _columns_in_json(named):
             "levels": levels,
             "unknown": None if levels is None else named.unknown(j),
         }
+        if named.table is not None and isinstance(named.table.columns[j], LeftOut):
+            column["left_out"] = True
         if of_text:
             column["of_text"] = "catboost" if j in named.table.hashed else True
         columns.append(column)
@@ -208,7 +211,7 @@ def _column(written) -> Column:
     """A column that was written."""
     unknown = written["unknown"] or "refused"
     if written["levels"] is None:
-        return Column(unknown=unknown)
+        return LeftOut(unknown=unknown) if written.get("left_out") else Column(unknown=unknown)
     levels, of_text = _as_array(written["levels"]), written.get("of_text")
     kind = Hashed if of_text == "catboost" else Levels
     return kind(levels=levels, unknown=unknown, by_text=bool(of_text))

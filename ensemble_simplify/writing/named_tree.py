@@ -515,7 +515,7 @@ class NamedEnsemble(NamedColumns):
         named = cls(
             n_features=forest.n_features,
             names=None if names is None else [str(name) for name in names],
-            table=None if table.is_plain else table,
+            table=table,
             booleans=truth_values(column.whole for column in table.columns),
             model=model,
             code=code_of(forest, model.estimator),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -23,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThreshold
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -45,6 +46,8 @@ from ensemble_simplify import (
     GenesimClassifier,
     InterpretableSingleModel,
     agreement,
+    export_model,
+    import_model,
     is_sensitive,
     merge_trees,
     nearest_flip,
@@ -256,6 +259,26 @@ def test_what_a_column_that_is_left_out_holds_does_not_matter(with_text_left_out
     assert model.predict(flip.row)[0] == flip.predictions[1] != flip.predictions[0]
     assert not is_sensitive(model, others).sensitive
     assert sufficient_box(model, X[:1]).features == ["a"]
+
+
+def test_what_is_left_out_in_json(with_text_left_out):
+    model, X, _ = with_text_left_out
+    again = import_model(export_model(model, "json"))
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+    assert (
+        import_model(export_model(again, "json")).predict(X).tolist() == again.predict(X).tolist()
+    )
+
+
+def test_gaps_are_taken_by_what_holds_a_pipeline(with_text_left_out):
+    """Tags of scikit-learn's wrappers say that a pipeline takes none, though its imputer does."""
+    _, X, y = with_text_left_out
+    X = X.assign(a=X["a"].where(X["a"] != 3))
+    steps = make_column_transformer((SimpleImputer(), ["a"]))
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0)
+    model = FixedThresholdClassifier(make_pipeline(steps, forest), threshold=0.4).fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0).fit(X, y)
+    assert pruner.predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_a_model_that_looks_at_what_another_one_leaves_out(with_text_left_out):
