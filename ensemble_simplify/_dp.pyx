@@ -684,10 +684,7 @@ cdef class RegionValues:
             intp_t a[MAX_AXES]
             intp_t b[MAX_AXES]
             int64_t one, two, join, spread, best_spread = 0
-            GridSplit best
-        best.axis = -1
-        best.cut = -1
-        best.join = self.infinite
+            GridSplit best = GridSplit(-1, -1, self.infinite)
         for i in range(self.layout.n_axes):
             a[i] = lo[i]
             b[i] = hi[i]
@@ -705,9 +702,7 @@ cdef class RegionValues:
                 spread = one + two if depth else max(one, two)
                 if join < best.join or (
                         join == best.join and best.axis >= 0 and spread < best_spread):
-                    best.axis = i
-                    best.cut = k
-                    best.join = join
+                    best = GridSplit(i, k, join)
                     best_spread = spread
         return best
 
@@ -734,9 +729,7 @@ def smallest_tree(list layers, depth):
         Layout layout = pure.layout
         GridSplit best
         vector[Node] nodes
-        Node node
         intp_t i
-    node.size = 1
     here.depth = depth
     for i in range(layout.n_axes):
         here.lo[i] = 0
@@ -746,17 +739,13 @@ def smallest_tree(list layers, depth):
         here = stack.back()
         stack.pop_back()
         if pure.at(here.lo, here.hi) == 0:
-            node.axis = -1
-            node.cut = <int32_t> layout.class_of(here.lo, here.hi)
-            nodes.push_back(node)
+            nodes.push_back(Node(-1, <int32_t> layout.class_of(here.lo, here.hi), 1))
             continue
         values = pure if len(layers) == 1 else layers[here.depth - 1]
         best = values.best_split(here.lo, here.hi)
         if best.axis < 0:
             raise RuntimeError("no split found for a region that was reported solvable")
-        node.axis = <int32_t> layout.axis[best.axis]
-        node.cut = <int32_t> best.cut
-        nodes.push_back(node)
+        nodes.push_back(Node(<int32_t> layout.axis[best.axis], <int32_t> best.cut, 1))
         # right part first: the left one is taken off the stack before it
         below = here
         below.depth = here.depth - 1

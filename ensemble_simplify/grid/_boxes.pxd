@@ -73,6 +73,7 @@ cdef class BoundedTrees:
     cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil
     cdef void _undo(self, intp_t n_saved) noexcept nogil
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil
+    cdef int _narrow_to_half(self) except -1 nogil
     cdef int _turn(self) except -1 nogil
     cdef const Gain *_take_best(self) noexcept nogil
     cdef int _leave_out(self, outside) except -1

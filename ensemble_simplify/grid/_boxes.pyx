@@ -238,18 +238,15 @@ cdef class BoundedTrees:
 
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil:
         """Halve the box and look at one half of it: 0 the left, 1 the right."""
-        cdef Frame frame
-        frame.axis = axis
-        frame.cut = cut
-        frame.lo = self.lo[axis]
-        frame.hi = self.hi[axis]
-        frame.side = side
-        frame.half = 0
-        frame.n_saved = self.n_saved
-        self.stack.push_back(frame)
-        if side == 0:
-            return self._narrow(axis, frame.lo, cut)
-        return self._narrow(axis, cut + 1, frame.hi)
+        self.stack.push_back(Frame(axis, cut, self.lo[axis], self.hi[axis], side, 0, self.n_saved))
+        return self._narrow_to_half()
+
+    cdef int _narrow_to_half(self) except -1 nogil:
+        """Shrink the box that was halved last to the half that is to be looked at."""
+        cdef Frame *top = &self.stack.back()
+        if top.side == 0:
+            return self._narrow(top.axis, top.lo, top.cut)
+        return self._narrow(top.axis, top.cut + 1, top.hi)
 
     cdef int _turn(self) except -1 nogil:
         """Leave a half that is done with for the next that is not: 1, or 0 if there is none."""
@@ -262,10 +259,7 @@ cdef class BoundedTrees:
             if top.half == 0:
                 top.half = 1
                 top.side = 1 - top.side
-                if top.side == 0:
-                    self._narrow(top.axis, top.lo, top.cut)
-                else:
-                    self._narrow(top.axis, top.cut + 1, top.hi)
+                self._narrow_to_half()
                 return 1
             self.stack.pop_back()
         return 0

@@ -599,7 +599,6 @@ cdef class Certifier(BoundedTrees):
 
         Leaves keep their label as `cut`.
         """
-        cdef Node node
         cdef intp_t label
         self.n_boxes = 0
         self.n_pending = 0
@@ -607,17 +606,13 @@ cdef class Certifier(BoundedTrees):
             if self._count(min(max_nodes, MAX_NODES)):
                 return 0
             self._bound_units()
-            node.axis = node.cut = -1
-            node.size = 1
             if self.n_alive[self.top[0]] > 1 and self._choose():
-                node.axis = self.next_axis
-                node.cut = self.next_cut
-                tree.push_back(node)
-                self._enter(node.axis, node.cut, 0)
+                tree.push_back(Node(self.next_axis, self.next_cut, 1))
+                self._enter(self.next_axis, self.next_cut, 0)
                 continue
             label = self._settled(0)
-            node.cut = <int32_t> (label if label >= 0 else self._ask(0))
-            tree.push_back(node)
+            label = label if label >= 0 else self._ask(0)
+            tree.push_back(Node(-1, <int32_t> label, 1))
             if not self._turn():
                 return 1
 
