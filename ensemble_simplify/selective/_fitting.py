@@ -265,8 +265,11 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         leaves, answers, n_tried = certified(
             left, right, counts, self.max_leaf_nodes, limit, self.confidence
         )
-        keep = np.zeros(len(left), dtype=bool)
-        keep[_above(left, right, leaves)] = True
+        keep = np.isin(np.arange(len(left)), leaves)
+        # children stand after their parents: backwards, all that is above a leaf is found
+        for node in np.flatnonzero(left >= 0)[::-1]:
+            keep[node] |= keep[left[node]] | keep[right[node]]
+        keep[leaves] = False
         self.limit_, self._leaf_nodes = float(limit), leaves
         self.decision_tree_ = pruned_copy(fitted, keep)
         self._tree = copy(self._grown)
@@ -349,15 +352,3 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         other._counts = replace(self._counts, proven=proven)
         other._certify()
         return other
-
-
-def _above(left, right, leaves):
-    """The nodes above some leaves of a pruning."""
-    parent = np.full(len(left), -1)
-    inner = np.flatnonzero(left >= 0)
-    parent[left[inner]] = parent[right[inner]] = inner
-    found = set()
-    for node in leaves:
-        while (node := int(parent[node])) >= 0 and node not in found:
-            found.add(node)
-    return sorted(found)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ensemble_simplify.grid import Domain, read_domain, time_left
+from ensemble_simplify.grid import Domain, float32_floor, next_after, read_domain, time_left
 from ensemble_simplify.proof import verify
+from ensemble_simplify.writing import NamedTree
 
 
 def proven_leaves(tree, model, leaves, domain, *, atol, max_boxes):
@@ -42,13 +43,17 @@ def proven_leaves(tree, model, leaves, domain, *, atol, max_boxes):
         domain = Domain(missing=gaps)
     # errors of the domain itself are told before any work
     read_domain(domain, n_features, names)
-    boxes, found = _boxes(tree.decision_tree_.tree_), np.zeros(len(leaves), dtype=bool)
+    named, found = NamedTree.of(tree), np.zeros(len(leaves), dtype=bool)
+    spans = {int(named.order[node]): own for node, own in named.paths()}
     for k, leaf in enumerate(leaves):
         if time_left() <= 0:
             break
         bounds = dict(domain.bounds)
-        for j, (low, high) in boxes[int(leaf)].items():
+        for j, span in spans[int(leaf)].items():
             if not tree._table.coded[j]:
+                # a span begins above its low end; without one, at minus infinity
+                low, high = float32_floor([span.low, span.high]).tolist()
+                low = float(next_after(low)) if np.isfinite(low) else low
                 first, last = bounds.get(j, (None, None))
                 first = low if first is None else max(low, first)
                 bounds[j] = first, high if last is None else min(high, last)
@@ -59,22 +64,3 @@ def proven_leaves(tree, model, leaves, domain, *, atol, max_boxes):
             continue  # no input of the domain gets here
         found[k] = verify(model, tree, domain=inside, atol=atol, max_boxes=max_boxes).equal is True
     return found
-
-
-def _boxes(tree):
-    """For each leaf the lowest and highest float32 number of each feature on its path."""
-    boxes, stack = {}, [(0, {})]
-    while stack:
-        node, box = stack.pop()
-        if tree.children_left[node] < 0:
-            boxes[node] = box
-            continue
-        j, threshold = int(tree.feature[node]), float(tree.threshold[node])
-        last = np.float32(threshold)
-        if last > threshold:
-            last = np.nextafter(last, np.float32(-np.inf))
-        first = np.nextafter(last, np.float32(np.inf))
-        low, high = box.get(j, (-np.inf, np.inf))
-        stack.append((int(tree.children_left[node]), {**box, j: (low, min(high, float(last)))}))
-        stack.append((int(tree.children_right[node]), {**box, j: (max(low, float(first)), high)}))
-    return boxes
