@@ -197,8 +197,7 @@ cdef cppclass Grower:
     intp_t list_below               # nodes with fewer rows are held as lists
     # The node that is being split, and its children
     OpenNode* node
-    OpenNode* left
-    OpenNode* right
+    OpenNodePointer[2] child        # the left one and the right one
     OpenNode* small                 # the child with fewer rows, where histograms are updated
     OpenNode* large
     vector[double] small_mass       # of its rows
@@ -208,8 +207,7 @@ cdef cppclass Grower:
     vector[double] w                # (n_rows, 2) mass of each row of the node, and in class 1
     vector[int32_t] label
     vector[double] share            # (n_rows,) fraction of each whole row that goes left
-    vector[int32_t] to_left         # (n_rows,) local number in the child, -1: absent
-    vector[int32_t] to_right
+    vector[int32_t] place           # (2, n_rows) local number in each child, -1: absent
     vector[Candidate] candidates    # (n_features,)
     vector[double] reference        # contrast of the best feature, the higher classes positive
     vector[intp_t] option           # features that are pooled, the best first
@@ -528,10 +526,10 @@ cdef void split_list(Grower* g, intp_t j) noexcept nogil:
     cdef intp_t length = node.list_length[j], side, e, kept
     cdef int32_t first, local, keep
     for side in range(2):
-        child = g.right if side else g.left
+        child = g.child[side]
         if child.is_leaf:
             continue
-        place = g.to_right.data() if side else g.to_left.data()
+        place = g.place.data() + side * node.n_rows
         target = child.lists.data() + j * (child.n_rows + 1)
         kept = 0
         first = 0
@@ -779,8 +777,7 @@ cdef int make_room(Grower* g, intp_t n_rows) except -1 nogil:
     g.w.resize(2 * n_rows)
     g.label.resize(n_rows)
     g.share.resize(n_rows)
-    g.to_left.resize(n_rows)
-    g.to_right.resize(n_rows)
+    g.place.resize(2 * n_rows)
     return 0
 
 
@@ -871,38 +868,33 @@ cdef int find_options(Grower* g) except -1 nogil:
 cdef int divide_rows(Grower* g) except -1 nogil:
     # Rows, fractions and class masses of the two children of g.node.
     cdef OpenNode* node = g.node
+    cdef OpenNode* child
     # first shares of each row, then what of its fraction goes left
-    cdef double* to_left_of = g.share.data()
-    cdef intp_t n_left = 0, n_right = 0, i, label
-    cdef double to_right, mass
+    cdef double* to_left = g.share.data()
+    cdef int32_t* place
+    cdef intp_t[2] n_rows = [0, 0]
+    cdef intp_t side, i, kept
+    cdef double part
     for i in range(node.n_rows):
-        to_left_of[i] = left_part(node.fraction[i], to_left_of[i], g.smallest)
-        n_left += to_left_of[i] > 0.0
-        n_right += node.fraction[i] - to_left_of[i] > 0.0
-    g.left.class_mass.resize(g.n_classes)
-    g.right.class_mass.resize(g.n_classes)
-    g.left.rows.resize(n_left)
-    g.left.fraction.resize(n_left)
-    g.right.rows.resize(n_right)
-    g.right.fraction.resize(n_right)
-    n_left = n_right = 0
-    for i in range(node.n_rows):
-        to_right = node.fraction[i] - to_left_of[i]
-        mass = g.weight[node.rows[i]]
-        label = g.label[i]
-        g.to_left[i] = g.to_right[i] = -1
-        if to_left_of[i] > 0.0:
-            g.to_left[i] = <int32_t> n_left
-            g.left.rows[n_left] = node.rows[i]
-            g.left.fraction[n_left] = to_left_of[i]
-            g.left.class_mass[label] += mass * to_left_of[i]
-            n_left += 1
-        if to_right > 0.0:
-            g.to_right[i] = <int32_t> n_right
-            g.right.rows[n_right] = node.rows[i]
-            g.right.fraction[n_right] = to_right
-            g.right.class_mass[label] += mass * to_right
-            n_right += 1
+        to_left[i] = left_part(node.fraction[i], to_left[i], g.smallest)
+        n_rows[0] += to_left[i] > 0.0
+        n_rows[1] += node.fraction[i] - to_left[i] > 0.0
+    for side in range(2):
+        child = g.child[side]
+        child.class_mass.resize(g.n_classes)
+        child.rows.resize(n_rows[side])
+        child.fraction.resize(n_rows[side])
+        place = g.place.data() + side * node.n_rows
+        kept = 0
+        for i in range(node.n_rows):
+            part = node.fraction[i] - to_left[i] if side else to_left[i]
+            place[i] = -1
+            if part > 0.0:
+                place[i] = <int32_t> kept
+                child.rows[kept] = node.rows[i]
+                child.fraction[kept] = part
+                child.class_mass[g.label[i]] += g.weight[node.rows[i]] * part
+                kept += 1
     return 0
 
 
@@ -915,15 +907,14 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
         share_rows(g, i * BLOCK, min((i + 1) * BLOCK, g.node.n_rows))
     for _ in range(2):
         out.stack.push_back(new OpenNode())
-    g.right = out.stack[out.stack.size() - 2]
-    g.left = out.stack.back()
+    g.child[0], g.child[1] = out.stack.back(), out.stack[out.stack.size() - 2]
     divide_rows(g)
     for side in range(2):
-        child = g.right if side else g.left
+        child = g.child[side]
         child.parent, child.side, child.depth = number, side, g.node.depth + 1
         child.n_rows = <intp_t> child.rows.size()
         weigh(g, child)
-    if g.left.n_rows > 0 and g.right.n_rows > 0:
+    if g.child[0].n_rows > 0 and g.child[1].n_rows > 0:
         return True
     for _ in range(2):
         child = out.stack.back()
@@ -936,11 +927,11 @@ cdef int hand_down_lists(Grower* g) except -1 nogil:
     cdef OpenNode* child
     cdef intp_t side, j
     for side in range(2):
-        child = g.right if side else g.left
+        child = g.child[side]
         if not child.is_leaf:
             child.lists.resize(g.n_features * (child.n_rows + 1))
             child.list_length.resize(g.n_features)
-    if not (g.left.is_leaf and g.right.is_leaf):
+    if not (g.child[0].is_leaf and g.child[1].is_leaf):
         for j in range(g.n_features):
             split_list(g, j)
     return 0
@@ -949,9 +940,8 @@ cdef int hand_down_lists(Grower* g) except -1 nogil:
 cdef int hand_down_histogram(_Growing out) except -1 nogil:
     # The larger child takes over its parent's histogram; small nodes are held as lists.
     cdef Grower* g = &out.g
-    cdef intp_t j
-    g.small = g.right if g.left.n_rows > g.right.n_rows else g.left
-    g.large = g.left if g.left.n_rows > g.right.n_rows else g.right
+    cdef intp_t j, smaller = g.child[0].n_rows > g.child[1].n_rows
+    g.small, g.large = g.child[smaller], g.child[1 - smaller]
     if not g.large.is_leaf and g.large.n_rows >= g.list_below:
         g.large.has_histogram = True
         g.large.histogram.swap(g.node.histogram)
