@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ensemble_simplify.front._rules import WIDTH, size_in_words, tree_lines, what_leaves_say
 from ensemble_simplify.front._statement import figure, interval
 from ensemble_simplify.reading import unwrap
-from ensemble_simplify.writing import one_line, percent
+from ensemble_simplify.writing import aligned, one_line, percent
 
 # Classes up to which the agreement is shown for each, and letters of their labels that are shown.
 _MOST_CLASSES, _MOST_LETTERS = 4, 16
@@ -343,7 +343,7 @@ def as_text(found) -> str:
         for point in found.curve:
             mark = "* " if point.is_best else "  "
             cells.append([mark, *(write(point) for _, write in heads)])
-        out += ["", "Trees of several sizes (* recommended):", "", *_aligned(cells)]
+        out += ["", "Trees of several sizes (* recommended):", "", *aligned(cells)]
     out += ["", "All methods (* recommended):", "", *_methods(found), ""]
     out += _paragraph(f"{how_judged(found)} {time_taken(found)} {what_columns_say(found)}")
     for heading, told in (("Promised:", promises(found)), ("Remarks:", remarks(found))):
@@ -384,23 +384,10 @@ def _methods(found):
             if row.is_measured:
                 mark = "* " if row.name == found.best else "  "
                 cells.append([mark + row.name, *(write(row) for _, write, _ in heads)])
-        told = _aligned(cells, {i + 1 for i, (head, _, _) in enumerate(heads) if " by " in head})
+        told = aligned(cells, {i + 1 for i, (head, _, _) in enumerate(heads) if " by " in head})
         extra = [i for i, (_, _, can_go) in enumerate(heads) if can_go]
         if max(map(len, told)) <= WIDTH or not extra:
             return told
         # what takes most room goes first
         longest = max(extra, key=lambda i: max(len(line[i + 1]) for line in cells))
         heads = heads[:longest] + heads[longest + 1 :]
-
-
-def _aligned(cells, to_left=frozenset()):
-    """Lines of a table: the first column and those named to the left, the others to the right."""
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    to_left = {0, *to_left}
-    return [
-        "  ".join(
-            cell.ljust(width) if i in to_left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    ]

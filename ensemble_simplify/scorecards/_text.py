@@ -15,6 +15,7 @@ from ensemble_simplify.scorecards._card import Card, Term, singles
 from ensemble_simplify.writing import (
     NamedColumns,
     Span,
+    aligned,
     end_of_interval,
     number,
     one_line,
@@ -404,28 +405,16 @@ class NamedCard(NamedColumns):
                 cells += [[line, *[""] * len(own)] for line in taken[:-1]] + [[taken[-1], *own]]
             cells.append([])
         lines = [self.title, "=" * len(self.title), ""] if with_title else []
-        lines += _aligned(cells)
+        lines += aligned(cells, gap=3)
         lines += textwrap.wrap(self.decision(), _WIDTH, break_on_hyphens=False)
         totals, texts = self.totals()
         if len(totals):
             chances = map(chance_in_words, self.card.chances(totals))
             rows = [["total", *texts], [self.chance_head, *chances]]
-            lines += ["", *_aligned(rows), *filter(None, [self.scaling()])]
+            lines += ["", *aligned(rows, gap=3), *filter(None, [self.scaling()])]
         if unseen := self.unseen():
             lines += ["", *textwrap.wrap(unseen, _WIDTH, break_on_hyphens=False)]
         return "\n".join(lines) + "\n"
-
-
-def _aligned(rows):
-    """Lines of a table: the first column to the left, the others to the right; some are empty."""
-    widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
-    return [
-        "   ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def chance_in_words(chance) -> str:

@@ -62,6 +62,7 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_tree,
 )
 from ensemble_simplify.writing.words import (
+    aligned,
     counted,
     end_of_interval,
     in_drawing,

@@ -103,6 +103,23 @@ def in_drawing(text):
     return one_line(text).replace("$", r"\$")
 
 
+def aligned(rows, to_left=(), *, gap=2):
+    """Lines of a table: the first column and those named to the left, the others to the right.
+
+    Rows without cells are empty lines.
+    """
+    widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
+    return [
+        (" " * gap)
+        .join(
+            cell.ljust(width) if i in (0, *to_left) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        )
+        .rstrip()
+        for row in rows
+    ]
+
+
 def wrapped(line):
     """A line of a drawn box in lines that are not too long, cut if they are too many."""
     parts = textwrap.wrap(line, _LONGEST, max_lines=_MOST_LINES, placeholder=" …")
