@@ -291,13 +291,12 @@ def read_values(
     const float64_t[:, ::1] share,      # (n_ordered, n_rows + 1) of the rows before each place
     bint is_even,                       # whether all places have the same share
     const intp_t[:, ::1] places,        # (n_ordered, 2): the first to take, and that after the last
-    const intp_t[:, ::1] row,           # (n_ordered, n_rows) in each place
-    const float64_t[:, ::1] X,          # (n_rows, n_columns)
+    const float64_t[:, ::1] value,      # (n_ordered, n_rows) in each place
     const intp_t[::1] column_of,        # (n_ordered,)
     float64_t[:, :] out,                # OUT (n, n_columns)
 ):
     """The value of each ordered column at the rank of its score."""
-    cdef intp_t n_rows = X.shape[0], m, n, k, place, n_read = 0
+    cdef intp_t n_rows = value.shape[1], m, n, k, place, n_read = 0
     cdef double u
     with nogil:
         for m in range(noise.shape[0]):
@@ -314,4 +313,4 @@ def read_values(
                 else:
                     place = upper_bound(&share[k, 1], &share[k, 1] + n_rows, u) - &share[k, 1]
                 place = min(max(place, places[k, 0]), places[k, 1] - 1)
-                out[m, column_of[k]] = X[row[k, place], column_of[k]]
+                out[m, column_of[k]] = value[k, place]

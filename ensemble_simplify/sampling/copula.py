@@ -61,17 +61,19 @@ class CopulaLaw(Law):
         self.scores = np.empty((n_rows, n_ordered))
         self.share = np.zeros((n_ordered, n_rows + 1))  # of the rows before each place
         self.sorted = np.empty((n_ordered, n_rows))  # as float32 compares
-        self.row = np.empty((n_ordered, n_rows), dtype=np.intp)
+        self.value = np.empty((n_ordered, n_rows))  # as they were given
+        row = np.empty((n_ordered, n_rows), dtype=np.intp)
         for k, i in enumerate(self.ordered):
             tie_breaker, order, level = random.random(n_rows), self.row_at[i], self.level[i]
             # the law has sorted the rows already, but equal values by their rows
             if len(self.patterns[i]) < n_rows:
                 order = np.lexsort((tie_breaker, level))
-            self.row[k], self.sorted[k] = order, self.patterns[i][level[order], 0]
-        weight = self.weight[self.row] / total
+            row[k], self.sorted[k] = order, self.patterns[i][level[order], 0]
+            self.value[k] = self.X[order, self.column_of[k]]
+        weight = self.weight[row] / total
         self.share[:, 1:] = np.minimum(np.cumsum(weight, axis=1), 1.0)
         z = ndtri(self.share[:, 1:] - 0.5 * weight)
-        np.put_along_axis(self.scores, self.row.T, z.T, axis=0)
+        np.put_along_axis(self.scores, row.T, z.T, axis=0)
         self.share[:, -1] = 1.0
         self.is_even = bool((self.weight == self.weight[0]).all())
         centred = self.scores - self.weight @ self.scores / total
@@ -174,8 +176,7 @@ class CopulaLaw(Law):
             self.share,
             self.is_even,
             limited.places,
-            self.row,
-            self.X,
+            self.value,
             self.column_of,
             X,
         )

@@ -130,11 +130,10 @@ def test_values_at_ranks(is_even):
     scores, noise = rng.standard_normal((50, 2)), rng.standard_normal((400, 2))
     base = rng.integers(0, 50, 400)
     out = np.zeros((400, 3))
-    read_values(noise, base, scores, SHIFT, SCALE, share, is_even, places, row, X, column_of, out)
+    value = np.sort(X[:, column_of], axis=0).T.copy()
+    read_values(noise, base, scores, SHIFT, SCALE, share, is_even, places, value, column_of, out)
     u = ndtr(SHIFT * scores[base] + SCALE * noise)
     for k, j in enumerate(column_of):
         place = np.searchsorted(share[k], u[:, k], side="right") - 1
-        np.testing.assert_array_equal(
-            out[:, j], X[row[k, np.clip(place, *(places[k] - [0, 1]))], j]
-        )
+        np.testing.assert_array_equal(out[:, j], value[k, np.clip(place, *(places[k] - [0, 1]))])
     assert (out[:, 1] == 0.0).all()

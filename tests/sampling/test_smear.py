@@ -58,7 +58,13 @@ def normal_scores(x, weight, order):
 def from_copula(X, weight, law, base, smearing, rng):
     """Values of all ordered columns: the definition, with the law's order of ties."""
     columns = law.column_of
-    z = np.column_stack([normal_scores(X[:, j], weight, law.row[k]) for k, j in enumerate(columns)])
+    # rows without weight share the score of the row before
+    orders = [
+        np.lexsort((X[:, j].astype(np.float32), law.scores[:, k])) for k, j in enumerate(columns)
+    ]
+    z = np.column_stack(
+        [normal_scores(X[:, j], weight, order) for j, order in zip(columns, orders, strict=True)]
+    )
     centred = z - np.average(z, axis=0, weights=weight)
     covariance = np.cov(centred.T, aweights=weight, ddof=0)
     scale = np.sqrt(np.diag(covariance))
@@ -67,8 +73,7 @@ def from_copula(X, weight, law, base, smearing, rng):
     noise = rng.multivariate_normal(np.zeros(len(columns)), correlation, len(base))
     u = stats.norm.cdf(np.sqrt(1 - smearing) * z[base] + np.sqrt(smearing) * noise)
     values = np.empty_like(u)
-    for k, j in enumerate(columns):
-        order = law.row[k]
+    for k, (j, order) in enumerate(zip(columns, orders, strict=True)):
         ends = np.cumsum(weight[order]) / weight.sum()
         values[:, k] = X[order[np.minimum(np.searchsorted(ends, u[:, k]), len(X) - 1)], j]
     return values
