@@ -5,8 +5,8 @@ found and proves them in the ensemble's own arithmetic. `_promise` finds points
 that are still answered otherwise, near rows and in all of a domain. `_choice` finds trees by linear
 programs, and how few can be enough: `_weights` for classes (with ties, which are exact on a grid),
 `_closest` for numbers within a tolerance, whose points are in `_numbers`; it also finds the fewest
-stumps for every input. Both give up exceptions for fewer trees, with weights by the kernel `_fit`;
-`_display` (FaithfulPathDisplay) draws that.
+stumps for every input. Both give up exceptions for fewer trees, with weights by the kernel `_fit`,
+which also bounds the shares of trees; `_display` (FaithfulPathDisplay) draws that.
 """
 
 from ensemble_simplify.faithful_pruning._display import FaithfulPathDisplay

@@ -26,14 +26,16 @@ from typing import Any
 import numpy as np
 
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._fit import least_lead
 from ensemble_simplify.faithful_pruning._promise import least_price
-from ensemble_simplify.grid import LinearProgram, Stopped, time_left
+from ensemble_simplify.grid import LinearProgram, Stopped, check_time, time_left
 
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
 SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
 FIRST = 50  # Rows that HiGHS gets at first.
 MORE = 30  # Broken rows that it gets at a time, at most.
+STEPS = 2000  # Simplex steps for the largest share of a tree, at most: any number is a bound.
 BROKEN = 1e-8  # A row that HiGHS does not have counts as broken from here on.
 ROUNDING = 1e-9  # Leads of shares that are zero but for rounding.
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
@@ -120,47 +122,67 @@ class Shares:
         self.leads = leads / (np.abs(leads).max(initial=0.0) or 1.0)
         self.usable = usable
         self.largest = usable.astype(float)
-        n_trees = len(usable)
-        one = np.append(np.ones(n_trees), 0.0)[None]
-        self.program = LazyProgram(
-            0.0, one, row_lower=1.0, row_upper=1.0, upper=np.append(self.largest, np.inf)
-        )
-        self.program.add_rows(self.leads, lower=0.0)
 
-    def least(self, cost):
-        """A lower bound on the cost of all shares, given the cost of each tree's."""
-        self.program.set_cost(np.append(cost, 0.0))
-        solution = self.program.solve()
+    def tighten(self):
+        """Find the largest share of every tree.
+
+        A mixture of demands in which no tree leads by over 1, and one tree by ``lead < 0``, limits
+        its share to ``1 / (1 - lead)``: the others' leads must make up for it.
+        """
+        used = np.append(np.flatnonzero(self.usable), len(self.usable))
+        # what is there without trees has no limit to its factor, so it may not lead at all
+        limits = np.append(np.ones(len(used) - 1), 0.0)
+        leads = self.leads[:, used]
+        passed = np.argsort(leads.sum(axis=1), kind="stable")[:FIRST]
+        for t in range(len(used) - 1):
+            check_time()
+            broken = passed
+            while broken.size:
+                table = np.column_stack([leads[passed].T, limits])
+                mixture, shares = least_lead(np.ascontiguousarray(table), t, STEPS)
+                value = product(leads, shares)
+                broken = np.setdiff1d(np.flatnonzero(value < -BROKEN * shares.sum()), passed)
+                broken = broken[np.argsort(np.round(value[broken], 9), kind="stable")[:MORE]]
+                passed = np.append(passed, broken)
+            self._limit(product(mixture, self.leads[passed]))
+
+    def _limit(self, lead):
+        """Limit the shares of all trees that fall back in a mixture of demands."""
+        most = max(float(lead[:-1][self.usable].max()), 0.0)
+        if lead[-1] <= ROUNDING:
+            back = self.usable & (lead[:-1] < -ROUNDING)
+            most_of = most / (most - lead[:-1][back])
+            self.largest[back] = np.minimum(self.largest[back], most_of)
+
+    def fewest(self, price):
+        """A lower bound on the price of all trees with a share."""
+        can = self.largest > 0
+        cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
+        one = np.append(np.ones(len(price)), 0.0)[None]
+        program = LazyProgram(
+            np.append(cost, 0.0),
+            one,
+            row_lower=1.0,
+            row_upper=1.0,
+            upper=np.append(self.largest, np.inf),
+        )
+        program.add_rows(self.leads, lower=0.0)
+        solution = program.solve()
         if solution.status != "optimal":
             return -np.inf
-        multipliers = np.maximum(self.program.multipliers(solution), 0.0)
+        multipliers = np.maximum(program.multipliers(solution), 0.0)
         # Leads are not negative, so cost - multipliers @ leads bounds the cost from below. That
         # bound is least where the cheapest trees have their largest shares.
         mixture = product(multipliers, self.leads)
         if mixture[-1] > ROUNDING:
             # the votes without trees lower this bound, and their factor has no upper limit
             return -np.inf
-        cost = cost - mixture[:-1]
-        order = np.flatnonzero(self.usable)
+        cost -= mixture[:-1]
+        order = np.flatnonzero(self.usable & can)
         order = order[np.argsort(cost[order], kind="stable")]
         before = np.cumsum(self.largest[order]) - self.largest[order]
         share = np.clip(1.0 - before, 0.0, self.largest[order])
         return float(product(cost[order], share))
-
-    def tighten(self):
-        """Find the largest share of every tree."""
-        for t in np.flatnonzero(self.usable):
-            cost = np.zeros(len(self.usable))
-            cost[t] = -1.0
-            self.largest[t] = min(self.largest[t], -self.least(cost))
-        self.program.set_upper(np.append(self.largest, np.inf))
-
-    def fewest(self, price):
-        """A lower bound on the price of all trees with a share."""
-        can = self.largest > 0
-        cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
-        self.usable = self.usable & can
-        return self.least(cost)
 
 
 class Outcome(Enum):
@@ -368,7 +390,8 @@ class TreeChoice:
 
         Trees that cannot keep the promise, whatever their weights, say so by a mixture of demands;
         one of the trees that change it must be there. The cheapest trees that satisfy all these
-        clauses are a lower bound, and tried next.
+        clauses are a lower bound, and tried next. Where a clause rules out so few choices of as
+        many trees that the rounds left cannot rule out all, the bound has nothing more to gain.
         """
         n_programs, clauses = PROGRAMS * max_rounds, [self.usable.astype(float)]
         if np.count_nonzero(self.kept(self.weights)) <= n_programs and not self.is_optimal:
@@ -376,7 +399,7 @@ class TreeChoice:
         clauses += list(self.sets.astype(float))
         if np.count_nonzero(self.usable) <= n_programs and not self.is_optimal:
             clauses += self._more_clauses()
-        for _ in range(max_rounds):
+        for n_left in range(max_rounds, 0, -1):
             if self.is_optimal:
                 return
             cover = LinearProgram(
@@ -400,9 +423,13 @@ class TreeChoice:
                     self._better(weights)
                     continue
                 clause = self._clause(chosen)
-            if clause is None:
+            # the share of all choices of so many trees that the clause rules out
+            if clause is None or n_left * self._ruled_out(clause, chosen) < 1.0:
                 return
             clauses.append(clause)
+
+    def _ruled_out(self, clause, chosen):
+        return (1.0 - clause.sum() / self.usable.sum()) ** chosen.sum()
 
     def _more_clauses(self):
         """Further rows for the trees that are kept: sums of their entries of at least one."""

@@ -51,3 +51,27 @@ def test_bounds_are_those_of_programs_and_below_the_fewest(seed, has_start):
         if not np.isnan(feasible(leads, price, list(chosen)))
     ]
     assert price[shares.largest > 0].min() - 1e-6 <= bound <= min(sizes) + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_demands_are_looked_at_as_they_are_broken(seed):
+    rng = np.random.default_rng(seed)
+    leads = rng.normal(size=(600, 20))
+    weights = rng.uniform(0.5, 2.0, 20)
+    weights[1:3] = 0.0
+    # no tree makes up for what the second one lacks in the last demand
+    leads = np.vstack([leads[leads @ weights > 0.0], -np.eye(20)[1]])
+    usable = np.arange(20) != 2
+    shares = Shares(np.column_stack([leads, np.zeros(len(leads))]), usable)
+    shares.tighten()
+    assert shares.largest[1] == shares.largest[2] == 0.0
+    for t in np.flatnonzero(usable):
+        most = linprog(
+            -np.eye(20)[t],
+            A_ub=-leads,
+            b_ub=np.zeros(len(leads)),
+            A_eq=np.ones((1, 20)),
+            b_eq=[1.0],
+            bounds=[(0.0, float(one)) for one in usable],
+        )
+        assert shares.largest[t] == pytest.approx(-most.fun, abs=1e-6)

@@ -80,7 +80,8 @@ class GradientBoosting(OfMembers):
 
     def reweighted(self, weights: np.ndarray, offset: float, scaled: Any) -> Any:
         stages, trees = self.estimator.estimators_, self.members
-        # one generator for all trees, as in the ensemble: copies of it would outweigh small trees
+        # one generator for all trees, as in the ensemble: copies of it would outweigh small trees,
+        # and take longer than all else
         random_state = copy.deepcopy(trees[0].random_state)
         more = offset / self.estimator.learning_rate if offset else 0.0
         kept = stages_of(weights, np.arange(stages.size) % stages.shape[1], stages.shape[1])
@@ -88,6 +89,8 @@ class GradientBoosting(OfMembers):
         for (i, k), t in np.ndenumerate(kept):
             # where a score has no tree left, one of weight zero adds nothing
             tree, weight = (trees[k], 0.0) if t is None else (trees[t], weights[t])
+            tree = copy.copy(tree)
+            tree.random_state = None
             written[i, k] = scaled(tree, weight, more if i == 0 else 0.0)
             written[i, k].random_state = random_state
         n_stages = len(kept)
