@@ -77,9 +77,10 @@ def responses(model, rows):
 
 def assert_same(model, rows):
     """What is read says what the model says, also where sums of leaves decide."""
-    forest = Model.of(model).forest
+    read = Model.of(model)
+    forest = read.forest
     found = forest.classes[forest.predict_index(rows)]
-    np.testing.assert_array_equal(found, Model.of(model, check=False).ask(rows))
+    np.testing.assert_array_equal(found, read.ask(rows))
     sums = forest.sums
     if sums is None:
         return forest
