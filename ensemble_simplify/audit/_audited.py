@@ -65,12 +65,11 @@ class Audited:
         rows=None,
         *,
         name="row",
-        classifier=True,
         with_ties=False,
         in_windows=False,
         near=None,
     ):
-        self.model = Model.of(model, classifier=classifier)
+        self.model = Model.of(model, classifier=False)
         self.domain, self.with_ties, self.name = domain, with_ties, name
         self.in_windows = in_windows
         self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}

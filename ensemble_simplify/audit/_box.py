@@ -344,7 +344,7 @@ def sufficient_box(
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
     begin = monotonic()
-    audited = Audited(model, domain, row, classifier=False, in_windows=True)
+    audited = Audited(model, domain, row, in_windows=True)
     # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)

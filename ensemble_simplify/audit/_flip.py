@@ -374,7 +374,7 @@ def nearest_flip(
     if stream is not None:
         flips = (_of_batch(model, batch, options) for batch in stream)
         return [flip for found in flips for flip in found]
-    audited = Audited(model, domain, rows, name="rows", classifier=False, with_ties=True)
+    audited = Audited(model, domain, rows, name="rows", with_ties=True)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
     asked = _Asked(

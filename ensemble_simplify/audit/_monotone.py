@@ -261,7 +261,7 @@ def is_monotone(
     ['worst area']
     """
     begin = monotonic()
-    audited = Audited(model, domain, classifier=False)
+    audited = Audited(model, domain)
     # of classes, it says which of them is high
     is_class = response in ("auto", "class") and audited.forest.classes is not None
     asked = Response.of(audited, response, None if is_class else positive)

@@ -257,7 +257,7 @@ def is_sensitive(
             f"max_changes={max_changes} needs rows, but near=None. Give both, or neither to ask "
             "about all pairs."
         )
-    audited = Audited(model, domain, classifier=False, near=near)
+    audited = Audited(model, domain, near=near)
     asked = Response.of(audited, response, positive)
     if asked.kind == "class" and gap > 0:
         raise ValueError(

@@ -330,12 +330,8 @@ class CultivatedForestClassifier(
             raise ValueError(
                 f"name={name!r} is not one of the paper's versions; choose from {list(PRESETS)}."
             )
-        options: dict[str, Any] = {
-            **PRESETS[name],
-            "min_fraction": 0.0,
-            "ccp_alpha": 0.0,
-            **parameters,
-        }
+        options: dict[str, Any] = {"min_fraction": 0.0, "ccp_alpha": 0.0}
+        options |= PRESETS[name] | parameters
         return cls(**options)
 
     @fit_context(prefer_skip_nested_validation=True)

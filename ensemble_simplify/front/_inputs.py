@@ -234,9 +234,10 @@ def _check_alike(X, X_more):
         odd = [name for name in X_more.columns if name not in set(X.columns)]
         lacking = [name for name in X.columns if name not in set(X_more.columns)]
         what = "has the columns of X in another order"
-        if odd or lacking:
-            what = f"lacks the column {plain(lacking[0])!r}" if lacking else ""
-            what = what or f"has the column {plain(odd[0])!r}, which X does not have"
+        if lacking:
+            what = f"lacks the column {plain(lacking[0])!r}"
+        elif odd:
+            what = f"has the column {plain(odd[0])!r}, which X does not have"
         raise ValueError(f"X_more {what}. Give it the columns of X, X_more[list(X.columns)].")
     if X.shape[1] != X_more.shape[1]:
         raise ValueError(

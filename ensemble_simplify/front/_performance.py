@@ -281,22 +281,20 @@ def performance(found, positive=None) -> Performance:
         if found._task.y is not None:
             why = "the model has learned from these rows. Give simplify rows that it has not seen."
         raise NotMeasured(why)
-    rows, form = candidate.rows, f"the {candidate.noun}"
-    truth = judged.y[rows]
-    if not judged.is_classifier:
-        told = judged.answers[rows], candidate.predicted[rows]
-        sides = (
-            Side(of, np.asarray(truth, dtype=np.float64), np.asarray(own, dtype=np.float64))
-            for of, own in zip(("the model", form), told, strict=True)
-        )
-        return Performance(*sides, None, judged, candidate)
-    event = _event(found, positive)
-    came_true = (truth == event).astype(np.float64)
-    if len(came_true) - 1 <= came_true.sum() or came_true.sum() <= 1:
-        raise NotMeasured("fewer than two of these rows have, or lack, the event. Give more rows.")
-    at = np.flatnonzero(found._task.fold_of >= 0)[rows]
-    told = _of_model(found, at, event), _of_form(found, at, event)
-    sides = (Side(of, came_true, own) for of, own in zip(("the model", form), told, strict=True))
+    rows, event = candidate.rows, None
+    truth, *told = judged.y[rows], judged.answers[rows], candidate.predicted[rows]
+    if judged.is_classifier:
+        event = _event(found, positive)
+        truth = truth == event
+        if not 1 < truth.sum() < len(truth) - 1:
+            raise NotMeasured(
+                "fewer than two of these rows have, or lack, the event. Give more rows."
+            )
+        at = np.flatnonzero(found._task.fold_of >= 0)[rows]
+        told = _of_model(found, at, event), _of_form(found, at, event)
+    truth, *told = (np.asarray(own, dtype=np.float64) for own in (truth, *told))
+    names = "the model", f"the {candidate.noun}"
+    sides = (Side(of, truth, own) for of, own in zip(names, told, strict=True))
     return Performance(*sides, event, judged, candidate)
 
 

@@ -231,17 +231,16 @@ class SelectiveTree(AnswersInPart, TakesWhatItsEstimatorTakes):
         path = tree.decision_path(fitted_rows(self, rows), check_input=False)
         row, node = np.repeat(np.arange(path.shape[0]), np.diff(path.indptr)), path.indices
         value = tree.tree_.value[:, 0, :]
-        if self._target == "value":
-            answer = value[:, 0]
-            wrong = np.abs(answer[node] - told[row]) > self.atol_
-            if truth is not None:
-                wrong = np.abs(answer[node] - truth[row]) > self.atol_
-                wrong &= np.abs(told[row] - truth[row]) <= self.atol_
-        else:
-            answer = self.classes_[value.argmax(axis=1)]
-            wrong = differ(answer[node], told[row])
-            if truth is not None:
-                wrong = differ(answer[node], truth[row]) & ~differ(told, truth)[row]
+        is_value = self._target == "value"
+        answer = value[:, 0] if is_value else self.classes_[value.argmax(axis=1)]
+
+        def apart(one, two):
+            return np.abs(one - two) > self.atol_ if is_value else differ(one, two)
+
+        wrong = apart(answer[node], (told if truth is None else truth)[row])
+        if truth is not None:
+            # only where the model is right does its place have to be filled
+            wrong &= ~apart(told, truth)[row]
         group, n_groups = np.zeros(len(node), dtype=np.intp), 1
         if groups is not None and self._by_class():
             group, n_groups = value.argmax(axis=1)[node], len(self.classes_)

@@ -386,7 +386,7 @@ def test_several_rows_are_as_one_at_a_time(monkeypatch):
 def test_what_is_sent_to_processes_answers_the_same():
     X, y = sample(0)
     model = REGRESSORS["boosting"].fit(X, y)
-    audited = Audited(model, None, X[:2], name="rows", classifier=False)
+    audited = Audited(model, None, X[:2], name="rows")
     audited.on(0)
     sent = pickle.loads(pickle.dumps(audited.alone()))
     assert sent.on(1).answer == audited.on(1).answer == model.predict(X[1:2])[0]

@@ -94,7 +94,7 @@ def test_sums_with_which_a_probability_rises(kind, column):
 def test_values_and_what_is_no_such_sum():
     X, y = small_data(2, n_classes=3)
     values = REGRESSORS["boosting"](0).fit(X, X[:, 0] + X[:, 1])
-    sums, kind = rising_sums(Audited(values, None, classifier=False).forest, 0)
+    sums, kind = rising_sums(Audited(values, None).forest, 0)
     assert kind is None
     assert sums.value.shape[1] == 1
     for kind in ("voting_hard", "voting_boosted"):
