@@ -11,12 +11,11 @@ can be a leaf if it holds one class, or as it is told region by region. A
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._limits import Stopped
 from ensemble_simplify._dp_layout cimport (
     Block, Interval, Layout, MAX_AXES, OpenBlock, SplitSide, interval_id, interval_of, n_inner_ends,
     n_intervals, part_row, row_map,
 )
-from ensemble_simplify.grid._limits cimport should_stop
+from ensemble_simplify.grid._limits cimport stop_if_late
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
 from ensemble_simplify._typedefs cimport intp_t
 
@@ -73,13 +72,13 @@ cdef struct RowSplits:
     vector[int32_t] right
 
 
-cdef int is_late(intp_t *joins_left, intp_t n_joins) except -1 nogil:
-    """Count joins; now and then look at the clock and for Ctrl-C. 1: out of time."""
+cdef int count_joins(intp_t *joins_left, intp_t n_joins) except -1 nogil:
+    """Count joins; now and then look at the clock, which raises `Stopped`, and for Ctrl-C."""
     joins_left[0] -= n_joins
     if joins_left[0] > 0:
         return 0
     joins_left[0] = POLL
-    return should_stop()
+    return stop_if_late()
 
 
 # ----------------------------------------------------------------- which regions hold one class
@@ -152,10 +151,10 @@ cdef void merge_cells(
             block[e] = es_merge(block[part], block[other])
 
 
-cdef bint merge_all(
+cdef int merge_all(
         Layout layout, Merge merge, const uint16_t *codes, value_t **where,
         intp_t *joins_left) except -1 nogil:  # where: IN, OUT
-    """Classes, or codes, of all regions. True: out of time."""
+    """Classes, or codes, of all regions."""
     cdef:
         OpenBlock our
         intp_t box
@@ -167,9 +166,8 @@ cdef bint merge_all(
                 merge_parts(&our, merge, where)
             else:
                 merge_cells(layout, &our, merge, codes, where[box])
-            if is_late(joins_left, 2 * our.block.size):
-                return True
-    return False
+            count_joins(joins_left, 2 * our.block.size)
+    return 0
 
 
 # ------------------------------------------------------------------------ the best of all splits
@@ -267,16 +265,13 @@ cdef class Solver:
             intp_t joins_left = POLL
             vector[uint16_t *] where
             intp_t box
-            bint stopped
         if table.shape[0] != layout.n_states or codes.shape[0] != 1 << 16:
             raise ValueError("table must have an entry for each region, codes one for each label")
         where.resize(layout.n_boxes)
         for box in range(layout.n_boxes):
             where[box] = &table[0] + layout.offset[box]
         with nogil:
-            stopped = merge_all(layout, LARGEST, &codes[0], where.data(), &joins_left)
-        if stopped:
-            raise Stopped
+            merge_all(layout, LARGEST, &codes[0], where.data(), &joins_left)
 
     def solve(self, value_t[::1] table):
         """Solve all regions: unsigned values are depths, signed ones numbers of splits.
@@ -291,18 +286,12 @@ cdef class Solver:
             vector[value_t] acc
             OpenBlock our
             intp_t box
-            bint stopped = False
         with nogil:
             acc.resize(self.chunk_size())
             for box in range(layout.n_boxes):
                 if layout.representative[box] == box:
                     layout.open_block(box, layout.n_boxes, &our)
-                    stopped = 2 == self.solve_block(
-                        &our, where, where[box], acc.data(), IN_PLACE, &joins_left)
-                    if stopped:
-                        break
-        if stopped:
-            raise Stopped
+                    self.solve_block(&our, where, where[box], acc.data(), IN_PLACE, &joins_left)
         return values
 
     def first_layer(self, value_t[::1] table):
@@ -368,8 +357,6 @@ cdef class Solver:
             OpenBlock our
             intp_t joins_left = POLL
             intp_t step, box, place = 0, i
-            int outcome
-            bint stopped = False
             const uint8_t[::1] splits_above = self.splits_above
             uint8_t[::1] changed = values.changed
         values.memory = [*below.memory] if in_place else [*below.memory, table]
@@ -382,20 +369,14 @@ cdef class Solver:
                     continue
                 layout.open_block(box, layout.n_boxes, &our)
                 block = &table[place]
-                outcome = self.solve_block(
+                changed[box] = self.solve_block(
                     &our, old, block, acc.data(), max_splits_above - splits_above[box], &joins_left)
-                if outcome == 2:
-                    stopped = True
-                    break
-                changed[box] = outcome
                 if in_place:
                     for i in range(our.block.size):
                         old[box][i] = block[i]
                 else:
                     where[box] = block
                     place += our.block.size
-        if stopped:
-            raise Stopped
         return values
 
     # ----------------------------------------------------------------------------- preparations
@@ -495,7 +476,6 @@ cdef class Solver:
             value_t mixed = es_mixed(<value_t> 0)
             const uint8_t[::1] leaves
             intp_t box, i
-            bint stopped = False
         if table.shape[0] != layout.n_states:
             raise ValueError(f"table must have {layout.n_states} entries, got {table.shape[0]}")
         if value_t is uint8_t:
@@ -518,10 +498,7 @@ cdef class Solver:
                     table[i] = 0 if leaves[i] else mixed
             return values
         with nogil:
-            stopped = merge_all(
-                layout, FREE_CLASSES if layout.has_free else CLASSES, NULL, where, joins_left)
-        if stopped:
-            raise Stopped
+            merge_all(layout, FREE_CLASSES if layout.has_free else CLASSES, NULL, where, joins_left)
         return values
 
     # --------------------------------------------------------------------------- one block's values
@@ -544,7 +521,7 @@ cdef class Solver:
         In place, `splits_left` is `IN_PLACE`. Of a next layer, rows that so many splits cut out are
         made, and others stay.
 
-        Returns 0: equals the layer below; 1: differs; 2: out of time.
+        Returns 0: equals the layer below; 1: differs.
         """
         cdef:
             const value_t *old = below[our.box]
@@ -577,8 +554,7 @@ cdef class Solver:
                         is_next, block + row * n, old + row * n, best, splits.start.data(),
                         splits.left.data(), splits.right.data(), n)
                 best += n
-            if is_late(joins_left, (last - first) * n * (4 + our.parts.size())):
-                return 2
+            count_joins(joins_left, (last - first) * n * (4 + our.parts.size()))
             first = last
         return changed
 

@@ -64,6 +64,13 @@ cdef int should_stop() except -1 nogil:
     return es_deadline != INFINITY and now() >= es_deadline
 
 
+cdef int stop_if_late() except -1 nogil:
+    if should_stop():
+        with gil:
+            raise Stopped
+    return 0
+
+
 @contextmanager
 def _until(deadline):
     """Let the limit of time end then, for what runs inside alone."""

@@ -16,7 +16,7 @@ LineWalker
 cimport cython
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._limits cimport should_stop
+from ensemble_simplify.grid._limits cimport stop_if_late
 from ensemble_simplify.grid._regions cimport Node, right_child, rows_of
 from ensemble_simplify._typedefs cimport FREE as FREE_LABEL
 from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, uint8_t, uint16_t
@@ -112,12 +112,12 @@ cdef class LineWalker:
             Lines along this axis and later ones are walked; of others nothing is written.
         labels : uint16 array of shape (n_rows, first[n_axes])
 
-        Returns
-        -------
-        bool
-            False if the time was up first.
+        Raises
+        ------
+        Stopped
+            If the time was up first.
         """
-        return self._walk(cells, from_axis, labels, False)
+        self._walk(cells, from_axis, labels, False)
 
     def steps(
         self,
@@ -129,9 +129,9 @@ cdef class LineWalker:
 
         As `label`; instead of classes, 1 is written where they change and 0 where they do not.
         """
-        return self._walk(cells, from_axis, steps, True)
+        self._walk(cells, from_axis, steps, True)
 
-    cdef bint _walk(
+    cdef int _walk(
         self,
         const int32_t[:, ::1] cells,
         const intp_t[::1] from_axis,
@@ -139,12 +139,10 @@ cdef class LineWalker:
         bint only_steps,
     ) except -1:
         cdef intp_t i, t, a
-        cdef bint stopped = False
         with nogil:
             for i in range(cells.shape[0]):
-                if i % POLL == 0 and should_stop():
-                    stopped = True
-                    break
+                if i % POLL == 0:
+                    stop_if_late()
                 self.cell = &cells[i, 0]
                 self.base.assign(self.n_scores, 0.0)
                 self.n_changes.assign(self.n_axes, 0)
@@ -156,7 +154,7 @@ cdef class LineWalker:
                     else:
                         self._label_line(a, &labels[i, 0])
                 self._free_outside(from_axis[i], &labels[i, 0])
-        return not stopped
+        return 0
 
     cdef int _walk_tree(self, int32_t at, intp_t from_axis) except -1 nogil:
         """Add the row's votes of a tree, and note where lines are voted on otherwise."""

@@ -90,8 +90,7 @@ class Lines:
             labels[walked >= from_axis[:, None]] = UNSURE
         else:
             walker = self._walker(sums.folded, sums.is_exact, sums.tie_upper, sums.rounding)
-            if not walker.label(cells, from_axis, labels):
-                raise Stopped
+            walker.label(cells, from_axis, labels)
         for at, asked in self._batches_at(cells, *np.nonzero(labels == UNSURE)):
             check_time()
             labels[at] = self.classes_of(asked)
@@ -197,8 +196,7 @@ class NumberLines(Lines):
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
         steps = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
-        if not self._walker(self.value).steps(cells, from_axis, steps):
-            raise Stopped
+        self._walker(self.value).steps(cells, from_axis, steps)
         # a stretch begins where a line does, where votes change, and beside what is free
         free = steps == FREE
         begins = steps == 1

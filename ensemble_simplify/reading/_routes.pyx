@@ -6,7 +6,7 @@ Tree by tree, whose nodes are packed so that a step reads one of them and stays 
 from libc.math cimport expf
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._limits cimport should_stop
+from ensemble_simplify.grid._limits cimport stop_if_late
 from ensemble_simplify._typedefs cimport (
     float32_t, float64_t, int32_t, intp_t, uint8_t,
 )
@@ -72,10 +72,10 @@ def route(
     const uint8_t[::1] goes_left,
     int32_t[:, ::1] leaves,            # OUT (n_trees, n_rows), numbered over the forest
 ):
-    """Send rows, whose missing values are NaN, through all trees; whether all got there in time."""
+    """Send rows, missing values NaN, through all trees; raises `Stopped` at the limit of time."""
     cdef intp_t n_rows = X.shape[0], n_trees = offsets.shape[0] - 1, t, i, steps = 0
     cdef bint has_missing = missing_left is not None, has_sets = which is not None
-    cdef bint late = False, to_left
+    cdef bint to_left
     cdef int32_t at
     cdef intp_t number
     cdef number_t x
@@ -108,12 +108,7 @@ def route(
                 leaves[t, i] = <int32_t>offsets[t] + at
                 if steps >= POLL:
                     steps = 0
-                    late = should_stop()
-                    if late:
-                        break
-            if late:
-                break
-    return not late
+                    stop_if_late()
 
 
 def exponentials(

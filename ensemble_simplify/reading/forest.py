@@ -19,7 +19,6 @@ from ensemble_simplify.grid import (
     CodeSets,
     SetTree,
     Splits,
-    Stopped,
     as_thresholds,
     check_time,
     float32_floor,
@@ -212,8 +211,7 @@ class Forest:
         sets = (None,) * 3
         if self.sets is not None:
             sets = self.sets.which, self.sets.offsets, self.sets.goes_left
-        if not route(X, *nodes, self.threshold, missing_left, *sets, leaves):
-            raise Stopped
+        route(X, *nodes, self.threshold, missing_left, *sets, leaves)
         return leaves
 
     def decide(self, sums):
