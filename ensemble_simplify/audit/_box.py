@@ -47,7 +47,14 @@ from ensemble_simplify.grid import (
     unlimited,
 )
 from ensemble_simplify.proof import Space, certify, may_begin
-from ensemble_simplify.writing import number, one_line, percent, plain
+from ensemble_simplify.writing import (
+    level_in_list,
+    number,
+    one_line,
+    percent,
+    plain,
+    set_in_words,
+)
 
 # Boxes that each proof may take, in rounds; then without limit. A first round of too few leaves
 # many sides open: where the others have moved by then, their proofs take far longer.
@@ -182,7 +189,7 @@ class SufficientBox(HasEvidence):
             name = f"x{j}" if audited.table.names is None else one_line(key)
             if key in self.levels:
                 if self.levels[key]:
-                    parts = [f"in {{{', '.join(map(one_line, self.levels[key]))}}}"]
+                    parts = [f"in {set_in_words(map(level_in_list, self.levels[key]))}"]
             elif not self.low[j] == np.inf:
                 low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
                 high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""

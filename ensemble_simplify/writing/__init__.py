@@ -42,6 +42,7 @@ from ensemble_simplify.writing.named_tree import (
     OF_ANSWERS,
     NamedEnsemble,
     NamedTree,
+    level_in_list,
 )
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (

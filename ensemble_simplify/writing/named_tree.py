@@ -316,12 +316,12 @@ class NamedTree(NamedColumns):
                 end = f"{float(end):.0f}"
             return f"{name} ≤ {end}{also}"
         codes = [[code for code in self.codes(j, side) if code < len(levels)] for side in sides]
-        yes, no = ([_in_list(levels[code]) for code in self.in_order(j, own)] for own in codes)
+        yes, no = ([level_in_list(levels[code]) for code in self.in_order(j, own)] for own in codes)
         here, there = (self._others(j, side) for side in sides)
         ends = self.run(j, codes[0]) if len(yes) > 1 and no else None
         if ends is not None and None in ends:
             below, last = ends
-            how = f"≤ {_in_list(last)}" if below is None else f"> {_in_list(below)}"
+            how = f"≤ {level_in_list(last)}" if below is None else f"> {level_in_list(below)}"
             return " or ".join([f"{name} {how}", *here])
         if len(no) == 1 and len(yes) > 1:
             if not there:
@@ -404,7 +404,7 @@ def _any_of(members, last=" or "):
 _ODD = ("", "missing", "unknown", "known", "not", "neither")
 
 
-def _in_list(level):
+def level_in_list(level):
     """A level in a condition: text as it is, in quotes where it could be read otherwise."""
     text = one_line(level)
     if isinstance(level, str) and (

@@ -579,6 +579,16 @@ def test_a_box_of_levels_holds_one_class_however_the_sets_are_laid_out(kind, mos
         assert whole.maximal
 
 
+def test_levels_that_could_be_read_otherwise_are_quoted_in_the_words_of_a_box():
+    levels = ["", "a, b", "c"]
+    X = pd.DataFrame({"s": levels * 20})
+    y = (X["s"] == "c").astype(int)
+    model = make_pipeline(OneHotEncoder(), DecisionTreeClassifier(random_state=0)).fit(X, y)
+    box = sufficient_box(model, X.iloc[[0]])
+    assert box.levels == {"s": ["", "a, b"]}
+    assert box.conditions == ['s in {"", "a, b"}']
+
+
 def test_a_box_when_the_time_is_up(monkeypatch):
     model, rows = with_far_rows(0)
     truth = Truth(model)
