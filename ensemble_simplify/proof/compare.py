@@ -29,7 +29,7 @@ from ensemble_simplify.reading import common_forests
 TIE_BOXES = 200_000
 
 
-def compare_labels(models, inside, given, max_changes, max_boxes):
+def compare_labels(models, inside, given, max_changes, max_boxes, n_jobs):
     """Compare what two classifiers predict; `given` are the `Rows`, if there are any."""
     forests = common_forests(models)
     space, n_boxes, row_of = None, 0, None
@@ -37,7 +37,7 @@ def compare_labels(models, inside, given, max_changes, max_boxes):
         outcome = _labels_of_rows(models, given)
         if max_changes == 0 or not outcome.equal:
             return outcome
-        equal, row_of, row = _compare_near(forests, inside, given, max_changes)
+        equal, row_of, row = _compare_near(forests, inside, given, max_changes, n_jobs)
     elif not may_begin(forests):
         return Verification(None, reason="time")
     else:
@@ -86,7 +86,7 @@ def _labels_of_rows(models, given):
     return Verification(True)
 
 
-def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
+def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes, n_jobs):
     """Compare the values of two regressors, or the probabilities of two classifiers.
 
     `given` are the `Rows`, if there are any.
@@ -122,7 +122,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, max_boxes):
         found = closeness.found
         try:
             cells, first = _cells_of(axes, X)
-            found = closeness.near(cells[first], min(max_changes, len(axes.shape)))
+            found = closeness.near(cells[first], min(max_changes, len(axes.shape)), n_jobs)
         except Stopped:
             found.bound, found.reason = closeness.furthest(), "time"
         if found.cell is not None:
@@ -310,7 +310,7 @@ def _rounds_alike(models, forests):
     return same or all(link is None or link.is_followed for link in links)
 
 
-def _compare_near(forests, inside, given, max_changes):
+def _compare_near(forests, inside, given, max_changes, n_jobs):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     try:
         forests, axes, outside = _on_grid(forests, inside, near=True)
@@ -322,7 +322,8 @@ def _compare_near(forests, inside, given, max_changes):
         X = given.rounded(axes.row_dtype)
         max_changes = min(max_changes, len(axes.shape))
         cells, first = _cells_of(axes, X)
-        for row, found in points_apart(*models, cells[first], axes.shape, max_changes):
+        near = cells[first], axes.shape, max_changes
+        for row, found in points_apart(*models, *near, n_jobs):
             if len(row):
                 i = int(first[row[0]])
                 return False, i, _moved(X[i], cells[i], found[0], axes, inside)

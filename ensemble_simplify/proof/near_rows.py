@@ -8,9 +8,11 @@ them is found by walking the lines. Points of two changes are on the lines of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from ensemble_simplify.grid import (
     FREE,
@@ -19,6 +21,7 @@ from ensemble_simplify.grid import (
     check_time,
     distinct_rows,
     in_boxes,
+    in_threads,
     leaves_of_cells,
 )
 from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
@@ -348,11 +351,12 @@ def axis_lines(cells, shape, max_changes, step):
                     yield row[part][on], here, axis, (from_axis[part][on] > 0) | (axis > 0)
 
 
-def points_apart(one, two, cells, shape, max_changes):
+def points_apart(one, two, cells, shape, max_changes, n_jobs=None):
     """Points near some rows on which two models differ; each is found once for each row near it.
 
     Each model over the same axes is a pair of its `Lines` and the common numbers of its classes,
-    int of shape (n_classes,). Raises `Stopped` when the time is over.
+    int of shape (n_classes,). Threads share the rows; what they find comes in the order of these.
+    Raises `Stopped` when the time is over.
 
     Yields
     ------
@@ -366,23 +370,28 @@ def points_apart(one, two, cells, shape, max_changes):
         found = np.flatnonzero(labels[0] != labels[1])
         yield found, cells[found]
         return
+    n_threads = effective_n_jobs(n_jobs)
+    # all threads together hold as many labels as one alone would
+    most = max(1, BATCH_CELLS // (one[0].n_positions * n_threads))
+    for walk in walks(cells, shape, max_changes):
+        step = max(1, min(most, -(-len(walk[0]) // n_threads)))
+        parts = ([each[i : i + step] for each in walk] for i in range(0, len(walk[0]), step))
+        while calls := [partial(_apart_in, one, two, *part) for part in islice(parts, n_threads)]:
+            yield from in_threads(n_jobs, calls)
+
+
+def _apart_in(one, two, row, walked, from_axis):
+    """`points_apart` on some of the lines of `walks`."""
     lines = one[0]
-    for row, walked, from_axis in walks(cells, shape, max_changes):
-        pairs = zip(
-            one[0].batches(walked, from_axis),
-            two[0].batches(walked, from_axis),
-            strict=True,
-        )
-        for (part, first), (_, second) in pairs:
-            differ = _common(first, one[1]) != _common(second, two[1])
-            at, position = np.nonzero(differ)
-            changed = lines.cells_at(walked[part][at], position)
-            # The walked cell itself lies on all of its lines. If it is the row's cell, it counts on
-            # the first line; else it was found before, from a cell with one change fewer.
-            axis = np.searchsorted(lines.first, position, side="right") - 1
-            is_walked = changed[np.arange(len(at)), axis] == walked[part][at, axis]
-            once = ~is_walked | ((from_axis[part][at] == 0) & (axis == 0))
-            yield row[part][at[once]], changed[once]
+    first, second = (_common(m.labels(walked, from_axis), numbers) for m, numbers in (one, two))
+    at, position = np.nonzero(first != second)
+    changed = lines.cells_at(walked[at], position)
+    # The walked cell itself lies on all of its lines. If it is the row's cell, it counts on the
+    # first line; else it was found before, from a cell with one change fewer.
+    axis = np.searchsorted(lines.first, position, side="right") - 1
+    is_walked = changed[np.arange(len(at)), axis] == walked[at, axis]
+    once = ~is_walked | ((from_axis[at] == 0) & (axis == 0))
+    return row[at[once]], changed[once]
 
 
 def _common(labels, numbers):

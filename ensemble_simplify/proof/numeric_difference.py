@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from sys import maxsize
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.special import expit
 
-from ensemble_simplify.grid import Stopped, in_boxes, is_late, leaves_of_cells
+from ensemble_simplify.grid import Stopped, in_boxes, in_threads, is_late, leaves_of_cells
 from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import axis_lines
 
@@ -42,7 +44,7 @@ FAILURES = 3
 CLOSE = 1e-6
 # Where the tangents to the set of log-odds touch it: shares of the way from the bar to one.
 TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
-# Numbers held at once while lines of cells are compared.
+# Numbers that a thread holds at once while lines of cells are compared.
 LINE_NUMBERS = 1 << 22
 # Cells that the models are asked about at once.
 ASKED = 4096
@@ -235,10 +237,10 @@ class Closeness:
         self.found = Found(largest=largest)
         return False
 
-    def near(self, cells, max_changes) -> Found:
+    def near(self, cells, max_changes, n_jobs=None) -> Found:
         """Compare the models at every point near some rows, cells of shape (n_rows, n_axes).
 
-        At least one change is allowed.
+        At least one change is allowed. Threads share the lines.
         """
         found = self.found
         # a bound on every point, until all points near the rows have been seen
@@ -255,11 +257,15 @@ class Closeness:
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
         try:
-            for rows, here, axis, _ in axis_lines(cells, shape, max_changes, step):
-                excess, difference = self._on_lines(here, axis)
-                if not self._look_at(rows, here, axis, excess, difference):
-                    return found
-                top = max(top, float(difference.max()))
+            walked = axis_lines(cells, shape, max_changes, step)
+            # looked at in the order of one thread: what the models are asked depends on it
+            while parts := list(islice(walked, effective_n_jobs(n_jobs))):
+                calls = [partial(self._on_lines, here, axis) for _, here, axis, _ in parts]
+                known = in_threads(n_jobs, calls)
+                for (rows, here, axis, _), (excess, difference) in zip(parts, known, strict=True):
+                    if not self._look_at(rows, here, axis, excess, difference):
+                        return found
+                    top = max(top, float(difference.max()))
         except Stopped:
             found.reason = "time"
             return found

@@ -42,6 +42,7 @@ from ensemble_simplify.reading import Model, common_forests, common_table
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
         "atol": [Interval(Real, 0, None, closed="left"), None],
         "rtol": [Interval(Real, 0, None, closed="left"), None],
+        "n_jobs": [Integral, None],
     }
 )
 def verify(
@@ -56,6 +57,7 @@ def verify(
     rtol: float | None = None,
     time_limit: float | None = None,
     max_boxes: int | None = None,
+    n_jobs: int | None = None,
 ) -> Verification:
     """Prove that two tree models give the same answers, or find a row on which they differ.
 
@@ -111,6 +113,10 @@ def verify(
     max_boxes : int or None, default=None
         How many boxes of the feature space are looked at before the attempt ends undecided. Unlike
         `time_limit`, it does not depend on the machine. Not used with `max_changes`.
+    n_jobs : int or None, default=None
+        Threads, which share the points near rows of `X`. None: 1 unless in a
+        ``joblib.parallel_config`` context. -1: all processors. Without `time_limit`, the result
+        does not depend on it. Not used without `max_changes`.
 
     Raises
     ------
@@ -198,13 +204,14 @@ def verify(
             "models everywhere."
         )
     settings = {"voting": voting, "max_changes": max_changes, "atol": atol, "rtol": rtol}
-    asked = models, tolerance, domain, settings, max_boxes
+    effort = maxsize if max_boxes is None else max_boxes, n_jobs
+    asked = models, tolerance, domain, settings, effort
     stream = Stream.of(X)
     found = _compared(X, *asked) if stream is None else _of_stream(stream, *asked)
     return replace(found, seconds=monotonic() - begin)
 
 
-def _of_stream(stream, models, tolerance, domain, settings, max_boxes):
+def _of_stream(stream, models, tolerance, domain, settings, effort):
     """The outcome on all rows of a stream, which are compared batch by batch."""
     named = domain.get("missing") if isinstance(domain, dict) else getattr(domain, "missing", None)
     lacks, n_rows, found = None, 0, []
@@ -218,7 +225,7 @@ def _of_stream(stream, models, tolerance, domain, settings, max_boxes):
         own = table.may_miss(Rows.of(table, rows).numbers)
         lacks = own if lacks is None else lacks | own
     for rows in stream:
-        own = _compared(rows, models, tolerance, domain, settings, max_boxes, lacks)
+        own = _compared(rows, models, tolerance, domain, settings, effort, lacks)
         own = own if own.row is None else replace(own, row=own.row + n_rows)
         found.append(own if own.equal is False else replace(own, claim=None))
         n_rows += len(rows)
@@ -234,7 +241,7 @@ def _of_stream(stream, models, tolerance, domain, settings, max_boxes):
     return replace(told, n_boxes=sum(own.n_boxes for own in found))
 
 
-def _compared(X, models, tolerance, domain, settings, max_boxes, lacks=None):
+def _compared(X, models, tolerance, domain, settings, effort, lacks=None):
     """The outcome on all inputs, or near rows in memory, of which all together lack something."""
     check_column_names([model.estimator for model in models], X)
     table, models = common_table(models, X)
@@ -246,12 +253,11 @@ def _compared(X, models, tolerance, domain, settings, max_boxes, lacks=None):
         table.check_inside(inside, rows, X)
     for model in models:
         check_missing(inside, model)
-    max_boxes = maxsize if max_boxes is None else max_boxes
 
     def compared(inside):
         if tolerance is not None:
-            return compare_numbers(models, inside, tolerance, given, max_changes, max_boxes)
-        return compare_labels(models, inside, given, max_changes, max_boxes)
+            return compare_numbers(models, inside, tolerance, given, max_changes, *effort)
+        return compare_labels(models, inside, given, max_changes, *effort)
 
     outcome = compared(inside)
     is_free = domain is None and hasattr(X, "columns")

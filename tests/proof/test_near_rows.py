@@ -158,11 +158,15 @@ def test_differences_are_complete(seed, max_changes):
     numbers = np.arange(len(model.classes_))
     models = [(Lines(forest, axes), numbers) for forest in forests]
     cells = np.unique(cells_of(axes, X[:7]), axis=0)
-    found = [
-        (int(i), tuple(cell))
-        for row, part in points_apart(*models, cells, axes.shape, max_changes)
-        for i, cell in zip(row, part, strict=True)
-    ]
+    found, by_threads = (
+        [
+            (int(i), tuple(cell))
+            for row, part in points_apart(*models, cells, axes.shape, max_changes, n_jobs)
+            for i, cell in zip(row, part, strict=True)
+        ]
+        for n_jobs in (None, 3)
+    )
+    assert by_threads == found
     assert len(found) == len(set(found))
     expected = set()
     for i, cell in enumerate(cells):

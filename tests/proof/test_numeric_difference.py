@@ -252,8 +252,10 @@ def test_the_largest_difference_is_within_rounding_of_the_tolerance():
     assert 0.1 < outcome.max_difference_bound < 0.1 + 1e-8
 
 
-@pytest.mark.parametrize("max_changes", [0, 1, 2])
-def test_near_rows(max_changes):
+@pytest.mark.parametrize(
+    ("max_changes", "n_jobs"), [(0, None), (1, None), (1, 3), (2, None), (2, 2)]
+)
+def test_near_rows(max_changes, n_jobs):
     X, y = regression_data(3)
     a = GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=0).fit(X, y)
     b = ExtraTreesRegressor(3, max_depth=3, random_state=0).fit(X, y)
@@ -265,7 +267,7 @@ def test_near_rows(max_changes):
     rows = axes.points(cells[changes <= max_changes])
     difference = np.abs(a.predict(rows) - b.predict(rows))
     largest = float(difference.max())
-    options = dict(X=few, max_changes=max_changes)
+    options = dict(X=few, max_changes=max_changes, n_jobs=n_jobs)
     outcome = verify(a, b, atol=largest, **options)
     assert outcome
     assert outcome.max_difference == largest
@@ -283,6 +285,18 @@ def test_near_rows(max_changes):
     relative = (difference / np.abs(b.predict(rows))).max()
     assert verify(a, b, rtol=relative * (1 + 1e-12), **options)
     assert verify(a, b, rtol=relative * (1 - 1e-12), **options).equal is False
+
+
+def test_near_rows_threads_find_what_one_finds():
+    X, y = regression_data(3)
+    model = GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=0).fit(X, y)
+    other = GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=1).fit(X, y + 0.1)
+    for atol in (0.0, 0.1, 0.3, 1e3):
+        one, many = (verify(model, other, X=X, max_changes=1, atol=atol, n_jobs=n) for n in (1, 4))
+        assert (one.equal, one.row, one.predictions) == (many.equal, many.row, many.predictions)
+        np.testing.assert_array_equal(one.counterexample, many.counterexample)
+        assert one.max_difference == many.max_difference
+        assert one.max_difference_bound == many.max_difference_bound
 
 
 def test_in_a_domain():
