@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from hashlib import blake2b
 from itertools import count
 from math import lcm
 
@@ -93,7 +94,7 @@ class WeightSearch(TreeChoice):
         self.same, usable = promise.votes.merged(price)
         super().__init__(price, usable, np.ones(n_trees), rng, tell)
         self.demands = Demands.none(n_trees)
-        # the demands as bytes: points alike ask for the same, which programs need once
+        # digests of the demands: points alike ask for the same, which programs need once
         self.seen = set()
         # which demands are ties that no weights break
         self.tied = np.empty(0, dtype=bool)
@@ -137,7 +138,8 @@ class WeightSearch(TreeChoice):
         """Ask for more, as far as it is new."""
         new = []
         for i, (leads, may_tie) in enumerate(zip(demands.leads, demands.may_tie, strict=True)):
-            known = (leads.tobytes(), bool(may_tie))
+            # the demands themselves would be held once more
+            known = (blake2b(leads.tobytes(), digest_size=16).digest(), bool(may_tie))
             if known not in self.seen:
                 self.seen.add(known)
                 new.append(i)

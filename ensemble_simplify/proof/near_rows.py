@@ -28,7 +28,7 @@ from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import Sums
 
 # Cells whose labels are held at once; and cells, times trees, whose class is computed at once.
-BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 22
+BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 20
 # Numbers in the cells whose lines are walked at once.
 WALK_CELLS = 1 << 22
 
