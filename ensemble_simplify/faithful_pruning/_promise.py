@@ -206,24 +206,19 @@ def leaf_counts(forest):
 class Replayed:
     """Lines of a forest that is walked in the same way each time: labels are kept for the next.
 
-    `kept` are the batches of earlier walks, in their order; it is filled.
+    `kept` are the labels of earlier walks, in their order; it is filled.
     """
 
     def __init__(self, lines, kept):
         self.lines, self.kept, self.n_asked = lines, kept, 0
-        self.first, self.cells_at = lines.first, lines.cells_at
+        self.first, self.cells_at, self.n_positions = lines.first, lines.cells_at, lines.n_positions
 
-    def batches(self, cells, from_axis=None):
-        """See `Lines.batches`."""
+    def labels(self, cells, from_axis=None):
+        """See `Lines.labels`."""
         self.n_asked += 1
-        if self.n_asked <= len(self.kept):
-            yield from self.kept[self.n_asked - 1]
-            return
-        batches_now = []
-        for batch in self.lines.batches(cells, from_axis):
-            batches_now.append(batch)
-            yield batch
-        self.kept.append(batches_now)
+        if self.n_asked > len(self.kept):
+            self.kept.append(self.lines.labels(cells, from_axis))
+        return self.kept[self.n_asked - 1]
 
 
 class Near:
@@ -270,8 +265,9 @@ class NearRows(Near):
         self.kept: Any = [] if self.max_changes and fits else None
         if self.max_changes == 1 and fits:
             # those outside the domain do not count, and rows stand on each of their lines
-            walk = Replayed(self.whole, self.kept).batches(self.cells)
-            inside = sum(np.count_nonzero(labels != FREE) for _, labels in walk)
+            # the first walk is in the same batches as all that follow
+            self.kept = [labels for _, labels in self.whole.batches(self.cells)]
+            inside = sum(np.count_nonzero(labels != FREE) for labels in self.kept)
             self.n_points = inside - len(self.cells) * (len(axes.shape) - 1)
 
     @cached_property
@@ -389,7 +385,8 @@ class NearRows(Near):
             return
         whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
         both = [(of, range(forest.n_classes)) for of in (whole, lines)]
-        yield from points_apart(*both, self.cells, self.axes.shape, self.max_changes)
+        # what is replayed comes in one order: threads would mix it up
+        yield from points_apart(*both, self.cells, self.axes.shape, self.max_changes, n_jobs=1)
 
     def _apart(self, weights):
         """The same, at which trees of these weights answer otherwise, in sums of float64."""
