@@ -43,9 +43,13 @@ def scales_of(audited, scales):
     """What counts 1 in each feature: where the user says nothing (NaN), the range that the model
     looks at, domain or not.
     """
+    axes = audited.axes
+    # a domain leaves thresholds out
+    if audited.inside is not None:
+        axes = Axes.of(audited.question.forest(audited.model))
     ranges = [
         np.ptp(known) if len(known := cuts[np.isfinite(cuts)]) > 1 else 1.0
-        for cuts in Axes.of(audited.question.forest(audited.model)).by_feature
+        for cuts in axes.by_feature
     ]
     return np.where(np.isnan(scales), ranges, scales)
 
