@@ -273,16 +273,13 @@ cdef class BoundedTrees:
     cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
         """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""
         cdef intp_t i, a
-        cdef bint apart
         cdef int32_t where, at
         cdef int verdict = 1
         for i in range(self.out_lo.shape[0]):
-            apart = False
             where = -1
             at = 0
             for a in range(self.n_axes):
                 if self.hi[a] < self.out_lo[i, a] or self.lo[a] > self.out_hi[i, a]:
-                    apart = True
                     break
                 if where < 0 and self.lo[a] < self.out_lo[i, a]:
                     where = <int32_t> a
@@ -290,12 +287,12 @@ cdef class BoundedTrees:
                 elif where < 0 and self.hi[a] > self.out_hi[i, a]:
                     where = <int32_t> a
                     at = self.out_hi[i, a]
-            if apart:
-                continue
-            if where < 0:
-                return 0
-            if verdict == 1:
-                axis[0] = where
-                cut[0] = at
-                verdict = -1
+            else:
+                # the two meet: all of the box is outside, or it is cut at an end of what is
+                if where < 0:
+                    return 0
+                if verdict == 1:
+                    axis[0] = where
+                    cut[0] = at
+                    verdict = -1
         return verdict

@@ -270,41 +270,32 @@ cdef class Certifier(BoundedTrees):
         cdef float64_t slack = -self.tolerance[unit]
         cdef float64_t lead
         cdef int32_t count = 0
-        if self.opaque[unit]:
+        for a in range(n):
+            alive[a] = allowed[a]
+        if self.paired and not self.opaque[unit]:
             for a in range(n):
-                alive[a] = allowed[a]
-                count += alive[a]
-            self.n_alive[unit] = count
-            return
-        if self.paired:
-            for a in range(n):
-                alive[a] = allowed[a]
-                if not allowed[a]:
-                    continue
-                for b in range(n):
+                for b in range(n if allowed[a] else 0):
                     if b != a and allowed[b]:
                         lead = upper[a * (n - 1) + b - (b > a)]
                         if lead < slack or (lead == 0.0 and slack == 0.0 and rank[b] < rank[a]):
                             alive[a] = 0
                             break
-                count += alive[a]
-            self.n_alive[unit] = count
-            return
-        # the label with the largest assured sum, ties to the smaller rank
-        best = -1
-        for b in range(n):
-            if allowed[b] and (
-                best < 0
-                or upper[n + b] < upper[n + best]
-                or (upper[n + b] == upper[n + best] and rank[b] < rank[best])
-            ):
-                best = b
+        elif not self.opaque[unit]:
+            # the label with the largest assured sum, ties to the smaller rank
+            best = -1
+            for b in range(n):
+                if allowed[b] and (
+                    best < 0
+                    or upper[n + b] < upper[n + best]
+                    or (upper[n + b] == upper[n + best] and rank[b] < rank[best])
+                ):
+                    best = b
+            for a in range(n):
+                if allowed[a] and a != best:
+                    lead = upper[a] + upper[n + best]
+                    if lead < slack or (lead == 0.0 and slack == 0.0 and rank[best] < rank[a]):
+                        alive[a] = 0
         for a in range(n):
-            alive[a] = allowed[a]
-            if allowed[a] and a != best:
-                lead = upper[a] + upper[n + best]
-                if lead < slack or (lead == 0.0 and slack == 0.0 and rank[best] < rank[a]):
-                    alive[a] = 0
             count += alive[a]
         self.n_alive[unit] = count
 
