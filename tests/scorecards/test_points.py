@@ -124,7 +124,7 @@ def test_ties_of_whole_sums_are_proven():
     cells = every_combination(card)
     scores = card.scores(cells)[:, 0]
     assert (scores == 0).any()
-    assert Model.of(fitted(card)).sums.is_exact
+    assert Model.of(fitted(card)).forest.sums.is_exact
     other = Card(card.terms, card.base, "logistic", tie_upper=True)
     outcome = verify(fitted(card), fitted(other))
     assert outcome.equal is False
