@@ -33,6 +33,9 @@ def kept_in_words(keeping):
     return f", keeping {' and '.join(keeping)}" if keeping else ""
 
 
+# Nodes of trees whose tests of sets are written as thresholds at once. Of many levels whole trees
+# do not fit into memory, but what is near a row, or in a slab, holds few combinations of them.
+MOST_WRITTEN = 1 << 21
 # Numbers of a row between two of float32 for which both of these are tried.
 MAX_APART = 8
 
@@ -45,6 +48,9 @@ class Audited:
     to others: they change with these. Without `rows`, which errors call by `name`, that is all;
     then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
     answers with a copy that is about one of them.
+
+    Tests of sets that take more than `most_written` nodes as thresholds (None: any number) stay as
+    they are; `lays_out` says whether they do not, and axes then have all borders of its sets.
 
     Where the user gives no domain, a frame of rows says what can occur: whole numbers, known
     levels, and gaps where the row itself has them. `keeping` names what this restricts.
@@ -66,12 +72,12 @@ class Audited:
         *,
         name="row",
         with_ties=False,
-        in_windows=False,
+        most_written=None,
         near=None,
     ):
         self.model = Model.of(model, classifier=False)
         self.domain, self.with_ties, self.name = domain, with_ties, name
-        self.in_windows = in_windows
+        self.most_written = most_written
         self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
         self.table, self.near, self.keeping = self.model.table, None, ()
         if rows is None:
@@ -177,13 +183,15 @@ class Audited:
             check_missing(inside, self.model)
             forest = self.question.forest(self.model)
             forest = forest if inside is None else inside.read(forest)
-            lays_out = not self.in_windows or forest.sets is None
+            most = self.most_written
+            lays_out = forest.sets is None or most is None
+            lays_out = lays_out or (most > 0 and forest.lays_out_within(most))
             axes = Axes.of(forest) if lays_out else Axes.of_tests(forest)
             if self.with_ties and inside is not None:
                 axes = inside.with_ties(axes)
             # what is found out about the question is kept beside it
-            known = self._grounds[key] = inside, forest, axes, {}
-        self.inside, self.forest, self.axes, self.kept = known
+            known = self._grounds[key] = inside, forest, axes, lays_out, {}
+        self.inside, self.forest, self.axes, self.lays_out, self.kept = known
 
     @property
     def finer(self):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._audited import Audited, kept_in_words
+from ensemble_simplify.audit._audited import MOST_WRITTEN, Audited, kept_in_words
 from ensemble_simplify.audit._response import (
     CLASS,
     RESPONSES,
@@ -65,9 +65,6 @@ VISITS, VISITS_A_NODE = 6e7, 300
 # Where the first round leaves a proof open, all sides are moved at once: by this share of their way
 # first, with proofs of so many boxes.
 LEAST_SHARE, WIDE_BOXES = 2.0**-14, 5_000
-# Nodes of trees whose tests of sets are written as thresholds: of more, each slab has trees that
-# are written for its own levels, if that takes no more than so many.
-MOST_WRITTEN = 1 << 21
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,7 +348,7 @@ def sufficient_box(
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
     begin = monotonic()
-    audited = Audited(model, domain, row, in_windows=True)
+    audited = Audited(model, domain, row, most_written=0)
     # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)
@@ -494,10 +491,7 @@ class _Growth:
         return not self.may_begin or is_late() or self.n_visited >= self.max_visited
 
     def _written(self, lo, hi):
-        """The forest, its sets written as thresholds for a box; None if that takes too many nodes.
-
-        Of many levels whole trees do not fit into memory, but slabs hold few combinations of them.
-        """
+        """The forest, its sets written as thresholds for a box; None if that is too much."""
         forest = self.audited.forest
         return forest.within_window(self.audited.axes.codes_of(lo, hi), MOST_WRITTEN)
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.audit._audited import Audited, kept_in_words
+from ensemble_simplify.audit._audited import MOST_WRITTEN, Audited, kept_in_words
 from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch, scales_of
 from ensemble_simplify.audit._response import (
     CLASS,
@@ -374,7 +374,9 @@ def nearest_flip(
     if stream is not None:
         flips = (_of_batch(model, batch, options) for batch in stream)
         return [flip for found in flips for flip in found]
-    audited = Audited(model, domain, rows, name="rows", with_ties=True)
+    # of single changes, the model can be asked at every cell
+    most = MOST_WRITTEN if max_changes == 1 else None
+    audited = Audited(model, domain, rows, name="rows", with_ties=True, most_written=most)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
     asked = _Asked(
@@ -674,7 +676,7 @@ class _Asked:
             table = audited.table.showing(audited.given, audited.rows, audited.place)
             shown = table.shown(both)
             changes = changes_between(audited, both, shown)
-            row = shown[1] if table.is_uniform else table.shown(both[1:])
+            row = table.shown(both[1:]) if hasattr(shown, "columns") else shown[1]
             if probabilities:
                 probabilities += (float(answer),)
                 answer = audited.model.answers(both[1:])[0] if changes else before

@@ -19,7 +19,7 @@ import numpy as np
 
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.grid import Axes, Stopped, next_after
-from ensemble_simplify.proof import Lines, Space, certify, may_begin, points_in
+from ensemble_simplify.proof import AskedLines, Lines, Space, certify, may_begin, points_in
 
 # What the distances of the changed features add up to.
 METRICS = {
@@ -46,7 +46,8 @@ def scales_of(audited, scales):
     axes = audited.axes
     # a domain leaves thresholds out
     if audited.inside is not None:
-        axes = Axes.of(audited.question.forest(audited.model))
+        forest = audited.question.forest(audited.model)
+        axes = Axes.of(forest) if forest.sets is None else Axes.of_tests(forest)
     ranges = [
         np.ptp(known) if len(known := cuts[np.isfinite(cuts)]) > 1 else 1.0
         for cuts in axes.by_feature
@@ -66,7 +67,8 @@ class Field:
         inside, axes = audited.inside, audited.axes
         self.forest, self.axes, self.inside = audited.forest, axes, inside
         outside = None if inside is None else inside.outside(axes)
-        self.lines = Lines(audited.forest, axes, outside)
+        lines = Lines if audited.lays_out else AskedLines
+        self.lines = lines(audited.forest, axes, outside)
         n_cells = np.array(axes.shape, dtype=np.intp)
         self.axis = np.repeat(np.arange(len(n_cells)), n_cells)
         self.place = np.arange(len(self.axis)) - self.lines.first[self.axis]

@@ -16,6 +16,7 @@ from ensemble_simplify.proof.differences import Difference, Differences, differe
 from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
 from ensemble_simplify.proof.joined_trees import JoinedPair, JoinedTrees
 from ensemble_simplify.proof.near_rows import (
+    AskedLines,
     Lines,
     Neighbourhood,
     NumberLines,

@@ -54,9 +54,9 @@ class Lines:
 
     free = FREE
 
-    def __init__(self, forest, axes, outside=None):
+    def __init__(self, forest, axes, outside=None, *, trees=None):
         self.decide, self.n_classes = forest.decide_at, forest.n_classes
-        self.trees = axes.encode_forest(forest)
+        self.trees = axes.encode_forest(forest) if trees is None else trees
         self.first = np.concatenate([[0], np.cumsum(axes.shape)]).astype(np.intp)
         none = np.empty((0, len(axes.shape)), dtype=np.int32)
         self.outside = (none, none) if outside is None else outside
@@ -163,6 +163,19 @@ class Lines:
             leaves = np.empty((len(self.trees), len(some)), dtype=np.intp)
             leaves_of_cells(self.trees.nodes, self.trees.offsets, some, leaves)
             yield leaves
+
+
+class AskedLines(Lines):
+    """The same of a forest whose sets are not laid out: it is asked about a point of every cell."""
+
+    def __init__(self, forest, axes, outside=None):
+        super().__init__(forest, axes, outside, trees=range(forest.n_trees))
+        self.predict, self.points, self.sums = forest.predict_index, axes.points, None
+
+    def classes_of(self, cells, to_end=False) -> np.ndarray:
+        labels = self.predict(self.points(cells))
+        labels[in_boxes(cells, self.outside)] = FREE
+        return labels
 
 
 class NumberLines(Lines):

@@ -353,6 +353,16 @@ class Forest:
             vars(self)["on_thresholds"] = self._written(self.sets.is_set, check_time)
         return self
 
+    def lays_out_within(self, max_nodes) -> bool:
+        """Whether `on_thresholds` takes at most so many nodes; then it is at hand."""
+        if self.sets is not None and "on_thresholds" not in vars(self):
+            any_code = np.tile(np.array([0, np.iinfo(np.int64).max, 1]), (self.n_features, 1))
+            written = self.within_window(any_code, max_nodes)
+            if written is None:
+                return False
+            vars(self)["on_thresholds"] = written
+        return True
+
     def _written(self, chosen, pause=lambda: None) -> Forest:
         """The same, where the sets of some nodes are written as thresholds; see `as_thresholds`."""
         parts, n_nodes = [], 0

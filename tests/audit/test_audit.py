@@ -34,7 +34,7 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.audit import _box, _sets
+from ensemble_simplify.audit import _box, _flip, _sets
 from ensemble_simplify.audit._flip_search import FlipSearch
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid import Stopped
@@ -539,10 +539,8 @@ def test_sides_are_proven_before_others_make_their_proofs_long():
     assert box.n_boxes < 400_000
 
 
-@pytest.mark.parametrize("most", [0, 300, 1 << 21])
-@pytest.mark.parametrize("kind", ["one-hot", "categories"])
-def test_a_box_of_levels_holds_one_class_however_the_sets_are_laid_out(kind, most, monkeypatch):
-    monkeypatch.setattr(_box, "MOST_WRITTEN", most)
+def of_levels(kind):
+    """A model of four columns with four levels each, its rows, and all rows that there can be."""
     rng = np.random.default_rng(3)
     codes = rng.integers(4, size=(200, 4))
     y = (rng.normal(size=(4, 4))[np.arange(4), codes].sum(axis=1) > 0).astype(int)
@@ -558,6 +556,37 @@ def test_a_box_of_levels_holds_one_class_however_the_sets_are_laid_out(kind, mos
         model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2).fit(X, y)
         every = pd.DataFrame(list(itertools.product(levels, repeat=4)), columns=X.columns)
         every = every.astype(pd.CategoricalDtype(list(levels)))
+    return model, X, every
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "categories"])
+def test_a_flip_of_levels_is_as_near_where_the_sets_are_not_laid_out(kind, monkeypatch):
+    model, X, every = of_levels(kind)
+    answers = model.predict(every)
+    for i in range(12):
+        row = X.iloc[[i]] if kind == "categories" else X[[i]]
+        whole = nearest_flip(model, row)
+        monkeypatch.setattr(_flip, "MOST_WRITTEN", 1)
+        asked = nearest_flip(model, row)
+        monkeypatch.undo()
+        assert asked.proven
+        assert whole.proven
+        assert asked.distance == whole.distance
+        n_changes = (np.asarray(every) != np.asarray(row)).sum(axis=1)
+        can_flip = (answers[n_changes == 1] != model.predict(row)[0]).any()
+        # a level that nobody knows can be a flip, too, where an array does not say what can occur
+        assert bool(asked) == can_flip or (asked and kind == "one-hot")
+        if asked:
+            changed = asked.row if kind == "categories" else np.reshape(asked.row, (1, -1))
+            assert model.predict(changed)[0] == asked.predictions[1] != asked.predictions[0]
+            assert len(asked.changes) == 1
+
+
+@pytest.mark.parametrize("most", [0, 300, 1 << 21])
+@pytest.mark.parametrize("kind", ["one-hot", "categories"])
+def test_a_box_of_levels_holds_one_class_however_the_sets_are_laid_out(kind, most, monkeypatch):
+    monkeypatch.setattr(_box, "MOST_WRITTEN", most)
+    model, X, every = of_levels(kind)
     answers = model.predict(every)
     for i in range(4):
         row = X.iloc[[i]] if kind == "categories" else X[i]
