@@ -33,9 +33,6 @@ def kept_in_words(keeping):
     return f", keeping {' and '.join(keeping)}" if keeping else ""
 
 
-# Nodes of trees whose tests of sets are written as thresholds at once. Of many levels whole trees
-# do not fit into memory, but what is near a row, or in a slab, holds few combinations of them.
-MOST_WRITTEN = 1 << 21
 # Numbers of a row between two of float32 for which both of these are tried.
 MAX_APART = 8
 
@@ -49,8 +46,8 @@ class Audited:
     then `near` may be rows near which the question is asked, rounded where `finer`. Else, `on`
     answers with a copy that is about one of them.
 
-    Tests of sets that take more than `most_written` nodes as thresholds (None: any number) stay as
-    they are; `lays_out` says whether they do not, and axes then have all borders of its sets.
+    By its `layout`, tests of sets are written as thresholds: of the "whole" forest, "if small", or
+    "never". `lays_out` says whether they are; if not, axes have all borders of the sets.
 
     Where the user gives no domain, a frame of rows says what can occur: whole numbers, known
     levels, and gaps where the row itself has them. `keeping` names what this restricts.
@@ -72,12 +69,12 @@ class Audited:
         *,
         name="row",
         with_ties=False,
-        most_written=None,
+        layout="whole",
         near=None,
     ):
         self.model = Model.of(model, classifier=False)
         self.domain, self.with_ties, self.name = domain, with_ties, name
-        self.most_written = most_written
+        self.layout = layout
         self.question, self.moved, self._grounds, self._answered = CLASS, False, {}, {}
         self.table, self.near, self.keeping = self.model.table, None, ()
         if rows is None:
@@ -183,9 +180,8 @@ class Audited:
             check_missing(inside, self.model)
             forest = self.question.forest(self.model)
             forest = forest if inside is None else inside.read(forest)
-            most = self.most_written
-            lays_out = forest.sets is None or most is None
-            lays_out = lays_out or (most > 0 and forest.lays_out_within(most))
+            lays_out = forest.sets is None or self.layout == "whole"
+            lays_out = lays_out or (self.layout == "if small" and forest.is_small)
             axes = Axes.of(forest) if lays_out else Axes.of_tests(forest)
             if self.with_ties and inside is not None:
                 axes = inside.with_ties(axes)

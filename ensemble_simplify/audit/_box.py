@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._audited import MOST_WRITTEN, Audited, kept_in_words
+from ensemble_simplify.audit._audited import Audited, kept_in_words
 from ensemble_simplify.audit._response import (
     CLASS,
     RESPONSES,
@@ -47,6 +47,7 @@ from ensemble_simplify.grid import (
     unlimited,
 )
 from ensemble_simplify.proof import Space, certify, may_begin
+from ensemble_simplify.reading import MOST_WRITTEN
 from ensemble_simplify.writing import (
     level_in_list,
     number,
@@ -348,7 +349,7 @@ def sufficient_box(
     'x2 > 0.0557682365 and <= 0.0687019825'
     """
     begin = monotonic()
-    audited = Audited(model, domain, row, most_written=0)
+    audited = Audited(model, domain, row, layout="never")
     # The question comes first: a range of a number is a class of its own, with other thresholds.
     question = _question(audited, within, response, positive)
     audited = audited.on(0, question)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.audit._audited import MOST_WRITTEN, Audited, kept_in_words
+from ensemble_simplify.audit._audited import Audited, kept_in_words
 from ensemble_simplify.audit._flip_search import METRICS, Field, FlipSearch, scales_of
 from ensemble_simplify.audit._response import (
     CLASS,
@@ -375,8 +375,8 @@ def nearest_flip(
         flips = (_of_batch(model, batch, options) for batch in stream)
         return [flip for found in flips for flip in found]
     # of single changes, the model can be asked at every cell
-    most = MOST_WRITTEN if max_changes == 1 else None
-    audited = Audited(model, domain, rows, name="rows", with_ties=True, most_written=most)
+    layout = "if small" if max_changes == 1 else "whole"
+    audited = Audited(model, domain, rows, name="rows", with_ties=True, layout=layout)
     what = _What.of(audited, target, min_proba)
     may, sides = _may_change(audited, features, frozen, direction)
     asked = _Asked(

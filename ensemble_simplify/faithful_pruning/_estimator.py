@@ -376,7 +376,9 @@ class FaithfulPruner(PrunesItsEstimator, BaseEstimator):
         more = self._further(X_more, model)
         domain = promised_domain(self, model, np.concatenate([rows.numbers, more.numbers]))
         forest = model.finest if domain is None else domain.read(model.finest)
-        self._axes = Axes.of(forest)
+        # at the rows alone, classes can be asked for where trees are too large to be laid out
+        lays_out = self.max_changes != 0 or self.atol is not None or forest.is_small
+        self._axes = Axes.of(forest) if lays_out else Axes.of_tests(forest)
         self._leaves_of_tree = leaf_counts(forest)
 
         # what is promised: each cell that a row of positive weight is in, once

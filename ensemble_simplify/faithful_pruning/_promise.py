@@ -33,6 +33,7 @@ import numpy as np
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, Stopped, check_time, distinct_rows, time_left
 from ensemble_simplify.proof import (
+    AskedLines,
     JoinedTrees,
     Lines,
     Space,
@@ -258,7 +259,9 @@ class NearRows(Near):
     def __init__(self, votes, axes, outside, cells, max_changes):
         super().__init__(axes, outside, cells, max_changes)
         self.votes = votes
-        self.whole = Lines(votes.forest, axes, outside)
+        lays_out = max_changes != 0 or votes.forest.is_small
+        self.lines = Lines if lays_out else AskedLines
+        self.whole = self.lines(votes.forest, axes, outside)
         self.guides = Demands.none(votes.forest.n_trees)
         n_lines = n_near(len(self.cells), axes.shape, max(self.max_changes - 1, 0))
         fits = 2.0 * n_lines * self.whole.n_positions <= KEPT_LABELS
@@ -378,7 +381,7 @@ class NearRows(Near):
         The forest is over the same axes, in its own arithmetic. `row`, of shape (n,), is the row
         that each point is near; `cells` is an int32 array of shape (n, n_axes).
         """
-        lines = Lines(forest, self.axes, self.outside)
+        lines = self.lines(forest, self.axes, self.outside)
         if self.max_changes == 0:
             row = np.flatnonzero(lines.classes_of(self.cells) != self.labels)
             yield row, self.cells[row]

@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 
 from ensemble_simplify.grid import (
     FREE,
+    Axes,
     CodedTrees,
     Stopped,
     check_time,
@@ -25,7 +26,7 @@ from ensemble_simplify.grid import (
     leaves_of_cells,
 )
 from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
-from ensemble_simplify.reading import Sums
+from ensemble_simplify.reading import Forest, Sums
 
 # Cells whose labels are held at once; and cells, times trees, whose class is computed at once.
 BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 20
@@ -165,17 +166,34 @@ class Lines:
             yield leaves
 
 
+@dataclass(frozen=True)
+class AskedTrees:
+    """Trees whose sets are not laid out, in place of `CodedTrees`: points stand for the cells."""
+
+    forest: Forest
+    axes: Axes
+
+    def __len__(self):
+        return self.forest.n_trees
+
+    def leaves(self, cells):
+        """See `CodedTrees.leaves`."""
+        return self.forest.apply(self.axes.points(cells)).T
+
+
 class AskedLines(Lines):
     """The same of a forest whose sets are not laid out: it is asked about a point of every cell."""
 
     def __init__(self, forest, axes, outside=None):
-        super().__init__(forest, axes, outside, trees=range(forest.n_trees))
-        self.predict, self.points, self.sums = forest.predict_index, axes.points, None
+        super().__init__(forest, axes, outside, trees=AskedTrees(forest, axes))
+        self.sums = None
 
-    def classes_of(self, cells, to_end=False) -> np.ndarray:
-        labels = self.predict(self.points(cells))
-        labels[in_boxes(cells, self.outside)] = FREE
-        return labels
+    def _leaves(self, cells, to_end):
+        step = max(1, BATCH_LEAVES // len(self.trees))
+        for i in range(0, max(len(cells), 1), step):
+            if i and not to_end:
+                check_time()
+            yield self.trees.leaves(cells[i : i + step])
 
 
 class NumberLines(Lines):

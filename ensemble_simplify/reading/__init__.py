@@ -52,7 +52,13 @@ from ensemble_simplify.reading.family import (
     takes_numbers_alone,
     unwrap,
 )
-from ensemble_simplify.reading.forest import VOTE_SECONDS, Forest, end_trees, tree_estimators
+from ensemble_simplify.reading.forest import (
+    MOST_WRITTEN,
+    VOTE_SECONDS,
+    Forest,
+    end_trees,
+    tree_estimators,
+)
 from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.out_of_bag import held_out, learned_from, out_of_bag, out_of_sample

@@ -44,6 +44,9 @@ from ensemble_simplify.reading.trees import Nodes, name_of, spread
 
 # Nodes of all trees together, with sets of codes as thresholds.
 MAX_NODES = 1 << 26
+# Nodes up to which a forest is laid out where it can be asked instead. Of many levels whole trees
+# do not fit into memory, but what is near a row, or in a slab, holds few combinations of them.
+MOST_WRITTEN = 1 << 21
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20
 # Forecast of the seconds that the vote of one tree on one row takes.
@@ -353,11 +356,12 @@ class Forest:
             vars(self)["on_thresholds"] = self._written(self.sets.is_set, check_time)
         return self
 
-    def lays_out_within(self, max_nodes) -> bool:
-        """Whether `on_thresholds` takes at most so many nodes; then it is at hand."""
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether `on_thresholds` takes at most `MOST_WRITTEN` nodes; then it is at hand."""
         if self.sets is not None and "on_thresholds" not in vars(self):
             any_code = np.tile(np.array([0, np.iinfo(np.int64).max, 1]), (self.n_features, 1))
-            written = self.within_window(any_code, max_nodes)
+            written = self.within_window(any_code, MOST_WRITTEN)
             if written is None:
                 return False
             vars(self)["on_thresholds"] = written

@@ -34,13 +34,14 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.audit import _box, _flip, _sets
+from ensemble_simplify.audit import _box, _sets
 from ensemble_simplify.audit._flip_search import FlipSearch
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
 from ensemble_simplify.proof import forest_pair
+from ensemble_simplify.reading import forest as forests
 from ensemble_simplify.reading.forest import read_forest
 
 
@@ -566,7 +567,7 @@ def test_a_flip_of_levels_is_as_near_where_the_sets_are_not_laid_out(kind, monke
     for i in range(12):
         row = X.iloc[[i]] if kind == "categories" else X[[i]]
         whole = nearest_flip(model, row)
-        monkeypatch.setattr(_flip, "MOST_WRITTEN", 1)
+        monkeypatch.setattr(forests, "MOST_WRITTEN", 1)
         asked = nearest_flip(model, row)
         monkeypatch.undo()
         assert asked.proven

@@ -26,7 +26,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
@@ -34,6 +34,7 @@ from ensemble_simplify.faithful_pruning import _promise
 from ensemble_simplify.faithful_pruning._promise import Votes
 from ensemble_simplify.faithful_pruning._weights import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.reading import forest as forests
 from ensemble_simplify.reading.forest import read_forest
 
 STUMP = DecisionTreeClassifier(max_depth=1)
@@ -526,3 +527,23 @@ def test_no_time_for_the_demands_of_all_rows(monkeypatch):
     pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X[::-1], y[::-1])
     np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
     assert pruner.n_trees_ < 8
+
+
+@pytest.mark.parametrize("voting", [True, False])
+def test_rows_of_levels_where_the_trees_are_too_large_to_be_laid_out(voting, monkeypatch):
+    """Sets stay as they are, and the trees are asked about the rows; the result is the same."""
+    rng = np.random.default_rng(3)
+    X = np.array(list("abcdef"), dtype=object)[rng.integers(6, size=(150, 4))]
+    y = (X == "a").sum(axis=1) + (X[:, 0] == X[:, 1]) > rng.random(150) * 2
+    forest = RandomForestClassifier(12, random_state=0)
+    end = VotingClassifier([("a", forest), ("b", clone(forest))], voting="soft")
+    model = make_pipeline(OneHotEncoder(), end if voting else forest).fit(X, y)
+    found = []
+    for most in (forests.MOST_WRITTEN, 1):
+        monkeypatch.setattr(forests, "MOST_WRITTEN", most)
+        pruner = FaithfulPruner(FrozenEstimator(model), max_changes=0, random_state=0, n_samples=0)
+        pruner.fit(X, y)
+        np.testing.assert_array_equal(pruner.predict(X), model.predict(X))
+        assert pruner.verify()
+        found.append((pruner.n_trees_, pruner.n_trees_lower_bound_, pruner.n_points_))
+    assert found[0] == found[1]
