@@ -54,10 +54,6 @@ class Column:
         """The highest code; infinity where there are no levels."""
         return np.inf
 
-    def showing(self, number, entry) -> Column:
-        """The column in which a number that does not tell what was given stands for this entry."""
-        return self
-
     # ------------------------------------------------------------------ entries and numbers
 
     def numbers(self, entries, name) -> np.ndarray:
@@ -139,6 +135,7 @@ class LeftOut(Column):
     other: Any = None
 
     def showing(self, number, entry) -> Self:
+        """The column in which a number that does not tell what was given stands for this entry."""
         return self if isinstance(plain(entry), Real) else replace(self, other=plain(entry))
 
     def numbers(self, entries, name) -> np.ndarray:
@@ -247,6 +244,7 @@ class Levels(Column):
         return entry_of[place] if is_text else entry_of[place].astype(np.float64)
 
     def showing(self, number, entry) -> Self:
+        """The column in which a number that does not tell what was given stands for this entry."""
         known = number < len(self.levels)  # which no gap is
         return self if known or is_missing(entry) else replace(self, other=plain(entry))
 

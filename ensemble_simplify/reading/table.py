@@ -398,7 +398,8 @@ class Table:
         `numbers` are those of one `row` of the `given` ones.
         """
         shown = self._with_columns(
-            column.showing(numbers[j], _entry(given, row, j))
+            # columns of numbers, of which there can be thousands, show what they are
+            column if type(column) is Column else column.showing(numbers[j], _entry(given, row, j))
             for j, column in enumerate(self.columns)
         )
         return shown if shown is self else replace(shown, as_objects=True)
@@ -698,8 +699,9 @@ def _doubles(rows) -> np.ndarray:
 
 def _entry(rows, i, j) -> Any:
     """An entry of some rows as they were given."""
-    column = columns_of(rows)[j]
-    return column.iloc[i] if hasattr(column, "iloc") else column[i]
+    if hasattr(rows, "iloc"):
+        return rows.iloc[i, j]
+    return columns_of(rows)[j][i]
 
 
 def _dtypes_of(X, n_columns) -> list:
